@@ -20,7 +20,7 @@ from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.language import DTYPES, Apply, Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related

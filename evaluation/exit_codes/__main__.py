@@ -1,5 +1,5 @@
-"""`python -m evaluation.exit_codes [--generated 200] [--whole] [--only TEXT]`: ends a quick run on each framework that is
-wrong, and says which run ended with 0.
+"""`python -m evaluation.exit_codes [--generated 200] [--whole] [--only TEXT]`: ends a quick run on each framework
+that is wrong, and says which run ended with 0.
 
 A run is an ordinary one that stops at the first failure. Without `--whole`, the run of a mutant takes only the tests of
 the rules that its fault breaks: each test draws the same programs as in the whole run, so that a test that fails here
@@ -26,7 +26,7 @@ from autograd_conformance.checking.audit.notes import Note
 from autograd_conformance.checking.audit.shares import audit
 from autograd_conformance.checking.audit.store import Store
 from autograd_conformance.frameworks.registry import load
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.language import DTYPES
 from evaluation.exit_codes.subjects import Subject, by_hand, generated, misbehaviours
 

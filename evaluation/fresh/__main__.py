@@ -1,4 +1,5 @@
-"""`python -m evaluation.fresh [--examples 60] [--jobs 2] OUT`: which fresh faults the suites find, a line of JSON for each.
+"""`python -m evaluation.fresh [--examples 60] [--jobs 2] OUT`: which fresh faults the suites find, a line of JSON
+for each.
 
 What OUT holds already is not hunted again. Each fault has a process of its own: some leave PyTorch changed behind.
 """

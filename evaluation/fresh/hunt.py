@@ -20,7 +20,7 @@ from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences.file import shipped
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES

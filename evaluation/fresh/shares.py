@@ -1,4 +1,5 @@
-"""`python -m evaluation.fresh.shares`: what fresh faults would cost if a campaign gave its tests other than equal shares.
+"""`python -m evaluation.fresh.shares`: what fresh faults would cost if a campaign gave its tests other than equal
+shares.
 
 Nothing is run. A test that finds a fault needs some number of its own programs for it, whatever its share of a run is:
 with twice the share it has them after half the run. So the CPU time until a fault is found changes by the share that

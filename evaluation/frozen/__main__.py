@@ -1,5 +1,5 @@
-"""`python -m evaluation.frozen CAPTURE OUT`: what the suite says of every captured program on PyTorch, and of some of them
-on faulty frameworks; `python -m evaluation.frozen --compare OLD NEW` lists what differs.
+"""`python -m evaluation.frozen CAPTURE OUT`: what the suite says of every captured program on PyTorch, and of some
+of them on faulty frameworks; `python -m evaluation.frozen --compare OLD NEW` lists what differs.
 
 A capture is made with `evaluation.frozen.capture`. Compare before and after a change that is to change no verdict.
 """

@@ -3,8 +3,8 @@
 A mutant is named after its op and its kind and is an ordinary framework under test: `pytest
 --framework=evaluation.mutants.generated:sin_sign`. Its classes are made when they are asked for. A fault that changes
 nothing (a flipped sign where the gradient is zero) makes an equivalent mutant: `python -m evaluation.mutants.generated`
-tries every pair on sample programs and writes those pairs to `evaluation/mutants/equivalent.py`, from where they are left
-out here.
+tries every pair on sample programs and writes those pairs to `evaluation/mutants/equivalent.py`, from where they are
+left out here.
 """
 
 from __future__ import annotations

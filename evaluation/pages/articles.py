@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograd_conformance.claims.records import ledger, observing, record
 from autograd_conformance.frameworks.registry import load
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reporting.records.claims import ClaimRecord
 from autograd_conformance.reporting.render.articles import page

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, load
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.running.target import InProcess, opened
+from autograd_conformance.frameworks.target import InProcess, opened
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reporting.render.markdown import environment

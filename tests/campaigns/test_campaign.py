@@ -18,8 +18,8 @@ from autograd_conformance.campaigns.campaign import AHEAD, Campaign, Confirm
 from autograd_conformance.campaigns.engine import Ended, Engine, NoCluster
 from autograd_conformance.campaigns.events import Confirmed, Event, Found, Trouble
 from autograd_conformance.campaigns.plans.plan import Amount, Plan
+from autograd_conformance.campaigns.plans.series import TRIES
 from autograd_conformance.campaigns.results import PAGE, as_one_run, write_results
-from autograd_conformance.campaigns.shards.series import TRIES
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.work import Done, NotDone
 from autograd_conformance.campaigns.storage import Storage, StorageError

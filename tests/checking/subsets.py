@@ -26,7 +26,7 @@ import pytest
 from autograd_conformance.checking.audit.programs import audit
 from autograd_conformance.checking.audit.shares import Audit
 from autograd_conformance.checking.session import ADAPTER_ERROR
-from autograd_conformance.frameworks.running.target import InProcess, loaded
+from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.plugin import state
 from autograd_conformance.reporting.records.stream import load
 from autograd_conformance.reporting.summary import summarize

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.checking.audit.programs import audit
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs import codec
 from autograd_conformance.reporting.summary import summarize
 from tests.frameworks.adapters import few

@@ -13,7 +13,7 @@ from autograd_conformance.checking.audit.store import KEPT, Store, digest
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from examples.tiny_adapter import Tiny
 
 TINY = "examples.tiny_adapter:Tiny"

@@ -15,7 +15,7 @@ from autograd_conformance.checking.audit.shares import AuditCutShort, audit
 from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Share, Spent
 from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.checking.limits import Limits
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.summary import cut_short, summarize

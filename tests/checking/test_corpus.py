@@ -11,7 +11,7 @@ from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.checking.corpus import Misplaced, corpus, main
 from autograd_conformance.checking.unsupported import lacking
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import codec

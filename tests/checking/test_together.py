@@ -18,7 +18,7 @@ from autograd_conformance.checking.audit.together import check_all, right_togeth
 from autograd_conformance.checking.check import Broken, Check, violation_of
 from autograd_conformance.frameworks.pytorch.units import TorchUnits
 from autograd_conformance.frameworks.remote.worker import greeting
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.state import SESSION

@@ -11,7 +11,7 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences.file import shipped
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability, Traits, needs

@@ -11,7 +11,7 @@ import torch
 from autograd_conformance.claims.articles.claim import Article, Case, Claim, Holds, Raises, Returns, Saved
 from autograd_conformance.claims.records import claim_records, ledger, observing, predicted, record
 from autograd_conformance.frameworks.registry import load
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
 from evaluation.pages import articles
 

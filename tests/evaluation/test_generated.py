@@ -32,8 +32,8 @@ KILLED = (
     "conv2d_rank_four", "tanh_single", "exp_bent", "exp_strided", "multiply_expanded", "tanh_shifted", "matmul_turned",
     "add_short", "sin_tile", "sum_remembered",
 )  # fmt: skip
-"""A mutant of each kind that a quick run's programs kill; `python -m evaluation.kill_matrix` counts how many of all they
-do.
+"""A mutant of each kind that a quick run's programs kill; `python -m evaluation.kill_matrix` counts how many of all
+they do.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.checking.check import judged
 from autograd_conformance.failures.case import Case
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 

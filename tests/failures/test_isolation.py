@@ -14,7 +14,7 @@ from autograd_conformance.failures import record
 from autograd_conformance.failures.confirmation import isolation as alone
 from autograd_conformance.frameworks import process_end as ended
 from autograd_conformance.frameworks.registry import load
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
 from autograd_conformance.processes.journal import Entry

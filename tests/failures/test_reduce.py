@@ -15,7 +15,7 @@ from autograd_conformance.failures import reduce
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.editing import spared

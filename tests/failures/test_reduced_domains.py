@@ -18,7 +18,7 @@ from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.failures.variations.ablation import cures
 from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Apply, Attrs, Program
 from autograd_conformance.programs.text import parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autograd_conformance.failures import related as relations
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.drawing.pictures import pictures

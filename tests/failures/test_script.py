@@ -20,7 +20,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.script import script
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind

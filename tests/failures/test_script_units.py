@@ -15,7 +15,7 @@ from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.failures.votes import votes
 from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint, TorchCompileAot, TorchUnits
 from autograd_conformance.frameworks.running.printed import run_printed
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 

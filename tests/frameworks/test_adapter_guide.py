@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from autograd_conformance.frameworks.probing.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.known_differences import known
 from tests.plugin.test_cli import ROOT, run
 

@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.programs.text import parse

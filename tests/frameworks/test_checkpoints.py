@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.pytorch.checkpoints import (
     TorchCompileCheckpoint,
 )
 from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref

@@ -11,7 +11,7 @@ from autograd_conformance.frameworks.pytorch.compiled import (
     TorchCompileAotFresh,
     TorchCompileAotSteps,
 )
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.text import parse

@@ -19,7 +19,7 @@ from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint
 from autograd_conformance.frameworks.remote.worker import Worker
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.printing.dialect import code

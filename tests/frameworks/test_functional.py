@@ -14,7 +14,7 @@ from autograd_conformance.adapters.hips_autograd.adapter import HipsAutograd
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.failures.listing import listed
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.needs import needs

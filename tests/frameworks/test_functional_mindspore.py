@@ -11,7 +11,7 @@ import pytest
 from autograd_conformance.checking.check import judged, violation_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.observations import Kind, Raised, Returned

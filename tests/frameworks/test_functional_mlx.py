@@ -9,7 +9,7 @@ pytest.importorskip("mlx.core")
 from autograd_conformance.adapters.mlx.adapter import Mlx
 from autograd_conformance.checking.check import judged, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Returned
 from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, program_of

@@ -9,7 +9,7 @@ pytest.importorskip("tensorflow")
 from autograd_conformance.adapters.tensorflow.adapter import TensorFlow, TensorFlowFunction
 from autograd_conformance.checking.check import judged, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from tests.frameworks.test_functional import PROGRAMS, SECOND, SEVERAL, ZEROS, program_of

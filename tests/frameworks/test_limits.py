@@ -16,7 +16,7 @@ from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.running.runner import Run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.programs.observations import Observation, Raised

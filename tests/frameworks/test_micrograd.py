@@ -9,7 +9,7 @@ import pytest
 
 from autograd_conformance.checking.check import judged, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, read
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse

@@ -10,7 +10,7 @@ from autograd_conformance.adapters.mygrad.adapter import MyGrad
 from autograd_conformance.adapters.mygrad.dialect import OPS
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.row import arity, choices_of, rest_of

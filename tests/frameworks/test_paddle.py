@@ -10,7 +10,7 @@ from autograd_conformance.adapters.paddle.adapter import Paddle
 from autograd_conformance.checking.check import judged, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.running.printed import seen_in_code
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Kind, Raised, Returned

@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.running.target import InProcess, opened
+from autograd_conformance.frameworks.target import InProcess, opened
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.shapes import FORMS, form
 from autograd_conformance.programs.capabilities import Capability

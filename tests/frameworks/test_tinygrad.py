@@ -9,7 +9,7 @@ from tinygrad import Device, Tensor
 from autograd_conformance.adapters.tinygrad.adapter import Tinygrad
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code

@@ -7,7 +7,7 @@ import pytest
 from autograd_conformance.checking.check import judged, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.functional import TorchFunc
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from autograd_conformance.rules.catalogue import RULES
 from tests.frameworks.test_functional import PROGRAMS, THROUGH, program_of

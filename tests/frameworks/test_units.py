@@ -21,7 +21,7 @@ from autograd_conformance.frameworks.pytorch.units import (
     TorchCompileInductor,
     TorchUnits,
 )
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Ref

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from examples.tiny_adapter import Tiny
 
 

@@ -12,7 +12,7 @@ from autograd_conformance.adapters.jax.adapter import Jax
 from autograd_conformance.campaigns.bisect.finding import UnusableFinding, findings
 from autograd_conformance.checking.corpus import Misplaced, find
 from autograd_conformance.frameworks.remote.worker import Worker
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedExpectations, read
 from autograd_conformance.plugin.replay import replay
 from autograd_conformance.programs import codec

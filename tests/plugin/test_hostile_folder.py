@@ -12,7 +12,7 @@ import pytest
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import is_built_in, served
-from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.processes.child import finished
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.text import parse

@@ -11,7 +11,7 @@ from autograd_conformance.frameworks import interrupts
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.running.runner import run as observed
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.text import parse

@@ -10,7 +10,7 @@ import pytest
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import load
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
 from autograd_conformance.programs import codec

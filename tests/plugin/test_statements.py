@@ -9,7 +9,7 @@ import pytest
 from autograd_conformance.failures.confirmation.fresh_process import Asked, ask
 from autograd_conformance.frameworks.probing.statements import Statement, unlike
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.programs.capabilities import Capability, Traits
 from examples.tiny_adapter import Tiny

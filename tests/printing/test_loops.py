@@ -12,7 +12,7 @@ import pytest
 from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.printing.loops import loop
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.render.text import render

@@ -13,7 +13,7 @@ from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reporting import command
-from autograd_conformance.reporting.merging.history import add, lines, record_files
+from autograd_conformance.reporting.history import add, lines, record_files
 from autograd_conformance.reporting.records import stream
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import InvalidReport, read, records, write

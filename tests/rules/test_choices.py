@@ -9,7 +9,7 @@ import pytest
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.tally import Tally
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.judge.choices import RETURNS

@@ -1,7 +1,7 @@
 """What a failure shows: the remarks, the nearest variation that passes, the votes, and a script that shows it alone.
 
-The faults of the frameworks here are source code (`evaluation.mutants.printed`): so the script of a failure can be run in
-a process of its own, and has to show what the suite saw.
+The faults of the frameworks here are source code (`evaluation.mutants.printed`): so the script of a failure can be
+run in a process of its own, and has to show what the suite saw.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.failures.votes import votes
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known, is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import DTYPES, Ref

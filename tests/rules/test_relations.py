@@ -19,7 +19,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.units import TorchUnits
 from autograd_conformance.frameworks.running.regions import observed
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
 from autograd_conformance.programs.language import Program, Ref

@@ -6,7 +6,7 @@ import pytest
 
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse

@@ -23,10 +23,10 @@ from hypothesis.errors import Unsatisfiable
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.checking.unsupported import beyond, lacking
-from autograd_conformance.frameworks.probing.requirements import CLAIMS_OF
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.requirements import CLAIMS_OF
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.needs import needs

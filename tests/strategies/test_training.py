@@ -20,7 +20,7 @@ from autograd_conformance.checking.check import related_as
 from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.programs.language import Program, Ref

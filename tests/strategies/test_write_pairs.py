@@ -10,7 +10,7 @@ import torch
 
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import InPlace, Program

@@ -12,7 +12,7 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
 from autograd_conformance.programs import codec

@@ -14,7 +14,7 @@ from typing import get_args
 import pytest
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.plugin.replay import read, replay
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Instruction, Program

@@ -14,7 +14,7 @@ from autograd_conformance.campaigns.engine import Ended, Engine
 from autograd_conformance.campaigns.events import Confirmed, Event, Found, Trouble
 from autograd_conformance.campaigns.hours import Hours
 from autograd_conformance.campaigns.plans.plan import Plan
-from autograd_conformance.campaigns.shards.series import TRIES, Row
+from autograd_conformance.campaigns.plans.series import TRIES, Row
 from autograd_conformance.campaigns.shards.shard import SHARDS, Series, Shard, seed_of
 from autograd_conformance.campaigns.shards.work import Again, Done, NotDone, replay, run, unpacked
 from autograd_conformance.campaigns.sharing import Sharing

@@ -16,7 +16,7 @@ from autograd_conformance import sources
 from autograd_conformance.campaigns.bisect.plan import SEARCH, SearchPlan, search_plan
 from autograd_conformance.campaigns.plans.plan import Plan
 from autograd_conformance.campaigns.plans.plan import plan as run_plan
-from autograd_conformance.campaigns.plans.table import MalformedPlan, held
+from autograd_conformance.campaigns.table import MalformedPlan, held
 from autograd_conformance.campaigns.waiting import MINUTES, NoWorkers, Waiting
 from autograd_conformance.checking.session import REPORT_ERROR
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograd_conformance.campaigns.campaign import Campaign
-from autograd_conformance.campaigns.shards.series import Row
+from autograd_conformance.campaigns.plans.series import Row
 from autograd_conformance.plugin.recording.folder import ReportFolder
 from autograd_conformance.reporting.causes import Cause, causes
 from autograd_conformance.reporting.merging.findings import digest

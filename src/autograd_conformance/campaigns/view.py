@@ -15,8 +15,8 @@ from rich.text import Text
 from autograd_conformance.campaigns.campaign import Campaign
 from autograd_conformance.campaigns.engine import Engine
 from autograd_conformance.campaigns.events import Confirmed, Event, Found, Trouble
+from autograd_conformance.campaigns.plans.series import Row
 from autograd_conformance.campaigns.results import ALONE
-from autograd_conformance.campaigns.shards.series import Row
 from autograd_conformance.reporting.prose import counted, shortened, span
 from autograd_conformance.reporting.render.failures import kind, title
 from autograd_conformance.reporting.verdicts import THRESHOLD

@@ -31,7 +31,7 @@ from autograd_conformance.frameworks.devices import Device
 from autograd_conformance.frameworks.probing.statements import Statement, unlike
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
-from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.known_differences import Known, MalformedExpectations, is_known, known, read
 from autograd_conformance.known_differences.entry import InvalidVersion, Run
 from autograd_conformance.ops.catalogue import VOCABULARY

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from autograd_conformance.checking.audit.outcome import Fault
+from autograd_conformance.checking.category import deviation_of
 from autograd_conformance.checking.check import Broken
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.category import deviation_of
 from autograd_conformance.failures.flow import flow
 from autograd_conformance.failures.listing import groups, listed, looped, runnable
 from autograd_conformance.failures.reduce import reduced

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from autograd_conformance.checking.category import deviation_of
 from autograd_conformance.checking.check import judged
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.category import deviation_of
 from autograd_conformance.failures.flow import flow
 from autograd_conformance.failures.listing import indented, statements, whole
 from autograd_conformance.failures.variations.confirmed_cause import settled

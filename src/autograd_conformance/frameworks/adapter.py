@@ -33,7 +33,8 @@ class HookRaised(Exception):
 class Target(Protocol):
     """A framework under test: a function from programs to observations, and what the framework says of itself.
 
-    Whatever runs a program is one: an adapter in this process (`frameworks.running.target.InProcess`), a process elsewhere.
+    Whatever runs a program is one: an adapter in this process (`frameworks.running.target.InProcess`), a process
+    elsewhere.
     """
 
     @property
@@ -364,7 +365,7 @@ class HasPlainer(Protocol):
 
 
 class FullAdapter(Adapter, Protocol):
-    """What adapters have that claim everything; `frameworks.probing.requirements` says which capability
+    """What adapters have that claim everything; `frameworks.requirements` says which capability
     needs which of these methods."""
 
     def backward(

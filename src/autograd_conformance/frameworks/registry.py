@@ -14,7 +14,7 @@ from typing import cast
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.interrupts import is_users
-from autograd_conformance.frameworks.probing.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.programs.wording import harmless, message, type_of
 
 _TORCH, _PYTORCH = "torch==2.13.0", "autograd_conformance.frameworks.pytorch"

@@ -22,7 +22,7 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.probing.statements import Statement
 from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedExpectations
 from autograd_conformance.places import SUITES
 from autograd_conformance.plugin.options import PROFILE

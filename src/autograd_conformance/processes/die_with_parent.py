@@ -1,5 +1,5 @@
-"""`python -m autograd_conformance.processes.die_with_parent PARENT COMMAND ...`: a command of others that ends when the process that
-started it does, whose number is given, however that ends; on Linux.
+"""`python -m autograd_conformance.processes.die_with_parent PARENT COMMAND ...`: a command of others that ends when
+the process that started it does, whose number is given, however that ends; on Linux.
 """
 
 from __future__ import annotations

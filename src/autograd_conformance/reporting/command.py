@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.progress import track
 
 from autograd_conformance.reporting.causes import causes
+from autograd_conformance.reporting.history import add, record_files
+from autograd_conformance.reporting.history import lines as history
 from autograd_conformance.reporting.merging.changes import compare, lines
 from autograd_conformance.reporting.merging.combine import combine
-from autograd_conformance.reporting.merging.history import add, record_files
-from autograd_conformance.reporting.merging.history import lines as history
 from autograd_conformance.reporting.merging.kinds import Unlike
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.prose import counted, printable

@@ -21,7 +21,7 @@ from autograd_conformance.campaigns.bisect.step import Sought, Step
 from autograd_conformance.campaigns.bisect.work import Tried, try_step
 from autograd_conformance.campaigns.claim import NotOurs, claim
 from autograd_conformance.campaigns.engine import Ended, Engine
-from autograd_conformance.campaigns.shards.series import TRIES
+from autograd_conformance.campaigns.plans.series import TRIES
 from autograd_conformance.campaigns.shards.shard import Series
 from autograd_conformance.campaigns.shards.work import NotDone
 from autograd_conformance.campaigns.storage import Storage, StorageError

@@ -13,7 +13,7 @@ from autograd_conformance.checking.check import judged, violation_of
 from autograd_conformance.checking.unsupported import lacking
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.programs.observations import Returned

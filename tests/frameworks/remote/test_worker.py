@@ -21,7 +21,7 @@ from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import OWN, environment, parse, served
 from autograd_conformance.frameworks.remote.worker import greeting
-from autograd_conformance.frameworks.running.target import InProcess, loaded, opened
+from autograd_conformance.frameworks.target import InProcess, loaded, opened
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs import observation_codec

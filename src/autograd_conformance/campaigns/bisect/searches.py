@@ -15,7 +15,7 @@ from autograd_conformance.campaigns.bisect.plan import Search, SearchPlan
 from autograd_conformance.campaigns.bisect.step import VERDICTS, Step, from_json
 from autograd_conformance.campaigns.bisect.work import Tried, try_step
 from autograd_conformance.campaigns.engine import Ended, Engine
-from autograd_conformance.campaigns.shards.series import TRIES
+from autograd_conformance.campaigns.plans.series import TRIES
 from autograd_conformance.campaigns.shards.work import NotDone
 from autograd_conformance.campaigns.sharing import Sharing
 from autograd_conformance.campaigns.storage import Storage, StorageError

@@ -10,7 +10,7 @@ from typing import Any
 
 from autograd_conformance.campaigns.bisect.environment import Given, Installed, Version, environments
 from autograd_conformance.campaigns.bisect.outcome import Trial
-from autograd_conformance.campaigns.plans.texts import Texts, named
+from autograd_conformance.campaigns.shards.texts import Texts, named
 
 VERDICTS = "verdicts"
 """The folder of the storage that verdicts are in, a folder for each finding."""

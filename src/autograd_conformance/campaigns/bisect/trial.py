@@ -10,7 +10,7 @@ from autograd_conformance.frameworks.process_end import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse, served
-from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.plugin.replay import again
 from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs.language import Program

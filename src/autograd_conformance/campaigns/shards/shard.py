@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.campaigns.plans.texts import Texts, named
+from autograd_conformance.campaigns.shards.texts import Texts, named
 from autograd_conformance.reporting.prose import listed
 
 PROFILE = "thorough"

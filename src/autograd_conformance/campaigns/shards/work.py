@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from autograd_conformance import sources
-from autograd_conformance.campaigns.plans.texts import put
 from autograd_conformance.campaigns.shards.shard import Series, Shard
+from autograd_conformance.campaigns.shards.texts import put
 from autograd_conformance.campaigns.storage import Storage, StorageError
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.processes.child import Finished, finished

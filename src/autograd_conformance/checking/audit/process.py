@@ -28,7 +28,7 @@ from autograd_conformance.frameworks.probing.statements import Statement, unlike
 from autograd_conformance.frameworks.process_end import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
-from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.timeouts import stretched

@@ -16,8 +16,8 @@ from typing import Any
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.joining import suspects
 from autograd_conformance.checking.audit.outcome import Audited, Fault, Outcome
+from autograd_conformance.checking.category import deviation_of
 from autograd_conformance.checking.check import advises, judged
-from autograd_conformance.failures.category import deviation_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import LONG
 from autograd_conformance.ops.domains import ANY, Domain

@@ -1,7 +1,7 @@
 """A process of its own for one program, or for several one after the other: the framework is loaded, nothing else ran.
 
-`python -m autograd_conformance.failures.confirmation.fresh_process FILE` is that process. FILE says what is to run; which
-rules each run of the last program broke is written beside it, a line for each.
+`python -m autograd_conformance.failures.confirmation.fresh_process FILE` is that process. FILE says what is to run;
+which rules each run of the last program broke is written beside it, a line for each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.probing.statements import Statement, unlike
 from autograd_conformance.frameworks.process_end import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.frameworks.running.target import opened
+from autograd_conformance.frameworks.target import opened
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import LOADING, finished
 from autograd_conformance.processes.timeouts import stretched

@@ -5,9 +5,9 @@ An op that is wrong by itself shows in the programs of many rules; that it is to
 
 from __future__ import annotations
 
+from autograd_conformance.checking.category import deviation_of
 from autograd_conformance.checking.check import judged
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.category import deviation_of
 from autograd_conformance.programs.editing import bypassed, replaced, sound, without
 from autograd_conformance.programs.language import Apply, Leaf, Literal, Program, Ref
 from autograd_conformance.reference.reference import Reference

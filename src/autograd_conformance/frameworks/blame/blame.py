@@ -21,7 +21,7 @@ from types import FrameType, ModuleType, TracebackType
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.blame.expressions import About, Expressions, failed, is_unentered
 from autograd_conformance.frameworks.blame.territory import Owner, Territory, place
-from autograd_conformance.frameworks.probing.requirements import METHODS, METHODS_OF
+from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
 
 SLIPS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
 """The exceptions that bugs of an adapter show as where its framework stands in the same file."""

@@ -14,11 +14,11 @@ from typing import Any, cast
 
 from autograd_conformance.frameworks.adapter import Adapter, FullAdapter, Value
 from autograd_conformance.frameworks.calls import Raised, attempted
-from autograd_conformance.frameworks.probing.smoke import simplest
 from autograd_conformance.frameworks.reading.reader import cannot
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.limits import Limits, outside
 from autograd_conformance.ops.shapes import FORMS, size
+from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np

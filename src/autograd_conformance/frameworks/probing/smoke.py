@@ -1,29 +1,27 @@
 """The smoke test: judges the adapter, not the framework, before any verdict is given.
 
-It asks for nothing that a rule asks for: only that the adapter speaks the language of `frameworks.adapter` with something
-that can make a tensor and apply an op at all.
+It asks for nothing that a rule asks for: only that the adapter speaks the language of `frameworks.adapter` with
+something that can make a tensor and apply an op at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import called
 from autograd_conformance.frameworks.interrupts import is_users
 from autograd_conformance.frameworks.probing import declarations
-from autograd_conformance.frameworks.probing.requirements import lacking
 from autograd_conformance.frameworks.reading import answers
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.requirements import lacking
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import Limits, outside
-from autograd_conformance.ops.row import choices_of, rest_of
 from autograd_conformance.ops.shapes import size
-from autograd_conformance.ops.tables import OPS
+from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import PYTORCH, Traits
-from autograd_conformance.programs.language import DTYPES, Apply, Attrs, Ref, Shape
+from autograd_conformance.programs.language import DTYPES, Apply, Ref, Shape
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
 
@@ -138,16 +136,6 @@ def _declarations(adapter: Adapter) -> None:
     silent = [] if adapter.dialect is None else sorted(set(adapter.ops) - set(adapter.dialect.ops))
     if silent:
         raise BrokenAdapter(f"{adapter.name}: the dialect has no code for {', '.join(silent[:5])}")
-
-
-def simplest(ops: Collection[str], shape: Shape) -> Iterator[tuple[str, int, Attrs]]:
-    """Those of some ops that take operands of a shape, each with the number of its operands, the simplest first."""
-    for name in dict.fromkeys(("sin", *OPS)):
-        if name in ops and OPS[name].accepts(shape):
-            fitting = (others for others in rest_of(OPS[name], shape) if set(others) <= {shape})
-            for others in islice(fitting, 1):
-                shapes = (shape, *others)
-                yield name, len(shapes), choices_of(OPS[name], shapes)[0]
 
 
 def _try(adapter: Adapter, what: str, call: Callable[..., Any], *arguments: object) -> Any:

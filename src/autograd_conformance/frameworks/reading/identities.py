@@ -12,10 +12,10 @@ from itertools import combinations, islice
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, Target
-from autograd_conformance.frameworks.probing.smoke import simplest
 from autograd_conformance.frameworks.reading import answers
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Gradient, StepObservation

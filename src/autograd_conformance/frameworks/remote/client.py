@@ -64,7 +64,9 @@ class Remote:
     """What was found by trying."""
 
     def observe(self, program: Program) -> Observation:
-        """What the framework does with a program; raises what `frameworks.process_end` names where it ends its process."""
+        """What the framework does with a program; raises what `frameworks.process_end` names where it ends its
+        process.
+        """
         return self._observed(program, printed=False)
 
     def observe_printed(self, program: Program) -> Observation:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from autograd_conformance.frameworks.probing.requirements import unclaimed
-from autograd_conformance.frameworks.probing.smoke import simplest
 from autograd_conformance.frameworks.process_end import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.client import Remote
+from autograd_conformance.frameworks.requirements import unclaimed
 from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Tensor

@@ -2,8 +2,8 @@
 
 A run is a stream: one header, the rules that it judges, then results, failures, known differences and claims in any
 order, one footer. All that is published (the terminal's summary, Markdown, the matrix, badges) is made from this stream
-alone. The JSON Schema beside this file, ``records.schema.json``, is the published truth; `reporting.records.stream` holds files
-to it.
+alone. The JSON Schema beside this file, ``records.schema.json``, is the published truth; `reporting.records.stream`
+holds files to it.
 """
 
 from __future__ import annotations

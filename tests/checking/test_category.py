@@ -7,11 +7,11 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from autograd_conformance.checking.category import deviation_of
 from autograd_conformance.checking.check import judged
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.category import deviation_of
 from autograd_conformance.failures.variations.ablation import cures
-from autograd_conformance.frameworks.running.target import InProcess
+from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.records.failure import Deviation

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.campaigns.plans.table import MalformedPlan
+from autograd_conformance.campaigns.table import MalformedPlan
 
 Texts = tuple[tuple[str, str], ...]
 """Files, each by its name and what it says."""
