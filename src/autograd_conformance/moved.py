@@ -1,0 +1,131 @@
+"""Modules that moved: their old names are importable for one release, each with a warning that names the new one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType
+
+PACKAGE = "autograd_conformance."
+
+MOVED = {
+    "frameworks.answers": "frameworks.reading.answers",
+    "frameworks.base": "frameworks.adapter",
+    "frameworks.blame": "frameworks.blame.blame",
+    "frameworks.chainer": "adapters.chainer",
+    "frameworks.copies": "frameworks.reading.copies",
+    "frameworks.declarations": "frameworks.probing.declarations",
+    "frameworks.dezero": "adapters.dezero",
+    "frameworks.ended": "frameworks.process_end",
+    "frameworks.entered_modes": "frameworks.running.entered_modes",
+    "frameworks.expressions": "frameworks.blame.expressions",
+    "frameworks.functional": "frameworks.running.functional",
+    "frameworks.hips_autograd": "adapters.hips_autograd",
+    "frameworks.identities": "frameworks.reading.identities",
+    "frameworks.jax": "adapters.jax",
+    "frameworks.mindspore": "adapters.mindspore",
+    "frameworks.mlx": "adapters.mlx",
+    "frameworks.mxnet": "adapters.mxnet",
+    "frameworks.mygrad": "adapters.mygrad",
+    "frameworks.paddle": "adapters.paddle",
+    "frameworks.printed": "frameworks.running.printed",
+    "frameworks.probe": "frameworks.probing.probe",
+    "frameworks.raised": "frameworks.blame.raised",
+    "frameworks.reader": "frameworks.reading.reader",
+    "frameworks.runner": "frameworks.running.runner",
+    "frameworks.smoke": "frameworks.probing.smoke",
+    "frameworks.statements": "frameworks.probing.statements",
+    "frameworks.templates": "frameworks.running.templates",
+    "frameworks.tensorflow": "adapters.tensorflow",
+    "frameworks.territory": "frameworks.blame.territory",
+    "frameworks.tinygrad": "adapters.tinygrad",
+    "frameworks.units": "frameworks.running.regions",
+    "harness.campaign.soak": "campaigns.soak",
+    "harness.check": "checking.check",
+    "harness.command": "cli",
+    "harness.known": "known_differences",
+    "harness.plugin": "plugin.hooks",
+    "harness.replay": "plugin.replay",
+    "harness.session": "checking.session",
+    "reports": "reporting",
+    "reports.changes": "reporting.merging.changes",
+    "reports.claims": "reporting.records.claims",
+    "reports.combine": "reporting.merging.combine",
+    "reports.encoding": "reporting.records.encoding",
+    "reports.failure": "reporting.records.failure",
+    "reports.findings": "reporting.merging.findings",
+    "reports.flow": "reporting.records.flow",
+    "reports.frame": "reporting.merging.frame",
+    "reports.kinds": "reporting.merging.kinds",
+    "reports.merge": "reporting.merging.merge",
+    "reports.outcomes": "reporting.merging.outcomes",
+    "reports.records": "reporting.records.records",
+    "reports.renamed": "reporting.records.renamed",
+    "reports.replay": "reporting.records.replay",
+    "reports.stream": "reporting.records.stream",
+    "reports.terms": "reporting.records.terms",
+    "reports.versions": "reporting.records.versions",
+    "rules.articles": "claims.articles",
+    "rules.facts": "claims.facts",
+    "rules.tape": "tape",
+}
+"""The new name of each module, without the package's; those within a package moved with it."""
+
+
+def current(name: str) -> str | None:
+    """The new name of a module that moved; None for any other module."""
+    parts = name.removeprefix(PACKAGE).split(".")
+    for count in range(len(parts), 0, -1):
+        new = MOVED.get(".".join(parts[:count]))
+        if new is not None:
+            return PACKAGE + ".".join([new, *parts[count:]])
+    return None
+
+
+class Alias(Loader):
+    """Loads the module of the new name for the old one."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+        self.spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module of the new name."""
+        warnings.warn(f"{spec.name} is {self.new} now; its old name ends with the next release", FutureWarning, 2)
+        module = importlib.import_module(self.new)
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own specification back, which the import system has replaced."""
+        module.__spec__ = self.spec
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of the new module, which `python -m` runs."""
+        spec = importlib.util.find_spec(self.new)
+        return spec.loader.get_code(self.new) if spec is not None else None  # type: ignore[union-attr]
+
+
+class Finder(MetaPathFinder):
+    """Finds modules by the names that they had before."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The specification of a module that moved."""
+        new = current(fullname) if fullname.startswith(PACKAGE) else None
+        if new is None:
+            return None
+        found = importlib.util.find_spec(new)
+        is_package = found is not None and found.submodule_search_locations is not None
+        return ModuleSpec(fullname, Alias(new), is_package=is_package)
+
+
+def install() -> None:
+    """Have old names found, before anything else of that name is."""
+    if not any(isinstance(each, Finder) for each in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
