@@ -15,7 +15,6 @@ PACKAGE = "autograd_conformance."
 MOVED = {
     "frameworks.answers": "frameworks.reading.answers",
     "frameworks.base": "frameworks.adapter",
-    "frameworks.blame": "frameworks.blame.blame",
     "frameworks.chainer": "adapters.chainer",
     "frameworks.copies": "frameworks.reading.copies",
     "frameworks.declarations": "frameworks.probing.declarations",
