@@ -1,4 +1,7 @@
-"""A conformance suite for reverse-mode automatic differentiation."""
+"""A conformance suite for reverse-mode automatic differentiation.
+
+Pytest need not rewrite its assertions: PYTEST_DONT_REWRITE.
+"""
 
 from autograd_conformance.moved import install
 

@@ -70,7 +70,7 @@ def test_the_version_stands_in_one_place() -> None:
         ([], ["-n", "auto", str(command.SUITES)]),
         (["-k", "lifetime", "-n0"], ["-k", "lifetime", "-n0", str(command.SUITES)]),
         (["--replay=a.json"], ["--replay=a.json", str(command.SUITES)]),
-        ([TEST], ["-n", "auto", str(command.PACKAGE / TEST)]),
+        ([TEST], ["-n", "auto", str(command.SUITES.parent / TEST)]),
     ],
 )
 def test_the_words_of_a_command_line(given: list[str], words: list[str]) -> None:
