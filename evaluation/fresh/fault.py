@@ -11,7 +11,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 class Fault(Torch):
     """PyTorch with one fault, which its subclass's docstring tells."""
 
-    packages: ClassVar[Sequence[str]] = ("torch", "evaluation")
+    packages: ClassVar[Sequence[str]] = ("torch", "evaluation", "tests")
     """The framework with its fault: part of it stands in the fault's own methods."""
     rule: ClassVar[str]
     """The rule that the fault breaks first of all, in its author's words."""

@@ -31,7 +31,7 @@ Roots: TypeAlias = Sequence[torch.Tensor]
 class Mutant(Torch):
     """PyTorch, less the ops that it gets wrong itself."""
 
-    packages: ClassVar[Sequence[str]] = ("torch", "evaluation")
+    packages: ClassVar[Sequence[str]] = ("torch", "evaluation", "tests")
     """The framework with its fault: part of it stands in the mutant's own methods."""
     framework: ClassVar[str] = "torch"
     """The framework that it is made of, whose known differences are not its own."""

@@ -232,16 +232,16 @@ class Loses(HipsAutograd):
 
 
 @pytest.mark.parametrize(
-    ("text", "known"),
+    ("text", "holds"),
     [
         (f"a = leaf [1, 2]; b = sin a; c = grad b, b wrt a with [1, 1], [2, 2] {ZEROS}", True),
         (f"a = leaf [1, 2]; b = sin a; c = grad b, a wrt a with [1, 1], [2, 2] {ZEROS}", True),
         (f"a = leaf [1, 2]; b = sin a; c = exp a; d = grad b, c wrt a with [1, 1], [2, 2] {ZEROS}", False),
     ],
 )
-def test_an_entry_can_be_about_roots_that_stand_twice(text: str, known: bool):
+def test_an_entry_can_be_about_roots_that_stand_twice(text: str, holds: bool):
     (entry,) = [each for each in known("mlx") if each.twice]
     program = program_of(text)
     violation = violation_of(program, InProcess(Loses()))
     assert violation is not None
-    assert is_known(entry, program, violation) is known
+    assert is_known(entry, program, violation) is holds

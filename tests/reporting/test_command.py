@@ -56,7 +56,8 @@ def test_the_command_refuses_an_invalid_file_with_one_message(tmp_path: Path) ->
 def test_reports_stand_on_the_ground_floor_alone() -> None:
     allowed = {
         *sys.stdlib_module_names,
-        "reports",
+        "reporting",
+        "places",
         "rich",
         "jinja2",
         "markupsafe",

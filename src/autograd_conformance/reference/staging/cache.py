@@ -29,6 +29,7 @@ BATCH = 64
 """How many new sources are collected before they are written."""
 
 STAGING = (
+    "places.py",
     "programs/*.py",
     "ops/**/*.py",
     "reference/staging/*.py",
