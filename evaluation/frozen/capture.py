@@ -1,5 +1,6 @@
-"""A pytest plugin that writes down every program that a run checks: `FROZEN=FILE pytest -p evaluation.frozen.capture
-...`.
+"""A pytest plugin that records every program that a run checks.
+
+It is loaded by `FROZEN=FILE pytest -p evaluation.frozen.capture ...`.
 
 A line is a JSON object: the suite's module, the rule that its test is about, and the program (or two related ones).
 Each worker writes a file of its own, FILE.gw0 and so on.

@@ -1,5 +1,5 @@
 """`python -m evaluation.kill_matrix [--jobs 2] [--sample N]`: kills the mutants, compares with the baselines, and
-writes what came of it.
+writes the results.
 
 Results are JSON lines in a folder of the commit under `.cache/matrix`; what is there already is not run again. The
 whole run writes `docs/results/matrix.md`. A sample prints the short table alone, for a first

@@ -1,4 +1,6 @@
-"""Which generated mutants are equivalent to PyTorch: each pair of op and kind is tried beside it on sample programs.
+"""`python -m evaluation.mutants.equivalence`: finds the generated mutants that are equivalent to PyTorch.
+
+Each pair of op and kind runs beside PyTorch on sample programs, and the equivalent ones are written to `equivalent.py`.
 
 A mutant whose gradients never differ is equivalent. The programs are drawn as the audit draws its own, with other
 seeds, so that what is kept was not chosen by what the audit will find.
@@ -6,6 +8,7 @@ seeds, so that what is kept was not chosen by what the audit will find.
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +37,7 @@ AGAIN = range(1000, 1006)
 APART = {"float64": 1e-8, "float32": 2e-5}
 """Relative differences that are no rounding."""
 
-HEAD = '''"""Generated mutants that are equivalent to PyTorch: made by `python -m evaluation.mutants.generated`, not by
+HEAD = '''"""Generated mutants that are equivalent to PyTorch: made by `evaluation.mutants.equivalence`, not by
 hand."""
 
 OPS_OF: dict[str, str] = {'''
@@ -152,3 +155,7 @@ def written(equivalent: dict[str, list[str]]) -> str:
         wrapped = textwrap.wrap(" ".join(ops), 110)
         lines += [f'    "{kind}": """', *(f"        {line}" for line in wrapped), '    """,']
     return "\n".join([*lines, "}", '"""Op names by kind."""', ""])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

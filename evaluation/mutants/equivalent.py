@@ -1,4 +1,4 @@
-"""Generated mutants that are equivalent to PyTorch: made by `python -m evaluation.mutants.generated`, not by
+"""Generated mutants that are equivalent to PyTorch: made by `evaluation.mutants.equivalence`, not by
 hand."""
 
 OPS_OF: dict[str, str] = {

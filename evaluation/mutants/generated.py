@@ -2,14 +2,12 @@
 
 A mutant is named after its op and its kind and is an ordinary framework under test: `pytest
 --framework=evaluation.mutants.generated:sin_sign`. Its classes are made when they are asked for. A fault that changes
-nothing (a flipped sign where the gradient is zero) makes an equivalent mutant: `python -m evaluation.mutants.generated`
-tries every pair on sample programs and writes those pairs to `evaluation/mutants/equivalent.py`, from where they are
-left out here.
+nothing (a flipped sign where the gradient is zero) makes an equivalent mutant: `evaluation.mutants.equivalence` finds
+those pairs and writes them to `evaluation/mutants/equivalent.py`, from where they are left out here.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -331,9 +329,3 @@ def __getattr__(name: str) -> type[Generated]:
         return _made(name)
     except KeyError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-
-
-if __name__ == "__main__":
-    from evaluation.mutants.equivalence import main
-
-    sys.exit(main())

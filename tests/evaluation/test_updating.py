@@ -11,7 +11,7 @@ from hypothesis import Phase
 
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.tally import Tally
-from autograd_conformance.failures import advisory as noted
+from autograd_conformance.failures import advisory
 from autograd_conformance.known_differences import Known, known, read
 from autograd_conformance.plugin.recording.known_update import Update, update
 from autograd_conformance.strategies.building import alphabet
@@ -75,7 +75,7 @@ def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
             if probe.rule == rule:
                 check = Check(session.target, known(mutant.framework), rule, leaves_out=session.leaves_out)
                 assert failure(probe, check, 0, [Phase.generate]) is None
-                noted.shorten(check, session)
+                advisory.shorten(check, session)
                 tally.add(Tally.from_json(check.tally().to_json()))
         return update(path, tally.findings, tally.common, session, "2026-11-25")
 

@@ -13,10 +13,10 @@ import pytest
 from autograd_conformance import cli as command
 from autograd_conformance.checking.session import SUITE_VERSION, Session
 from autograd_conformance.failures.record import replay_command
+from autograd_conformance.places import PACKAGE
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PACKAGE = ROOT / "src" / "autograd_conformance"
 ROOMS = [path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"]
 TEST = "suites/test_lifetime.py::test_default_frees"
 KNOWN = """
@@ -53,6 +53,17 @@ def test_files_that_are_no_python_are_in_the_package() -> None:
     there = {path for place in (PACKAGE, *ROOMS) for path in place.rglob("*") if path.is_file()}
     assert sorted(path for path in there - packed if path.suffix not in (".py", ".pyc")) == []
     assert PACKAGE / "py.typed" in packed
+
+
+def test_a_clone_without_links_says_what_to_type(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
+    (tmp_path / "src" / "autograd_conformance").mkdir(parents=True)
+    (tmp_path / "src" / "autograd_conformance" / "strategies").write_text("../../strategies")
+    command = [sys.executable, "-m", "pytest", "--rootdir=.", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 4
+    said = "symbolic links are missing from this clone; type: git config core.symlinks true && git checkout -- src"
+    assert said in done.stderr.splitlines()
 
 
 def test_the_version_stands_in_one_place() -> None:

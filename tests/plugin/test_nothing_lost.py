@@ -13,7 +13,7 @@ import pytest
 from autograd_conformance.checking.check import Broken
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import Session
-from autograd_conformance.failures import unsent as found
+from autograd_conformance.failures import pending
 from autograd_conformance.failures.unexplained import bare
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.plugin.recording.parts import Parts
@@ -63,12 +63,12 @@ def test_a_part_that_fails_says_so_and_the_others_come(error, code, said):
 
 def test_what_was_found_is_taken_once(tmp_path: Path):
     result = Result(test="t", rule="gradients/op", op="sin", verdict="fail", programs=1, seconds=0.0)
-    found.keep(tmp_path, "gw0", result)
-    found.keep(tmp_path, "gw1", result)
-    found.forget(tmp_path, "gw1")
+    pending.keep(tmp_path, "gw0", result)
+    pending.keep(tmp_path, "gw1", result)
+    pending.forget(tmp_path, "gw1")
     (tmp_path / "found-gw2").write_text('[{"rec')
-    assert list(found.taken(tmp_path)) == [result]
-    assert list(found.taken(tmp_path)) == []
+    assert list(pending.taken(tmp_path)) == [result]
+    assert list(pending.taken(tmp_path)) == []
 
 
 @pytest.mark.parametrize("name", ["errors", "relations"])
@@ -82,8 +82,8 @@ def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path
     related = Related("relations/order", program, other, same=((2, 2),))
     with pytest.raises(Broken):
         check(program if name == "errors" else related)
-    found.keep(tmp_path, "gw0", *failures)
-    assert [each.rule for each in found.taken(tmp_path)] == [each.rule for each in failures]  # type: ignore[union-attr]
+    pending.keep(tmp_path, "gw0", *failures)
+    assert [each.rule for each in pending.taken(tmp_path)] == [each.rule for each in failures]  # type: ignore[union-attr]
     assert failures
 
 

@@ -18,6 +18,7 @@ import autograd_conformance.suites as suites
 from autograd_conformance.failures.related import WHY
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.places import PACKAGE
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.renamed import RENAMED
@@ -29,8 +30,6 @@ from evaluation.mutants import MUTANTS
 from evaluation.mutants.kill import TORCH
 from tests.rules.violations import VIOLATIONS
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "autograd_conformance"
 ROOMS = sorted(path for path in PACKAGE.iterdir() if path.is_dir())
 SLUG = re.compile(rf"(?:{'|'.join(FAMILIES)})/[a-z-]+")
 

@@ -1,1 +1,1 @@
-"""What joins the nouns: a session with one framework, the check of one program, and failures made from verdicts."""
+"""Runs programs on a framework and judges them: a session, the check of one program, the audit of ops, the budget."""

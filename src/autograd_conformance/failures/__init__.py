@@ -1,1 +1,1 @@
-"""From a broken rule to the record that tells of it."""
+"""From a violation to the failure record that explains it."""

@@ -23,7 +23,7 @@ from autograd_conformance.failures.variations.ablation import cures
 from autograd_conformance.failures.variations.confirmed_cause import settled
 from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.failures.votes import votes
-from autograd_conformance.frameworks.process_end import told
+from autograd_conformance.frameworks.process_end import describe_exit
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import SUITES
 from autograd_conformance.printing.dialect import code
@@ -195,7 +195,7 @@ def ending(entry: Entry, timeout: float, status: int | None) -> str:
     """
     if entry.timed_out:
         return f"did not come back in time ({timeout:g} s)"
-    return "the process died" if status is None else told(status)
+    return "the process died" if status is None else describe_exit(status)
 
 
 def replay_command(session: Session, path: Path) -> str:

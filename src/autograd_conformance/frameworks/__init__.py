@@ -1,1 +1,1 @@
-"""What can be tested: adapters, and the runner that drives them."""
+"""Frameworks under test: the adapter's interface, the runner that drives it, and PyTorch's adapters."""

@@ -44,7 +44,7 @@ KILLS = frozenset(
 """How processes end that something outside of them killed; a framework may do so as well."""
 
 
-def told(status: int) -> str:
+def describe_exit(status: int) -> str:
     """How a process ended, in words: `status` is its exit code, or a signal with a minus sign."""
     if status >= 0:
         return f"the process ended itself with exit code {status}"

@@ -1,8 +1,7 @@
 """Pytest's side of the suite: the options, the framework under test, and the records that tests send.
 
 In the checkout `pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report; elsewhere
-`cli` does. Everything that is not about pytest is in the other files of `checking/`. Pytest finds the hooks
-and fixtures by their names, here.
+`cli` does. Pytest finds the hooks and fixtures by their names, here.
 """
 
 from autograd_conformance.plugin.configuration import (

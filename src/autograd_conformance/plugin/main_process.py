@@ -15,7 +15,7 @@ from rich.console import Console
 from autograd_conformance.checking.limits import began
 from autograd_conformance.checking.session import ADAPTER_ERROR, watchdog
 from autograd_conformance.failures import record as failures
-from autograd_conformance.frameworks.process_end import told
+from autograd_conformance.frameworks.process_end import describe_exit
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.places import PLUGIN
@@ -144,7 +144,7 @@ def _stopped(config: pytest.Config, ended: guard.Ended) -> int:
 
 def _told(config: pytest.Config, ended: guard.Ended) -> int:
     """What there is to say of a run whose process was ended; its exit code, which is never that of a good run."""
-    how = told(ended.status)
+    how = describe_exit(ended.status)
     entry = take(Path(config.option.report).expanduser(), "main")
     if ended.stopped:
         return _stopped(config, ended)

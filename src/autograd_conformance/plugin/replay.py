@@ -14,7 +14,7 @@ from autograd_conformance.checking.session import ADAPTER_ERROR, Session
 from autograd_conformance.checking.unsupported import lacking
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.process_end import ENDED, told
+from autograd_conformance.frameworks.process_end import ENDED, describe_exit
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
@@ -68,7 +68,7 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: f
         ended = guard.watched(lambda: main(Path(folder)), lambda said: observer.is_stuck())
         if ended.code is not None:
             return ended.code
-        how = told(ended.status)
+        how = describe_exit(ended.status)
         if ended.stopped:
             print(f"stopped: {how}")
             return INTERRUPTED

@@ -16,7 +16,7 @@ from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.checking.limits import UNLIMITED
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
-from autograd_conformance.failures import unsent as found
+from autograd_conformance.failures import pending
 from autograd_conformance.failures.unexplained import bare, unsent
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.places import SUITES
@@ -258,7 +258,7 @@ def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, 
     """Write down what a test found, before it is shrunk; where that goes wrong, the test itself is not disturbed."""
     with suppress(Exception):
         failure = bare(broken, test, session)
-        found.keep(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
+        pending.keep(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
 
 
 def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:

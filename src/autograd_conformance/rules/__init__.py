@@ -1,1 +1,1 @@
-"""The ground floor: the language of programs, observations, the tape model, the reference, the rule catalogue."""
+"""What may happen: the rule catalogue, the judge, diagnosis, relations, explanations."""

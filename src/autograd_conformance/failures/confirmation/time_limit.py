@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograd_conformance.checking.session import Session
-from autograd_conformance.failures.confirmation import isolation as alone
+from autograd_conformance.failures.confirmation import isolation
 from autograd_conformance.frameworks.process_end import KILLS
 from autograd_conformance.processes import child
 from autograd_conformance.programs.language import Program
@@ -30,12 +30,12 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = (), 
     """
     until = session.until(PART, LEAST, session.confirming)
     if math.isinf(until) or not (session.confirms or whatever):
-        return alone.confirmed(failure, session, past, whatever)
+        return isolation.confirmed(failure, session, past, whatever)
     began = time.monotonic()
     if until - began < SHORTEST:
         return replace(failure, alone=NOT_RUN)
     with child.ending_at(until):
-        tried = alone.confirmed(failure, session, past, whatever)
+        tried = isolation.confirmed(failure, session, past, whatever)
     session.confirming += time.monotonic() - began
     return replace(failure, alone=NOT_RUN) if time.monotonic() >= until else tried
 

@@ -1,1 +1,1 @@
-"""Who raised an exception: the framework, the adapter, or neither can be told."""
+"""Who raised an exception: the framework, the adapter, or one of the two that cannot be determined."""

@@ -1,6 +1,6 @@
 """The smoke test: judges the adapter, not the framework, before any verdict is given.
 
-It asks for nothing that a rule asks for: only that the adapter speaks the language of `frameworks.adapter` with
+It requires nothing that a rule tests: only that the adapter speaks the language of `frameworks.adapter` with
 something that can make a tensor and apply an op at all.
 """
 

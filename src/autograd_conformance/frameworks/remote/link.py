@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from autograd_conformance.frameworks.probing.statements import Statement, unlike
-from autograd_conformance.frameworks.process_end import Crashed, TimedOut, told
+from autograd_conformance.frameworks.process_end import Crashed, TimedOut, describe_exit
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment
@@ -217,7 +217,7 @@ def _said(error: Gone | Late | Endless) -> str:
 
 def _ending(error: Gone) -> str:
     """How a far end ended, in words."""
-    how = "the process closed its output" if error.status is None else told(error.status)
+    how = "the process closed its output" if error.status is None else describe_exit(error.status)
     half = " in the middle of an answer" if error.half else ""
     lines = error.complained.strip().splitlines()
     return how + half + (f"; last it wrote: {lines[-1].strip()[:200]}" if lines else "")

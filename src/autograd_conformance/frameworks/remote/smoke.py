@@ -1,6 +1,6 @@
 """The smoke test over the wire: whether a far end speaks the protocol, told by the simplest programs of all.
 
-As `frameworks.probing.smoke` does of an adapter, it asks for nothing that a rule asks for.
+As `frameworks.probing.smoke` does of an adapter, it requires nothing that a rule tests.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from autograd_conformance.checking.check import is_advice
 from autograd_conformance.checking.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.checking.tally import Tally
 from autograd_conformance.claims.records import claim_records, observing_if
-from autograd_conformance.failures import unsent as found
+from autograd_conformance.failures import pending
 from autograd_conformance.failures.confirmation.time_limit import confirmed, killed, undecided
 from autograd_conformance.failures.record import audited, died, ending
 from autograd_conformance.frameworks.registry import BrokenAdapter
@@ -328,7 +328,7 @@ class Recorder:
 
     def _write_found(self, worker: str = "*") -> None:
         """Write what workers found that were ended before they sent it."""
-        for record in found.taken(self.session.folder, worker):
+        for record in pending.taken(self.session.folder, worker):
             if record.test not in self.recorded:  # type: ignore[union-attr]
                 self._write(record)
 

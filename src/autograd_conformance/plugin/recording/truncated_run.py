@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograd_conformance.checking.session import Session, now
-from autograd_conformance.failures import unsent as found
+from autograd_conformance.failures import pending
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, Record, Report, Result
@@ -37,7 +37,7 @@ def end_stopped(folder: Path, reason: str, exit_code: int) -> tuple[Report, Path
     """Give the records of a run that was stopped, and did not write its end itself, their end, and make its page; the
     whole report, and the page's path.
     """
-    return _ended(folder, tuple(found.taken(folder)), reason, exit_code)
+    return _ended(folder, tuple(pending.taken(folder)), reason, exit_code)
 
 
 def _ended(folder: Path, more: Sequence[Record], reason: str | None, exit_code: int) -> tuple[Report, Path]:
