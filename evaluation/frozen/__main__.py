@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.reporting.records.renamed import RENAMED
+from autograd_conformance.reporting.records.renamed_rules import RENAMED
 from evaluation.frozen.judgements import Freezer, lines
 from evaluation.mutants import FAMILIES, mutants_of
 

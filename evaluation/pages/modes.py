@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import read
 from autograd_conformance.reporting.render.markdown import environment
-from autograd_conformance.reporting.summary import summarize
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "results" / "modes.md"

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from autograd_conformance.places import PACKAGE, PLUGIN, SUITES
-from autograd_conformance.reporting.verdicts import Exit
+from autograd_conformance.reporting.analysis.verdicts import Exit
 
 SETTINGS = PACKAGE / "cli.ini"
 

@@ -24,7 +24,7 @@ from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.work import Done, NotDone
 from autograd_conformance.campaigns.storage import Storage, StorageError
 from autograd_conformance.campaigns.waiting import NoWorkers
-from autograd_conformance.reporting.merging.findings import SHAPES
+from autograd_conformance.reporting.merging.failures import SHAPES
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.records.stream import load, read
 from tests.campaigns import quick

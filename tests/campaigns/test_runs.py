@@ -19,7 +19,7 @@ import psutil
 from autograd_conformance.campaigns.results import as_one_run
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.storage import Storage
-from autograd_conformance.reporting.merging.findings import SHAPES
+from autograd_conformance.reporting.merging.failures import SHAPES
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import read

@@ -22,7 +22,7 @@ from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.work import Again
 from autograd_conformance.campaigns.storage import Storage
 from autograd_conformance.campaigns.view import View
-from autograd_conformance.reporting.causes import Cause
+from autograd_conformance.reporting.analysis.causes import Cause
 from tests.campaigns import quick
 from tests.campaigns.test_campaign import SUITE
 from tests.reporting.miniatures import FAILURE, HEADER

@@ -28,9 +28,9 @@ from autograd_conformance.checking.audit.shares import Audit
 from autograd_conformance.checking.session import ADAPTER_ERROR
 from autograd_conformance.frameworks.target import InProcess, loaded
 from autograd_conformance.plugin import state
+from autograd_conformance.reporting.analysis.summary import summarize
+from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records.stream import load
-from autograd_conformance.reporting.summary import summarize
-from autograd_conformance.reporting.verdicts import Exit
 from tests.frameworks.adapters.subsets import Subset
 
 ROOT = Path(__file__).parents[2]

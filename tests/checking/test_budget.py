@@ -17,8 +17,8 @@ from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.text import parse
+from autograd_conformance.reporting.analysis.summary import cut_short, summarize
 from autograd_conformance.reporting.records.records import Report
-from autograd_conformance.reporting.summary import cut_short, summarize
 from autograd_conformance.strategies.building.pool import Pool
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.wrong import WrongSine

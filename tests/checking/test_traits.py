@@ -18,7 +18,7 @@ from autograd_conformance.programs.capabilities import Capability, Traits, needs
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reporting.summary import summarize
+from autograd_conformance.reporting.analysis.summary import summarize
 from tests.frameworks.adapters import copying, overwriting, unusable, zeros
 from tests.plugin.test_cli import run
 

@@ -13,8 +13,8 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, read
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse
-from autograd_conformance.reporting.differences import entries
-from autograd_conformance.reporting.summary import summarize
+from autograd_conformance.reporting.analysis.differences import entries
+from autograd_conformance.reporting.analysis.summary import summarize
 from examples.micrograd_adapter import OPS, Micrograd
 from tests.plugin.test_cli import ROOT, run
 

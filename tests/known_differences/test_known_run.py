@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.known_differences import read
-from autograd_conformance.reporting.summary import summarize
+from autograd_conformance.reporting.analysis.summary import summarize
 from tests.plugin.test_cli import ONE, SINE, TINY, WRONG, run
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records.stream import read
-from autograd_conformance.reporting.verdicts import Exit
 from tests.reporting.miniatures import FOOTER, HEADER, PASSES, RULES, written
 
 ROOT = Path(__file__).parents[2]

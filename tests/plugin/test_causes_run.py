@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from autograd_conformance.reporting.causes import causes
+from autograd_conformance.reporting.analysis.causes import causes
 from tests.plugin.test_cli import run
 
 pytestmark = pytest.mark.slow

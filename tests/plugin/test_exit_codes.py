@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.plugin.run_plan import functions
-from autograd_conformance.reporting.summary import summarize
+from autograd_conformance.reporting.analysis.summary import summarize
 from tests.checking.subsets import collected
 from tests.plugin.test_cli import EXP, ONE, ROOT, SINE, TINY, WRONG, Run, command, finished, run
 

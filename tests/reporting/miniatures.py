@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.records.claims import ClaimProgram, ClaimRecord
 from autograd_conformance.reporting.records.encoding import encode
 from autograd_conformance.reporting.records.failure import Allowed, Error, Failure, Group, Step, Votes
@@ -29,7 +30,6 @@ from autograd_conformance.reporting.records.records import (
 )
 from autograd_conformance.reporting.records.terms import Source
 from autograd_conformance.reporting.render.terminal import print_summary
-from autograd_conformance.reporting.summary import summarize
 
 RAISES, AGAIN, OP = "lifetime/same-root-raises", "lifetime/retained-works", "gradients/op"
 

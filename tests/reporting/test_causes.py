@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from autograd_conformance.reporting.causes import Cause, causes, number
+from autograd_conformance.reporting.analysis.causes import Cause, causes, number
+from autograd_conformance.reporting.analysis.severity import severity
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.failure import Alone, Deviation, Failure, Part
 from autograd_conformance.reporting.records.records import Report, Result
 from autograd_conformance.reporting.render import markdown
 from autograd_conformance.reporting.render.failures import WHOLE, print_failures
-from autograd_conformance.reporting.severity import severity
 from tests.reporting.miniatures import BROKEN, FAILURE, SOUND, shown
 
 OTHER = Deviation("value", "other gradient, leaf")

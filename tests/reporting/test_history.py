@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reporting import command
-from autograd_conformance.reporting.history import add, lines, record_files
+from autograd_conformance.reporting.analysis.summary import summarize
+from autograd_conformance.reporting.comparison.history import add, lines, record_files
 from autograd_conformance.reporting.records import stream
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import InvalidReport, read, records, write
-from autograd_conformance.reporting.summary import summarize
 from tests.reporting.miniatures import BROKEN, FAILURE, FOOTER, HEADER, PASSES, RULES, SOUND, written
 
 LATER = replace(HEADER, seed=8, started="2026-02-03T00:00:00Z")

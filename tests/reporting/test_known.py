@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from autograd_conformance.reporting.analysis.summary import ORDER, by_attention, summarize
 from autograd_conformance.reporting.records.records import Known, Report, Result
 from autograd_conformance.reporting.records.terms import Outcome
 from autograd_conformance.reporting.render import markdown
 from autograd_conformance.reporting.render.terminal import ENTRIES
-from autograd_conformance.reporting.summary import ORDER, by_attention, summarize
 from tests.reporting.miniatures import (
     AGAIN,
     BROKEN,

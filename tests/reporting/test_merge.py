@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reporting import command
-from autograd_conformance.reporting.merging.findings import SHAPES, Findings, Seen, digest, likeness
-from autograd_conformance.reporting.merging.kinds import Unlike, kind
+from autograd_conformance.reporting.analysis.summary import cut_short
+from autograd_conformance.reporting.merging.compatibility import Unlike, kind
+from autograd_conformance.reporting.merging.failures import SHAPES, Findings, Seen, digest, likeness
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.records.failure import Deviation, Failure
 from autograd_conformance.reporting.records.records import Behaviour, Footer, Report, Setting
 from autograd_conformance.reporting.records.stream import read, records, write
 from autograd_conformance.reporting.records.terms import Outcome
-from autograd_conformance.reporting.summary import cut_short
 from tests.reporting.miniatures import (
     BEHAVIOUR,
     CLAIM,

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from autograd_conformance.reporting import command
+from autograd_conformance.reporting.analysis.summary import ORDER
 from autograd_conformance.reporting.records.failure import Allowed, Group
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reporting.records.records import Framework, Known, Report
@@ -22,7 +23,6 @@ from autograd_conformance.reporting.site.build import NotOurs, build
 from autograd_conformance.reporting.site.documents import DOCS
 from autograd_conformance.reporting.site.matrix import SIGNS, bounded
 from autograd_conformance.reporting.site.runs import runs, unique
-from autograd_conformance.reporting.summary import ORDER
 from tests.reporting.miniatures import (  # fmt: skip
     BEHAVIOUR,
     BROKEN,

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from autograd_conformance.reporting.analysis.summary import summarize
+from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.records import Report, Result
-from autograd_conformance.reporting.summary import summarize
-from autograd_conformance.reporting.verdicts import THRESHOLD
 from tests.reporting.miniatures import AGAIN, CRASH, FAILURE, OP, PASSES, RAISES, RULES, SOUND, verdicts
 
 

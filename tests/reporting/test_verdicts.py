@@ -15,12 +15,8 @@ from hypothesis import strategies as st
 from autograd_conformance.checking import session
 from autograd_conformance.plugin import replay
 from autograd_conformance.reporting import command
-from autograd_conformance.reporting.records.records import Known, Report, Result
-from autograd_conformance.reporting.records.terms import UNJUDGED, WRONG, Conclusion, Outcome, Verdict
-from autograd_conformance.reporting.render import badge, brief, markdown, terminal
-from autograd_conformance.reporting.site.matrix import SIGNS
-from autograd_conformance.reporting.summary import ORDER, exit_code, selected, summarize
-from autograd_conformance.reporting.verdicts import (
+from autograd_conformance.reporting.analysis.summary import ORDER, exit_code, selected, summarize
+from autograd_conformance.reporting.analysis.verdicts import (
     CODES,
     HEADLINES,
     MEANING,
@@ -31,6 +27,10 @@ from autograd_conformance.reporting.verdicts import (
     headlines_table,
     words_table,
 )
+from autograd_conformance.reporting.records.records import Known, Report, Result
+from autograd_conformance.reporting.records.terms import UNJUDGED, WRONG, Conclusion, Outcome, Verdict
+from autograd_conformance.reporting.render import badge, brief, markdown, terminal
+from autograd_conformance.reporting.site.matrix import SIGNS
 from tests.reporting.miniatures import AGAIN, FAILURE, FOOTER, OP, PASSES, RAISES, RULES, SOUND, verdicts
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import PACKAGE
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reporting.records.renamed import RENAMED
+from autograd_conformance.reporting.records.renamed_rules import RENAMED
 from autograd_conformance.rules.catalogue import FAMILIES, RULES, Level
 from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
@@ -93,7 +93,7 @@ def test_what_is_only_reported_is_exercised() -> None:
 
 
 def test_the_rules_that_code_names_are_in_the_catalogue() -> None:
-    old = {(slug, "reporting/records/renamed.py") for slug in RENAMED}
+    old = {(slug, "reporting/records/renamed_rules.py") for slug in RENAMED}
     assert {(slug, path) for slug, path in literals() if slug not in RULES} <= old
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.records.encoding import encode
-from autograd_conformance.reporting.records.renamed import RENAMED, modernised
+from autograd_conformance.reporting.records.renamed_rules import RENAMED, modernised
 from autograd_conformance.reporting.records.stream import read
 from autograd_conformance.reporting.render import markdown
-from autograd_conformance.reporting.summary import summarize
 from autograd_conformance.rules.catalogue import RULES
 
 FOLDER = Path(__file__).with_name("records")

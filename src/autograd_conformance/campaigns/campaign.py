@@ -20,8 +20,8 @@ from autograd_conformance.campaigns.shards.work import Again, Done, NotDone, rep
 from autograd_conformance.campaigns.sharing import Sharing
 from autograd_conformance.campaigns.storage import Storage, StorageError
 from autograd_conformance.campaigns.waiting import Needs, Waiting, needed_until_the_end
-from autograd_conformance.reporting.merging.findings import SHAPES, digest, likeness
-from autograd_conformance.reporting.merging.kinds import Kind, Unlike, kind
+from autograd_conformance.reporting.merging.compatibility import Kind, Unlike, kind
+from autograd_conformance.reporting.merging.failures import SHAPES, digest, likeness
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Header, Report

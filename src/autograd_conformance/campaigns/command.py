@@ -22,7 +22,7 @@ from autograd_conformance.checking.session import REPORT_ERROR
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder
 from autograd_conformance.plugin.recording.terminal import WIDTH
 from autograd_conformance.processes.termination import Termination
-from autograd_conformance.reporting.causes import causes
+from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.command import USAGE, Parser
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.render.failures import WHOLE, print_failures

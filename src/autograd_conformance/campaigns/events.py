@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograd_conformance.campaigns.shards.work import Again
-from autograd_conformance.reporting.causes import Cause
+from autograd_conformance.reporting.analysis.causes import Cause
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Header
 

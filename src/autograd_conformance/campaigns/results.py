@@ -11,9 +11,9 @@ from pathlib import Path
 from autograd_conformance.campaigns.campaign import Campaign
 from autograd_conformance.campaigns.plans.series import Row
 from autograd_conformance.plugin.recording.folder import ReportFolder
-from autograd_conformance.reporting.causes import Cause, causes
-from autograd_conformance.reporting.merging.findings import digest
-from autograd_conformance.reporting.merging.kinds import Kind
+from autograd_conformance.reporting.analysis.causes import Cause, causes
+from autograd_conformance.reporting.merging.compatibility import Kind
+from autograd_conformance.reporting.merging.failures import digest
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.records.failure import Alone, Failure
 from autograd_conformance.reporting.records.records import Header, Report

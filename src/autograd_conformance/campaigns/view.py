@@ -17,9 +17,9 @@ from autograd_conformance.campaigns.engine import Engine
 from autograd_conformance.campaigns.events import Confirmed, Event, Found, Trouble
 from autograd_conformance.campaigns.plans.series import Row
 from autograd_conformance.campaigns.results import ALONE
+from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.prose import counted, shortened, span
 from autograd_conformance.reporting.render.failures import kind, title
-from autograd_conformance.reporting.verdicts import THRESHOLD
 
 ELSEWHERE = 30.0
 """Seconds between two lines where nothing can be drawn anew."""

@@ -42,9 +42,9 @@ from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DTYPES, Program
+from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records import records
 from autograd_conformance.reporting.records.terms import Source
-from autograd_conformance.reporting.verdicts import Exit
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.situations import Offer

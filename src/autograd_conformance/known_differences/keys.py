@@ -18,7 +18,7 @@ from autograd_conformance.programs.language import DTYPES, EFFECTS, INSTRUCTIONS
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
-from autograd_conformance.reporting.records.renamed import current_slug
+from autograd_conformance.reporting.records.renamed_rules import current_slug
 from autograd_conformance.rules.catalogue import RULES
 
 

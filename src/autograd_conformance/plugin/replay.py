@@ -24,9 +24,9 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, undecided
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reporting.records.renamed import modernised
+from autograd_conformance.reporting.analysis.verdicts import Exit
+from autograd_conformance.reporting.records.renamed_rules import modernised
 from autograd_conformance.reporting.render import text
-from autograd_conformance.reporting.verdicts import Exit
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Violation, op_of
 from autograd_conformance.rules.relations import codec as relations_codec
@@ -36,7 +36,7 @@ from autograd_conformance.tape.trace import first_rough
 Verdict = Literal["fixed", "still failing", "cannot run"]
 
 CODES: dict[Verdict, int] = {"fixed": Exit.PASSED, "still failing": Exit.BROKEN, "cannot run": Exit.USAGE}
-"""The exit code for each verdict; what each code means stands in `reporting.verdicts`."""
+"""The exit code for each verdict; what each code means stands in `reporting.analysis.verdicts`."""
 
 INTERRUPTED = Exit.ENDED
 """The exit code of a replay that the user stops; pytest's own."""

@@ -34,8 +34,8 @@ from autograd_conformance.plugin.state import (
     audited,
 )
 from autograd_conformance.processes.journal import Journal
+from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.records import records
-from autograd_conformance.reporting.verdicts import THRESHOLD
 from autograd_conformance.rules.catalogue import RULES, Level, Rule
 from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Unavailable, Undrawable

@@ -14,20 +14,20 @@ from typing import NoReturn
 from rich.console import Console
 from rich.progress import track
 
-from autograd_conformance.reporting.causes import causes
-from autograd_conformance.reporting.history import add, record_files
-from autograd_conformance.reporting.history import lines as history
-from autograd_conformance.reporting.merging.changes import compare, lines
+from autograd_conformance.reporting.analysis.causes import causes
+from autograd_conformance.reporting.analysis.summary import summarize
+from autograd_conformance.reporting.analysis.verdicts import Exit
+from autograd_conformance.reporting.comparison.changes import compare, lines
+from autograd_conformance.reporting.comparison.history import add, record_files
+from autograd_conformance.reporting.comparison.history import lines as history
 from autograd_conformance.reporting.merging.combine import combine
-from autograd_conformance.reporting.merging.kinds import Unlike
+from autograd_conformance.reporting.merging.compatibility import Unlike
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.records.stream import InvalidReport, load, write
 from autograd_conformance.reporting.render import badge, brief, markdown
 from autograd_conformance.reporting.render.failures import WHOLE, print_failures
 from autograd_conformance.reporting.render.terminal import print_summary
-from autograd_conformance.reporting.summary import summarize
-from autograd_conformance.reporting.verdicts import Exit
 
 INVALID = Exit.INTERNAL
 """The exit code for a file that is not a sound report, or a page that cannot be written."""

@@ -16,7 +16,7 @@ from autograd_conformance.plugin import replay
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.validation import MalformedProgram
-from autograd_conformance.reporting.records.renamed import current_slug
+from autograd_conformance.reporting.records.renamed_rules import current_slug
 from autograd_conformance.reporting.records.stream import InvalidReport, load
 from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec

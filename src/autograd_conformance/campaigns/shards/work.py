@@ -22,9 +22,9 @@ from autograd_conformance.campaigns.shards.texts import put
 from autograd_conformance.campaigns.storage import Storage, StorageError
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.processes.child import Finished, finished
+from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.prose import counted, shortened
 from autograd_conformance.reporting.records.stream import InvalidReport, parse
-from autograd_conformance.reporting.verdicts import Exit
 
 PROCESS = "autograd_conformance.campaigns.shards.process"
 

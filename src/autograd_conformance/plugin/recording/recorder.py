@@ -37,13 +37,13 @@ from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard, journal
 from autograd_conformance.processes.termination import Termination, with_lines
 from autograd_conformance.programs.wording import harmless
-from autograd_conformance.reporting.differences import entries
+from autograd_conformance.reporting.analysis.differences import entries
+from autograd_conformance.reporting.analysis.summary import exit_code, summarize
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.records.encoding import decode
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, Header, Known, Record, Result
 from autograd_conformance.reporting.render import text
-from autograd_conformance.reporting.summary import exit_code, summarize
 
 PROPERTY = "conformance"
 """The user property under which tests send their records."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from autograd_conformance.reporting.causes import causes
+from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Record, Report, Result
 from autograd_conformance.reporting.records.terms import WRONG

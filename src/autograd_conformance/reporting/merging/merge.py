@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from autograd_conformance.reporting.causes import Cause
-from autograd_conformance.reporting.merging.findings import Findings
-from autograd_conformance.reporting.merging.frame import Frame
-from autograd_conformance.reporting.merging.kinds import Admission
-from autograd_conformance.reporting.merging.outcomes import Tried
+from autograd_conformance.reporting.analysis.causes import Cause
+from autograd_conformance.reporting.merging.compatibility import Admission
+from autograd_conformance.reporting.merging.failures import Findings
+from autograd_conformance.reporting.merging.run_info import Frame
+from autograd_conformance.reporting.merging.test_totals import Tried
 from autograd_conformance.reporting.records.claims import ClaimRecord
 from autograd_conformance.reporting.records.failure import Allowed
 from autograd_conformance.reporting.records.records import Behaviour, Coverage, Known, Report, RuleRecord, Setting

@@ -97,7 +97,8 @@ class RuleRecord:
 class Result:
     """One test's outcome; `exercised` says how often its programs exercised each rule, whatever rule it is for.
 
-    What each `verdict` means stands in `reporting.verdicts`: ``adapter bug``, ``cannot be told`` and ``error`` say
+    The meaning of each `verdict` is in `reporting.analysis.verdicts`: ``adapter bug``, ``cannot be told``, ``error``
+    say
     nothing about the framework, ``vacuous`` is a test whose programs could not be drawn, ``skipped`` one that somebody
     else's plugin skipped. It is ``known difference`` where the framework broke the rule only as its expectations file
     says: neither a pass nor a failure. It is ``cut short`` where the budget of the run ended before the test did, and

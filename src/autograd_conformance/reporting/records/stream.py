@@ -35,7 +35,7 @@ from autograd_conformance.reporting.records.records import (
     Result,
     RuleRecord,
 )
-from autograd_conformance.reporting.records.renamed import modernised
+from autograd_conformance.reporting.records.renamed_rules import modernised
 
 LONGEST = 1 << 28
 """How many bytes a compressed file may hold: a run leaves a few millions."""

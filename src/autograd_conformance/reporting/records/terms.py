@@ -1,6 +1,6 @@
 """The terms that records share: levels, verdicts, conclusions, sources, and which fields came later.
 
-What each verdict and each conclusion means stands in `reporting.verdicts`.
+What each verdict and each conclusion means stands in `reporting.analysis.verdicts`.
 """
 
 from __future__ import annotations

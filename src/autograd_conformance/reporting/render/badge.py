@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from html import escape
 
+from autograd_conformance.reporting.analysis.summary import Summary
 from autograd_conformance.reporting.prose import printable
 from autograd_conformance.reporting.records.terms import Conclusion
-from autograd_conformance.reporting.summary import Summary
 
 LABEL = "autograd conformance"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from autograd_conformance.reporting.analysis.summary import applies, complete, cut_short, summarize
 from autograd_conformance.reporting.prose import shortened
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.render.failures import kind, summed_up, title
 from autograd_conformance.reporting.render.markdown import code, prose
-from autograd_conformance.reporting.summary import applies, complete, cut_short, summarize
 
 CAUSES = 10
 """How many causes are shown."""

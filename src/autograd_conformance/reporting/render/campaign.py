@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.reporting.causes import Cause
-from autograd_conformance.reporting.merging.findings import Seen
+from autograd_conformance.reporting.analysis.causes import Cause
+from autograd_conformance.reporting.analysis.summary import summarize
+from autograd_conformance.reporting.merging.failures import Seen
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.render.markdown import environment
-from autograd_conformance.reporting.summary import summarize
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from autograd_conformance.reporting.causes import Cause
+from autograd_conformance.reporting.analysis.causes import Cause
+from autograd_conformance.reporting.analysis.severity import NAMES
 from autograd_conformance.reporting.prose import counted, one_line, printable, shortened
 from autograd_conformance.reporting.render import text
-from autograd_conformance.reporting.severity import NAMES
 
 WHOLE = 3
 """How many causes are shown whole; the others on a line each. The report shows all of them."""

@@ -13,8 +13,22 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from autograd_conformance.reporting.causes import ops
-from autograd_conformance.reporting.coverage import meetings
+from autograd_conformance.reporting.analysis.causes import ops
+from autograd_conformance.reporting.analysis.coverage import meetings
+from autograd_conformance.reporting.analysis.summary import (
+    DIFFERENT,
+    ORDER,
+    OpSummary,
+    Summary,
+    Verdict,
+    applies,
+    by_attention,
+    complete,
+    cut_short,
+    summarize,
+    told,
+)
+from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.drawing.pictures import Picture, pictures
 from autograd_conformance.reporting.prose import (
     counted,
@@ -33,20 +47,6 @@ from autograd_conformance.reporting.records.terms import WRONG
 from autograd_conformance.reporting.render.failures import kind, summed_up
 from autograd_conformance.reporting.render.parts import by_name
 from autograd_conformance.reporting.render.text import ballot, listing, script_title, standing
-from autograd_conformance.reporting.summary import (
-    DIFFERENT,
-    ORDER,
-    OpSummary,
-    Summary,
-    Verdict,
-    applies,
-    by_attention,
-    complete,
-    cut_short,
-    summarize,
-    told,
-)
-from autograd_conformance.reporting.verdicts import THRESHOLD
 
 DRAWINGS = "drawings"
 """The folder beside a page that its drawings are in."""

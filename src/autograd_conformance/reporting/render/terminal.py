@@ -16,11 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autograd_conformance.reporting.prose import counted, listed, one_line, part, printable, shortened
-from autograd_conformance.reporting.records.claims import by_article, showing
-from autograd_conformance.reporting.records.records import LONGEST, Report
-from autograd_conformance.reporting.records.terms import Conclusion, Verdict
-from autograd_conformance.reporting.summary import (
+from autograd_conformance.reporting.analysis.summary import (
     RuleSummary,
     Summary,
     applies,
@@ -32,6 +28,10 @@ from autograd_conformance.reporting.summary import (
     told,
     wrong_ops,
 )
+from autograd_conformance.reporting.prose import counted, listed, one_line, part, printable, shortened
+from autograd_conformance.reporting.records.claims import by_article, showing
+from autograd_conformance.reporting.records.records import LONGEST, Report
+from autograd_conformance.reporting.records.terms import Conclusion, Verdict
 
 HEADLINES: dict[Conclusion, str] = {
     "conformant": "bold green",

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autograd_conformance.reporting.analysis.summary import ORDER, FamilySummary, RuleSummary
+from autograd_conformance.reporting.analysis.verdicts import MEANING
 from autograd_conformance.reporting.records.records import RuleRecord
 from autograd_conformance.reporting.records.terms import WRONG, Verdict
 from autograd_conformance.reporting.site.runs import Run
-from autograd_conformance.reporting.summary import ORDER, FamilySummary, RuleSummary
-from autograd_conformance.reporting.verdicts import MEANING
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,23 +12,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from autograd_conformance.reporting.causes import ops
-from autograd_conformance.reporting.coverage import meetings
-from autograd_conformance.reporting.drawing.pictures import pictures
-from autograd_conformance.reporting.prose import counted, error_words, listed, one_line, part, printable, shortened
-from autograd_conformance.reporting.records.claims import by_article, observation, showing, standings
-from autograd_conformance.reporting.records.terms import WRONG
-from autograd_conformance.reporting.records.versions import place
-from autograd_conformance.reporting.render.failures import kind, title
-from autograd_conformance.reporting.render.parts import by_name
-from autograd_conformance.reporting.render.text import ballot, script_title, standing
-from autograd_conformance.reporting.severity import NAMES, severity
-from autograd_conformance.reporting.site.code import coloured
-from autograd_conformance.reporting.site.documents import FINDINGS, Document, Finding, findings
-from autograd_conformance.reporting.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
-from autograd_conformance.reporting.site.runs import FailurePage, Run, unique
-from autograd_conformance.reporting.site.trend import chart
-from autograd_conformance.reporting.summary import (
+from autograd_conformance.reporting.analysis.causes import ops
+from autograd_conformance.reporting.analysis.coverage import meetings
+from autograd_conformance.reporting.analysis.severity import NAMES, severity
+from autograd_conformance.reporting.analysis.summary import (
     DIFFERENT,
     ORDER,
     THRESHOLD,
@@ -38,6 +25,19 @@ from autograd_conformance.reporting.summary import (
     differing_ops,
     wrong_ops,
 )
+from autograd_conformance.reporting.drawing.pictures import pictures
+from autograd_conformance.reporting.prose import counted, error_words, listed, one_line, part, printable, shortened
+from autograd_conformance.reporting.records.claims import by_article, observation, showing, standings
+from autograd_conformance.reporting.records.terms import WRONG
+from autograd_conformance.reporting.records.versions import place
+from autograd_conformance.reporting.render.failures import kind, title
+from autograd_conformance.reporting.render.parts import by_name
+from autograd_conformance.reporting.render.text import ballot, script_title, standing
+from autograd_conformance.reporting.site.code import coloured
+from autograd_conformance.reporting.site.documents import FINDINGS, Document, Finding, findings
+from autograd_conformance.reporting.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
+from autograd_conformance.reporting.site.runs import FailurePage, Run, unique
+from autograd_conformance.reporting.site.trend import chart
 
 SHOWN = 6
 """How many of the programs that decide a rule are shown on its page."""

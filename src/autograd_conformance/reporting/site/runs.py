@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count
 
-from autograd_conformance.reporting.causes import Cause
+from autograd_conformance.reporting.analysis.causes import Cause
+from autograd_conformance.reporting.analysis.summary import RuleSummary, Summary, summarize
 from autograd_conformance.reporting.prose import listed, shortened
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import LONGEST, Header, Report
 from autograd_conformance.reporting.records.versions import Place, place
-from autograd_conformance.reporting.summary import RuleSummary, Summary, summarize
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from autograd_conformance.reporting.merging.changes import compare
+from autograd_conformance.reporting.analysis.summary import summarize
+from autograd_conformance.reporting.comparison.changes import compare
 from autograd_conformance.reporting.prose import counted, listed, shortened
 from autograd_conformance.reporting.records.records import Header, Report
 from autograd_conformance.reporting.records.stream import load
 from autograd_conformance.reporting.site.runs import unique
-from autograd_conformance.reporting.summary import summarize
 
 FEW = 4
 """How many rules are named of each kind of change."""

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autograd_conformance.reporting.causes import Cause, grouped, length, shape, sign_of
+from autograd_conformance.reporting.analysis.causes import Cause, grouped, length, shape, sign_of
 from autograd_conformance.reporting.records.failure import Failure
 
 SHAPES = 12

@@ -20,9 +20,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from autograd_conformance.reporting.analysis.severity import rank, severity
 from autograd_conformance.reporting.records.failure import Deviation, Failure, Part, Severity
 from autograd_conformance.reporting.records.records import Report
-from autograd_conformance.reporting.severity import rank, severity
 
 FREED = "graph freed"
 """The kind of error that is due where a graph is freed."""

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never, get_args
 
-from autograd_conformance.reporting.causes import Cause, causes, number
-from autograd_conformance.reporting.differences import Difference, Entry, entries, shown
+from autograd_conformance.reporting.analysis.causes import Cause, causes, number
+from autograd_conformance.reporting.analysis.differences import Difference, Entry, entries, shown
+from autograd_conformance.reporting.analysis.verdicts import MEANING, THRESHOLD, WORDS, Exit
 from autograd_conformance.reporting.prose import counted, listed, shortened
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, Report, Result, RuleRecord
 from autograd_conformance.reporting.records.terms import UNJUDGED, WRONG, Conclusion, Level, Verdict
-from autograd_conformance.reporting.verdicts import MEANING, THRESHOLD, WORDS, Exit
 
 ORDER: tuple[Verdict, ...] = tuple(each.word for each in WORDS if each.word in get_args(Verdict))  # type: ignore[misc]
 """Every verdict, the one that needs attention most first."""

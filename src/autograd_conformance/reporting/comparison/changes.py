@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from autograd_conformance.reporting.analysis.summary import RuleSummary, summarize
 from autograd_conformance.reporting.prose import counted, listed, shortened
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.terms import WRONG
-from autograd_conformance.reporting.summary import RuleSummary, summarize
 
 Change = Literal["new", "fixed", "changed", "only before", "only after"]
 

@@ -1,0 +1,1 @@
+"""Comparison of runs: changes between two runs, and the history of a framework over many."""
