@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from autograd_conformance.campaigns import campaign, command
+from autograd_conformance.campaigns import command
+from autograd_conformance.campaigns.execution import campaign
 from autograd_conformance.campaigns.shards import work
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.work import Again, Done, NotDone
-from autograd_conformance.campaigns.storage import Storage
+from autograd_conformance.campaigns.storage.storage import Storage
 from autograd_conformance.processes.child import Finished
 from autograd_conformance.reporting.records.records import Report, Result
 from autograd_conformance.reporting.records.stream import write

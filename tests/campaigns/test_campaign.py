@@ -13,17 +13,17 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from autograd_conformance.campaigns import campaign as subject
-from autograd_conformance.campaigns.campaign import AHEAD, Campaign, Confirm
-from autograd_conformance.campaigns.engine import Ended, Engine, NoCluster
-from autograd_conformance.campaigns.events import Confirmed, Event, Found, Trouble
+from autograd_conformance.campaigns.cluster.engine import Ended, Engine, NoCluster
+from autograd_conformance.campaigns.cluster.waiting import NoWorkers
+from autograd_conformance.campaigns.execution import campaign as subject
+from autograd_conformance.campaigns.execution.campaign import AHEAD, Campaign, Confirm
+from autograd_conformance.campaigns.execution.events import Confirmed, Event, Found, Trouble
+from autograd_conformance.campaigns.execution.progress import TRIES
+from autograd_conformance.campaigns.execution.results import PAGE, as_one_run, write_results
 from autograd_conformance.campaigns.plans.plan import Amount, Plan
-from autograd_conformance.campaigns.plans.series import TRIES
-from autograd_conformance.campaigns.results import PAGE, as_one_run, write_results
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.work import Done, NotDone
-from autograd_conformance.campaigns.storage import Storage, StorageError
-from autograd_conformance.campaigns.waiting import NoWorkers
+from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.reporting.merging.failures import SHAPES
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.records.stream import load, read

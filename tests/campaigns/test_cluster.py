@@ -18,8 +18,8 @@ pytest.importorskip("distributed")
 
 from distributed import Client
 
-from autograd_conformance.campaigns.engine import Ended, Engine, local
-from autograd_conformance.campaigns.storage import Storage
+from autograd_conformance.campaigns.cluster.engine import Ended, Engine, local
+from autograd_conformance.campaigns.storage.storage import Storage
 from tests.campaigns.test_runs import FAULTY, QUICK, REAL, command, ran, wait
 from tests.plugin.test_cli import ROOT
 

@@ -11,16 +11,16 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from autograd_conformance.campaigns import campaign as subject
-from autograd_conformance.campaigns import hours
-from autograd_conformance.campaigns.engine import Ended, Engine
-from autograd_conformance.campaigns.events import Trouble
+from autograd_conformance.campaigns.cluster.engine import Ended, Engine
+from autograd_conformance.campaigns.cluster.waiting import NoWorkers, Waiting
+from autograd_conformance.campaigns.execution import campaign as subject
+from autograd_conformance.campaigns.execution import time_limit as hours
+from autograd_conformance.campaigns.execution.events import Trouble
 from autograd_conformance.campaigns.plans.plan import Amount
 from autograd_conformance.campaigns.shards import work
 from autograd_conformance.campaigns.shards.shard import Shard
 from autograd_conformance.campaigns.shards.work import NotDone
-from autograd_conformance.campaigns.storage import Storage
-from autograd_conformance.campaigns.waiting import NoWorkers, Waiting
+from autograd_conformance.campaigns.storage.storage import Storage
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.processes.child import Finished
 from autograd_conformance.reporting.records.records import Report
@@ -126,7 +126,7 @@ class Cluster:
 
 def test_workers_are_waited_for_until_the_limit_and_anew_when_one_had_come(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, cluster, waiting = Clock(), Cluster({}), Waiting(limit=60.0)
-    monkeypatch.setattr("autograd_conformance.campaigns.waiting.time", clock)
+    monkeypatch.setattr("autograd_conformance.campaigns.cluster.waiting.time", clock)
     engine = cast(Engine, cluster)
     needs = [{"GPU": 1.0}, {"GPU": 1.0}, {"GPU": 2.0, "tpu": 1.0}]
     waiting.look(engine, needs)

@@ -8,8 +8,8 @@ import pytest
 
 from autograd_conformance import cli as command
 from autograd_conformance.campaigns.plans.plan import Amount, Plan, plan
+from autograd_conformance.campaigns.plans.table import MalformedPlan, held
 from autograd_conformance.campaigns.shards.shard import Shard, seed_of
-from autograd_conformance.campaigns.table import MalformedPlan, held
 
 WORK = "[[work]]\nframeworks = ['torch']\n"
 

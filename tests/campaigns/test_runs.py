@@ -16,9 +16,9 @@ pytest.importorskip("distributed")
 
 import psutil
 
-from autograd_conformance.campaigns.results import as_one_run
+from autograd_conformance.campaigns.execution.results import as_one_run
 from autograd_conformance.campaigns.shards.shard import Series, Shard
-from autograd_conformance.campaigns.storage import Storage
+from autograd_conformance.campaigns.storage.storage import Storage
 from autograd_conformance.reporting.merging.failures import SHAPES
 from autograd_conformance.reporting.merging.merge import Merged
 from autograd_conformance.reporting.records.records import Report
@@ -156,8 +156,9 @@ def test_a_shard_ends_with_the_worker_that_runs_it(tmp_path: Path) -> None:
     """As when Dask's nanny, or the system for want of memory, kills a worker."""
     series = Series("tests.frameworks.adapters.wrong:Slow", ("suites/test_lifetime.py",), "both", "cpu", 100_000)
     script = (
-        "import sys; from autograd_conformance.checking import sources;"
-        "from autograd_conformance.campaigns import shard, storage, work;"
+        "import sys; from autograd_conformance import sources;"
+        "from autograd_conformance.campaigns.shards import shard, work;"
+        "from autograd_conformance.campaigns.storage import storage;"
         "series = shard.Series(sys.argv[1], ('suites/test_lifetime.py',), 'both', 'cpu', 100_000);"
         "work.run(shard.Shard(series, 1), storage.Storage(sys.argv[2]), sources.suite())"
     )

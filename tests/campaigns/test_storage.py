@@ -20,9 +20,9 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
 from autograd_conformance import sources
-from autograd_conformance.campaigns.claim import FILE, NotOurs, claim
+from autograd_conformance.campaigns.ownership import FILE, NotOurs, claim
 from autograd_conformance.campaigns.shards.shard import Series
-from autograd_conformance.campaigns.storage import TRIES, Storage, StorageError
+from autograd_conformance.campaigns.storage.storage import TRIES, Storage, StorageError
 from tests.campaigns.object_store import bucket
 
 SERIES = Series("a:X", (), "both", "cpu", 100)
@@ -139,7 +139,7 @@ def test_a_file_of_something_else_is_no_claim(tmp_path: Path, data: bytes) -> No
 def test_what_a_killed_process_left_of_a_file_is_no_file(tmp_path: Path) -> None:
     """The file is made by a process that is killed when all is written but its name."""
     script = (
-        "import os, signal, sys; from autograd_conformance.campaigns import storage;"
+        "import os, signal, sys; from autograd_conformance.campaigns.storage import storage;"
         "os.link = lambda *paths: os.kill(os.getpid(), signal.SIGKILL);"
         "storage.Storage(sys.argv[1]).create('shards/a/1', b'x')"
     )

@@ -14,14 +14,14 @@ pytest.importorskip("distributed")
 
 from rich.console import Console
 
-from autograd_conformance.campaigns.campaign import Campaign
-from autograd_conformance.campaigns.engine import Engine
-from autograd_conformance.campaigns.events import Confirmed, Found, Trouble
+from autograd_conformance.campaigns.cluster.engine import Engine
+from autograd_conformance.campaigns.execution.campaign import Campaign
+from autograd_conformance.campaigns.execution.events import Confirmed, Found, Trouble
+from autograd_conformance.campaigns.execution.view import View
 from autograd_conformance.campaigns.plans.plan import Amount, Plan
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.work import Again
-from autograd_conformance.campaigns.storage import Storage
-from autograd_conformance.campaigns.view import View
+from autograd_conformance.campaigns.storage.storage import Storage
 from autograd_conformance.reporting.analysis.causes import Cause
 from tests.campaigns import quick
 from tests.campaigns.test_campaign import SUITE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograd_conformance.failures.flow import flow
+from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.listing import groups
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.reporting.records.flow import GradientFlow, ValueGradient, wrong_gradient

@@ -9,10 +9,10 @@ import pytest
 
 from autograd_conformance.checking.check import judged
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import listed
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.nearest import nearest
-from autograd_conformance.failures.votes import votes
 from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint, TorchCompileAot, TorchUnits
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess

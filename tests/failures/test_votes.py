@@ -8,8 +8,8 @@ import pytest
 from autograd_conformance.checking.check import Broken, judged
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.evidence.votes import _decide, votes
 from autograd_conformance.failures.record import failure
-from autograd_conformance.failures.votes import _decide, votes
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.text import parse

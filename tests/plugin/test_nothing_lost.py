@@ -13,8 +13,8 @@ import pytest
 from autograd_conformance.checking.check import Broken
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import Session
-from autograd_conformance.failures import pending
-from autograd_conformance.failures.unexplained import bare
+from autograd_conformance.failures.interrupted import pending
+from autograd_conformance.failures.record import unexplained
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.plugin.recording.parts import Parts
 from autograd_conformance.processes import child, guard
@@ -76,7 +76,7 @@ def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path
     session = Session("tests.frameworks.adapters.faulty:Faulty", tmp_path)
     check = session.check("gradients/op")
     failures = []
-    check.noticed = lambda broken: failures.append(bare(broken, "t", session))
+    check.noticed = lambda broken: failures.append(unexplained(broken, "t", session))
     program = parse("a = leaf [1, 2]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
     other = parse("a = leaf [3, 4]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
     related = Related("relations/order", program, other, same=((2, 2),))

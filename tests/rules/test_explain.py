@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.nearest import nearest
-from autograd_conformance.failures.votes import votes
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY

@@ -14,10 +14,10 @@ from rich.console import Console
 
 from autograd_conformance import sources
 from autograd_conformance.campaigns.bisect.plan import SEARCH, SearchPlan, search_plan
+from autograd_conformance.campaigns.cluster.waiting import MINUTES, NoWorkers, Waiting
 from autograd_conformance.campaigns.plans.plan import Plan
 from autograd_conformance.campaigns.plans.plan import plan as run_plan
-from autograd_conformance.campaigns.table import MalformedPlan, held
-from autograd_conformance.campaigns.waiting import MINUTES, NoWorkers, Waiting
+from autograd_conformance.campaigns.plans.table import MalformedPlan, held
 from autograd_conformance.checking.session import REPORT_ERROR
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder
 from autograd_conformance.plugin.recording.terminal import WIDTH
@@ -30,9 +30,9 @@ from autograd_conformance.reporting.render.terminal import print_summary
 from autograd_conformance.reporting.site.build import NotOurs as NotOurSite
 
 if TYPE_CHECKING:
-    from autograd_conformance.campaigns.campaign import Campaign
-    from autograd_conformance.campaigns.engine import Engine
-    from autograd_conformance.campaigns.storage import Storage
+    from autograd_conformance.campaigns.cluster.engine import Engine
+    from autograd_conformance.campaigns.execution.campaign import Campaign
+    from autograd_conformance.campaigns.storage.storage import Storage
 
 BROKEN, INTERRUPTED, NOT_HAD = 1, 2, 3
 """The exit codes of a campaign: a MUST rule is broken; it was stopped; shards could not be had."""
@@ -53,9 +53,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
         print(_told(plan) if isinstance(plan, Plan) else plan)
         return 0
     try:
-        from autograd_conformance.campaigns.claim import NotOurs
-        from autograd_conformance.campaigns.engine import NoCluster
-        from autograd_conformance.campaigns.storage import StorageError
+        from autograd_conformance.campaigns.cluster.engine import NoCluster
+        from autograd_conformance.campaigns.ownership import NotOurs
+        from autograd_conformance.campaigns.storage.storage import StorageError
     except ModuleNotFoundError as error:
         return _refused(f"{EXTRA} ({error})", USAGE)
     termination = Termination(controls=True)
@@ -84,8 +84,8 @@ def planned(path: Path) -> Plan | SearchPlan:
 def _run(
     plan: Plan | SearchPlan, options: argparse.Namespace, resources: Mapping[str, float], termination: Termination
 ) -> int:
-    from autograd_conformance.campaigns.claim import claim
-    from autograd_conformance.campaigns.storage import Storage
+    from autograd_conformance.campaigns.ownership import claim
+    from autograd_conformance.campaigns.storage.storage import Storage
 
     console = Console()
     console.width = max(WIDTH, console.width)
@@ -100,7 +100,7 @@ def _campaigned(
     plan: Plan, storage: Storage, options: argparse.Namespace, resources: Mapping[str, float], console: Console,
     termination: Termination,
 ) -> int:  # fmt: skip
-    from autograd_conformance.campaigns.campaign import Campaign
+    from autograd_conformance.campaigns.execution.campaign import Campaign
 
     campaign = Campaign(plan, storage, sources.suite(), Waiting(60 * options.wait))
     with console.status("Reading what is kept") as status:
@@ -138,8 +138,8 @@ def _worked(
     termination: Termination,
 ) -> int:  # fmt: skip
     """Do what there is to do on a cluster; the exit code of what stopped it, if anything did."""
-    from autograd_conformance.campaigns.engine import NoCluster, local, remote
-    from autograd_conformance.campaigns.storage import StorageError
+    from autograd_conformance.campaigns.cluster.engine import NoCluster, local, remote
+    from autograd_conformance.campaigns.storage.storage import StorageError
 
     cluster: AbstractContextManager[Engine]
     if options.scheduler:
@@ -167,7 +167,7 @@ def _worked(
 
 
 def _go_on(campaign: Campaign, engine: Engine, console: Console) -> None:
-    from autograd_conformance.campaigns.view import View
+    from autograd_conformance.campaigns.execution.view import View
 
     view = View(campaign, engine, console)
     with view.shown():
@@ -177,7 +177,7 @@ def _go_on(campaign: Campaign, engine: Engine, console: Console) -> None:
 
 def _finished(campaign: Campaign, folder: Path, console: Console, code: int) -> int:
     """Write the reports, and print the end of each as of a run."""
-    from autograd_conformance.campaigns.results import PAGE, SITE, write_results
+    from autograd_conformance.campaigns.execution.results import PAGE, SITE, write_results
 
     results = write_results(campaign, folder)
     for result in results:

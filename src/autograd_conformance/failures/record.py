@@ -15,14 +15,14 @@ from autograd_conformance.checking.check import Broken
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.flow import flow
+from autograd_conformance.failures.evidence.flow import flow
+from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import groups, listed, looped, runnable
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.ablation import cures
 from autograd_conformance.failures.variations.confirmed_cause import settled
 from autograd_conformance.failures.variations.nearest import nearest
-from autograd_conformance.failures.votes import votes
 from autograd_conformance.frameworks.process_end import describe_exit
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import SUITES

@@ -7,7 +7,7 @@ from typing import assert_never
 from autograd_conformance.checking.category import deviation_of
 from autograd_conformance.checking.check import judged
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.flow import flow
+from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.listing import indented, statements, whole
 from autograd_conformance.failures.variations.confirmed_cause import settled
 from autograd_conformance.frameworks.adapter import Target

@@ -15,10 +15,11 @@ from autograd_conformance.checking.check import broken_in, ended_in
 from autograd_conformance.checking.known_answers import unsound
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
-from autograd_conformance.failures import advisory, pending
+from autograd_conformance.failures import advisory
 from autograd_conformance.failures import record as failures
 from autograd_conformance.failures.confirmation import time_limit
-from autograd_conformance.failures.unexplained import unsent
+from autograd_conformance.failures.interrupted import pending
+from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.frameworks.process_end import TimedOut
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.plugin.recording.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE

@@ -16,8 +16,9 @@ from autograd_conformance.checking.check import Broken, Check
 from autograd_conformance.checking.limits import UNLIMITED
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
-from autograd_conformance.failures import pending
-from autograd_conformance.failures.unexplained import bare, unsent
+from autograd_conformance.failures.interrupted import pending
+from autograd_conformance.failures.interrupted.unsent import unsent
+from autograd_conformance.failures.record import unexplained
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.places import SUITES
 from autograd_conformance.plugin.run_plan import Plan, functions
@@ -257,7 +258,7 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
 def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: Broken) -> None:
     """Write down what a test found, before it is shrunk; where that goes wrong, the test itself is not disturbed."""
     with suppress(Exception):
-        failure = bare(broken, test, session)
+        failure = unexplained(broken, test, session)
         pending.keep(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
 
 

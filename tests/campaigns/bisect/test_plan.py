@@ -12,7 +12,7 @@ from autograd_conformance.campaigns.bisect.environment import Given, Installed
 from autograd_conformance.campaigns.bisect.finding import finding
 from autograd_conformance.campaigns.bisect.plan import FILE, SearchPlan
 from autograd_conformance.campaigns.command import planned as read
-from autograd_conformance.campaigns.table import MalformedPlan
+from autograd_conformance.campaigns.plans.table import MalformedPlan
 from tests.campaigns.bisect.versions import FRAMEWORK, PROGRAM, program
 
 BOTH = "findings = ['finding.json']\nversions = ['1.0', '2.0']\n"

@@ -19,13 +19,13 @@ from autograd_conformance.campaigns.bisect.search import Outcome
 from autograd_conformance.campaigns.bisect.searches import Came, Searches
 from autograd_conformance.campaigns.bisect.step import Sought, Step
 from autograd_conformance.campaigns.bisect.work import Tried, try_step
-from autograd_conformance.campaigns.claim import NotOurs, claim
-from autograd_conformance.campaigns.engine import Ended, Engine
-from autograd_conformance.campaigns.plans.series import TRIES
+from autograd_conformance.campaigns.cluster.engine import Ended, Engine
+from autograd_conformance.campaigns.cluster.waiting import NoWorkers, Waiting
+from autograd_conformance.campaigns.execution.progress import TRIES
+from autograd_conformance.campaigns.ownership import NotOurs, claim
 from autograd_conformance.campaigns.shards.shard import Series
 from autograd_conformance.campaigns.shards.work import NotDone
-from autograd_conformance.campaigns.storage import Storage, StorageError
-from autograd_conformance.campaigns.waiting import NoWorkers, Waiting
+from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.processes.child import Finished
 from autograd_conformance.reporting.render.bisected import render_all
 from tests.campaigns.test_campaign import SUITE, Here

@@ -10,8 +10,8 @@ from typing import Any
 
 from autograd_conformance.campaigns.bisect.environment import PLACE
 from autograd_conformance.campaigns.bisect.step import Sought, Step
-from autograd_conformance.campaigns.shards.texts import known_texts
-from autograd_conformance.campaigns.table import MalformedPlan, Table
+from autograd_conformance.campaigns.plans.known_files import known_texts
+from autograd_conformance.campaigns.plans.table import MalformedPlan, Table
 from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.reporting.prose import counted
 

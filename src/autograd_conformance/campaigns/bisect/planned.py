@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from autograd_conformance.campaigns.bisect.searches import Came, Searches
-from autograd_conformance.campaigns.engine import Engine
-from autograd_conformance.campaigns.view import ELSEWHERE
+from autograd_conformance.campaigns.cluster.engine import Engine
+from autograd_conformance.campaigns.execution.view import ELSEWHERE
 from autograd_conformance.reporting.prose import counted, printable, shortened
 from autograd_conformance.reporting.render.bisected import STYLES, render_all, table
 

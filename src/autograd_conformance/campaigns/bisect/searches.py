@@ -14,12 +14,12 @@ from autograd_conformance.campaigns.bisect.outcome import Trial, bisected
 from autograd_conformance.campaigns.bisect.plan import Search, SearchPlan
 from autograd_conformance.campaigns.bisect.step import VERDICTS, Step, from_json
 from autograd_conformance.campaigns.bisect.work import Tried, try_step
-from autograd_conformance.campaigns.engine import Ended, Engine
-from autograd_conformance.campaigns.plans.series import TRIES
+from autograd_conformance.campaigns.cluster.engine import Ended, Engine
+from autograd_conformance.campaigns.cluster.waiting import Waiting
+from autograd_conformance.campaigns.execution.progress import TRIES
 from autograd_conformance.campaigns.shards.work import NotDone
-from autograd_conformance.campaigns.sharing import Sharing
-from autograd_conformance.campaigns.storage import Storage, StorageError
-from autograd_conformance.campaigns.waiting import Waiting
+from autograd_conformance.campaigns.storage.sharing import Sharing
+from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.reporting.render.bisected import Bisected
 
 

@@ -16,7 +16,7 @@ from autograd_conformance.campaigns.bisect.outcome import Trial
 from autograd_conformance.campaigns.bisect.step import Step, from_json
 from autograd_conformance.campaigns.shards.texts import put
 from autograd_conformance.campaigns.shards.work import PROCESS, NotDone, here, other_suite, told
-from autograd_conformance.campaigns.storage import Storage, StorageError
+from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.processes.child import finished
 
 OUT = "step.json"

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from autograd_conformance import sources
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.texts import put
-from autograd_conformance.campaigns.storage import Storage, StorageError
+from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.processes.child import Finished, finished
 from autograd_conformance.reporting.analysis.verdicts import Exit

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autograd_conformance.claims.facts.beyond import HOOKS, REST
 from autograd_conformance.claims.facts.calls import CALLING, LIFETIME
 from autograd_conformance.claims.facts.fact import Fact as Fact
 from autograd_conformance.claims.facts.gradients import ACCUMULATION, FUNCTIONAL
+from autograd_conformance.claims.facts.hooks_and_rest import HOOKS, REST
 from autograd_conformance.claims.facts.values import HISTORY, WRITES
 
 GROUPS: dict[str, tuple[Fact, ...]] = {

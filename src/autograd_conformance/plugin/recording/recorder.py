@@ -21,8 +21,8 @@ from autograd_conformance.checking.check import is_advice
 from autograd_conformance.checking.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.checking.tally import Tally
 from autograd_conformance.claims.records import claim_records, observing_if
-from autograd_conformance.failures import pending
 from autograd_conformance.failures.confirmation.time_limit import confirmed, killed, undecided
+from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.record import audited, died, ending
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.known_differences import Known as Entry

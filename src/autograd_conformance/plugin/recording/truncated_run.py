@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograd_conformance.checking.session import Session, now
-from autograd_conformance.failures import pending
+from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, Record, Report, Result

@@ -8,8 +8,8 @@ import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograd_conformance.campaigns.campaign import Campaign
-from autograd_conformance.campaigns.plans.series import Row
+from autograd_conformance.campaigns.execution.campaign import Campaign
+from autograd_conformance.campaigns.execution.progress import Row
 from autograd_conformance.plugin.recording.folder import ReportFolder
 from autograd_conformance.reporting.analysis.causes import Cause, causes
 from autograd_conformance.reporting.merging.compatibility import Kind

@@ -10,16 +10,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autograd_conformance.campaigns.engine import Ended, Engine
-from autograd_conformance.campaigns.events import Confirmed, Event, Found, Trouble
-from autograd_conformance.campaigns.hours import Hours
+from autograd_conformance.campaigns.cluster.engine import Ended, Engine
+from autograd_conformance.campaigns.cluster.waiting import Needs, Waiting, needed_until_the_end
+from autograd_conformance.campaigns.execution.events import Confirmed, Event, Found, Trouble
+from autograd_conformance.campaigns.execution.progress import TRIES, Row
+from autograd_conformance.campaigns.execution.time_limit import Hours
 from autograd_conformance.campaigns.plans.plan import Plan
-from autograd_conformance.campaigns.plans.series import TRIES, Row
 from autograd_conformance.campaigns.shards.shard import SHARDS, Series, Shard, seed_of
 from autograd_conformance.campaigns.shards.work import Again, Done, NotDone, replay, run, unpacked
-from autograd_conformance.campaigns.sharing import Sharing
-from autograd_conformance.campaigns.storage import Storage, StorageError
-from autograd_conformance.campaigns.waiting import Needs, Waiting, needed_until_the_end
+from autograd_conformance.campaigns.storage.sharing import Sharing
+from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.reporting.merging.compatibility import Kind, Unlike, kind
 from autograd_conformance.reporting.merging.failures import SHAPES, digest, likeness
 from autograd_conformance.reporting.merging.merge import Merged

@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from autograd_conformance.campaigns.campaign import Campaign
-from autograd_conformance.campaigns.engine import Engine
-from autograd_conformance.campaigns.events import Confirmed, Event, Found, Trouble
-from autograd_conformance.campaigns.plans.series import Row
-from autograd_conformance.campaigns.results import ALONE
+from autograd_conformance.campaigns.cluster.engine import Engine
+from autograd_conformance.campaigns.execution.campaign import Campaign
+from autograd_conformance.campaigns.execution.events import Confirmed, Event, Found, Trouble
+from autograd_conformance.campaigns.execution.progress import Row
+from autograd_conformance.campaigns.execution.results import ALONE
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.prose import counted, shortened, span
 from autograd_conformance.reporting.render.failures import kind, title

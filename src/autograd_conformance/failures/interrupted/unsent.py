@@ -1,20 +1,12 @@
-"""A failure as it is found, neither shrunk nor explained: what is left of it where the run ends before that is done."""
+"""Results of tests whose process ended before it sent the failure that it had found."""
 
 from __future__ import annotations
 
-from autograd_conformance.checking.check import Broken, Check
-from autograd_conformance.checking.session import Session
-from autograd_conformance.failures.record import unexplained
-from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.checking.check import Check
 from autograd_conformance.reporting.records.records import Result
 
 UNSENT = "the run ended before the failure was explained, or run again"
 """What is said of a test whose process did not send what it found."""
-
-
-def bare(broken: Broken, test: str, session: Session) -> Failure:
-    """The record of a broken rule as it was found."""
-    return unexplained(broken, test, session)
 
 
 def unsent(test: str, rule: str, op: str | None, check: Check | None, verdict: str) -> Result:

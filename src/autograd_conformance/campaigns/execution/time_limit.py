@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.campaigns.plans.series import Row
+from autograd_conformance.campaigns.execution.progress import Row
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from autograd_conformance.reporting.prose import listed, span
 
 if TYPE_CHECKING:
-    from autograd_conformance.campaigns.engine import Engine
+    from autograd_conformance.campaigns.cluster.engine import Engine
 
 Needs = Mapping[str, float]
 """What a task takes of a worker."""

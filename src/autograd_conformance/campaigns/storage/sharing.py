@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.campaigns.storage import Storage, StorageError
+from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 
 
 class Sharing:

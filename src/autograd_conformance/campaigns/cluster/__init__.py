@@ -1,0 +1,1 @@
+"""Dask clusters: submitting tasks, collecting their results, and waiting for workers."""

@@ -1,0 +1,1 @@
+"""Failures that a run found and did not finish explaining."""
