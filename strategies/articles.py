@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, ReadGrad, Ref, Step
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
@@ -30,7 +30,7 @@ KEEPING = (None, True, False)
 
 def _needs(b: OpBuilder, need: Capability) -> None:
     if not b.can(need):
-        raise Undrawable(f"needs {need.value}, not claimed")
+        raise Unsupported(f"needs {need.value}, not claimed")
 
 
 def _layer(b: OpBuilder, inputs: int, outputs: int) -> Layer:

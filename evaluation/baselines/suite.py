@@ -24,7 +24,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.language import DTYPES, Apply, Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.suites.test_higher_ops import sound
 from evaluation.mutants.kill import TORCH
@@ -102,7 +102,7 @@ def _drawn(strategies: dict[str, Any], number: int) -> list[dict[str, Any]]:
 
     try:
         draw()
-    except Undrawable:
+    except Unsupported:
         return []
     return found
 

@@ -17,7 +17,7 @@ from autograd_conformance.known_differences import known
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
 from evaluation.mutants.probes import Probe, tests
 
@@ -80,5 +80,5 @@ def _run(probe: Probe, check: Check, examples: int, start: int) -> None:
 
     try:
         body()
-    except Undrawable:
+    except Unsupported:
         return

@@ -31,7 +31,7 @@ from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
 from evaluation.mutants.mutant import Mutant
 from evaluation.mutants.probes import QUICK, Probe, probes
@@ -138,7 +138,7 @@ def failure(
 
     try:
         run()
-    except Undrawable:  # the op that the test needs is wrong by itself
+    except Unsupported:  # the op that the test needs is wrong by itself
         return None
     except (Broken, BaseExceptionGroup) as error:
         broken = broken_in(error)

@@ -37,7 +37,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.choices import Draw
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.op_builder import LIMIT, OpBuilder
 from autograd_conformance.tape.graph import Traversal
 from autograd_conformance.tape.versions import version_mismatch
@@ -71,12 +71,12 @@ class ActionBuilder(OpBuilder):
         """Give up unless the framework claims what a program needs."""
         missing = [need.value for need in needs if need not in self.alphabet.capabilities]
         if missing:
-            raise Undrawable(f"needs {', '.join(missing)}, not claimed")
+            raise Unsupported(f"needs {', '.join(missing)}, not claimed")
 
     def require_units(self) -> None:
         """Give up unless the framework takes runs of instructions as units."""
-        if not self.alphabet.units:
-            raise Undrawable("needs a framework that takes functions as units")
+        if not self.alphabet.regions:
+            raise Unsupported("needs a framework that takes functions as units")
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
         """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""

@@ -49,13 +49,13 @@ class Alphabet:
     capabilities: frozenset[Capability] = frozenset(Capability)
     """What the framework claims that it can do; no program asks for anything else."""
 
-    left_out: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
     """Ops that the framework has and that are in no program, because they are wrong by themselves."""
 
-    only_once: frozenset[str] = frozenset()
+    first_order_only: frozenset[str] = frozenset()
     """Ops that are left out where a program differentiates twice or more often."""
 
-    only_twice: frozenset[str] = frozenset()
+    second_order_only: frozenset[str] = frozenset()
     """Further ops that are left out where a program differentiates three times."""
 
     optimizers: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -73,19 +73,19 @@ class Alphabet:
     traits: Traits = PYTORCH
     """Which of the legal answers the framework gives."""
 
-    units: bool = False
+    regions: bool = False
     """Whether the framework takes runs of instructions as units."""
 
-    absent: frozenset[str] = frozenset()
+    absent_forms: frozenset[str] = frozenset()
     """The forms of leaves, by `ops.shapes.form`, that the framework does not have."""
-    passes_over: bool = False
+    retries: bool = False
     """Whether a draw that comes upon an op that is not there is drawn anew, and does not end the test."""
 
     weighted: Sequence[str] = field(init=False)
     """The ops as they are drawn from: those of `CORE` come first, and so often that they are about half of all."""
 
     def __post_init__(self) -> None:
-        if self.narrowed or self.limits:
+        if self.limits_shapes or self.limits:
             object.__setattr__(self, "ops", tuple(filter(self._is_drawable, self.ops)))
         core = [name for name in CORE if name in self.ops]
         rare = [name for name in self.ops if name not in core]
@@ -98,32 +98,32 @@ class Alphabet:
         return any(self.admits(first) and takes(row, first) for first in row.fresh)
 
     @cached_property
-    def single(self) -> bool:
+    def one_element(self) -> bool:
         """Whether every value has one element: the framework has no others, or no call can begin at one of several, for
         want of explicit cotangents and of a sum.
         """
         return self.traits.scalars or not (Capability.COTANGENTS in self.capabilities or "sum" in self.ops)
 
     @cached_property
-    def narrowed(self) -> bool:
+    def limits_shapes(self) -> bool:
         """Whether leaves of some shapes cannot be drawn."""
-        return self.single or bool(self.absent)
+        return self.one_element or bool(self.absent_forms)
 
     @cached_property
-    def joins(self) -> bool:
+    def has_binary_op(self) -> bool:
         """Whether there is an op that makes one value of two."""
         return TWO_OPERANDS.met(Offer(frozenset(self.ops), self.capabilities, self.traits))
 
     @property
-    def sparse(self) -> bool:
+    def needs_retries(self) -> bool:
         """Whether some draws come to shapes with which their programs cannot go on, and others have to be tried."""
-        return self.narrowed or "sum" not in self.ops or self.partial or not {*SAVING} & {*self.ops}
+        return self.limits_shapes or "sum" not in self.ops or self.limits_forms or not {*SAVING} & {*self.ops}
 
     def admits(self, shape: Shape) -> bool:
         """Whether values of a shape can be drawn."""
-        if self.absent and form(shape) in self.absent:
+        if self.absent_forms and form(shape) in self.absent_forms:
             return False
-        return not self.single or (shape == () if self.traits.scalars else prod(shape) == 1)
+        return not self.one_element or (shape == () if self.traits.scalars else prod(shape) == 1)
 
     def row(self, name: str) -> Op:
         """The row of an op, or of a write, with the shapes and attributes that can be drawn."""
@@ -134,33 +134,33 @@ class Alphabet:
         return {name: limited(row_of(name), limit) for name, limit in self.limits.items()}
 
     @cached_property
-    def partial(self) -> bool:
+    def limits_forms(self) -> bool:
         """Whether there are ops or writes that cannot be drawn in all their forms, or writes that cannot at all."""
         return bool(self.limits) or len({*self.writes}) < len(WRITES)
 
-    def beyond(self, op: str, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
+    def unsupported(self, op: str, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
         """What of an op, or of a write, cannot be drawn, in words; None where it all can."""
         if op in WRITES and op not in self.writes:
             return op
         return outside(self.limits, op, shapes, attrs)
 
-    def passing_over(self) -> Alphabet:
+    def retrying(self) -> Alphabet:
         """The alphabet with which draws that come upon an op that is not there are drawn anew."""
-        return replace(self, passes_over=True)
+        return replace(self, retries=True)
 
     def without(self, ops: Collection[str]) -> Alphabet:
         """The alphabet without these ops."""
         return replace(self, ops=tuple(name for name in self.ops if name not in ops))
 
     @cached_property
-    def twice(self) -> Alphabet:
+    def second_order(self) -> Alphabet:
         """The alphabet of programs that differentiate twice."""
-        return self.without(self.only_once)
+        return self.without(self.first_order_only)
 
     @cached_property
-    def thrice(self) -> Alphabet:
+    def third_order(self) -> Alphabet:
         """The alphabet of programs that differentiate three times."""
-        return self.without(self.only_once | self.only_twice)
+        return self.without(self.first_order_only | self.second_order_only)
 
 
 EVERYTHING = Alphabet(tuple(OPS), optimizers={name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()})

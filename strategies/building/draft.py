@@ -62,15 +62,15 @@ SOME = Gradient(np.zeros(()), "float64")
 """What stands for any gradient, where only whether there is one matters."""
 
 
-class Undrawable(Exception):
+class Unsupported(Exception):
     """No program of a kind can be drawn for this framework; the message says what it lacks."""
 
 
-class Unavailable(Undrawable):
+class UnsupportedOp(Unsupported):
     """A draw came upon an op that the framework does not have; other draws may need none."""
 
 
-class Misfit(Undrawable, UnsatisfiedAssumption):
+class UnsupportedShape(Unsupported, UnsatisfiedAssumption):
     """This program cannot be drawn, for the shape of something in it; another draw may give one that can: Hypothesis
     goes on to that.
     """
@@ -138,31 +138,33 @@ class Draft(Choices):
         return self.alphabet.capabilities.issuperset(needs)
 
     def available(self, *names: str) -> tuple[str, ...]:
-        """Those of the named ops that can be drawn; raises `Unavailable` where there is none, or `Misfit`."""
+        """Those of the named ops that can be drawn; raises `UnsupportedOp` where there is none, or `UnsupportedShape`."""
         found = tuple(name for name in names if name in self.alphabet.ops)
         if not found:
             lacking = (
-                f"{name}, which is {'wrong' if name in self.alphabet.left_out else 'not there'}" for name in names
+                f"{name}, which is {'wrong' if name in self.alphabet.excluded else 'not there'}" for name in names
             )
-            raise (Misfit if self.alphabet.passes_over else Unavailable)(f"it needs {' or '.join(lacking)}")
+            raise (UnsupportedShape if self.alphabet.retries else UnsupportedOp)(f"it needs {' or '.join(lacking)}")
         return found
 
     def require_none(self) -> None:
         """Give up where leaves always hold a gradient."""
         if self.alphabet.traits.begins_with_zeros and not self.can(Capability.ZERO_TO_NONE):
-            raise Undrawable("every leaf holds a gradient, of zeros in the beginning")
+            raise Unsupported("every leaf holds a gradient, of zeros in the beginning")
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:
-        """Those of some shapes that can be drawn; raises `Undrawable` where there is none."""
-        if not self.alphabet.narrowed:
+        """Those of some shapes that can be drawn; raises `Unsupported` where there is none."""
+        if not self.alphabet.limits_shapes:
             return options
         found = tuple(filter(self.alphabet.admits, options))
-        if not found and self.alphabet.absent:
-            raise Misfit(f"leaves of other forms are not there: {', '.join(sorted(self.alphabet.absent))}")
+        if not found and self.alphabet.absent_forms:
+            raise UnsupportedShape(
+                f"leaves of other forms are not there: {', '.join(sorted(self.alphabet.absent_forms))}"
+            )
         if not found:
-            raise Misfit("it needs tensors of several elements, and a call that can begin at one")
+            raise UnsupportedShape("it needs tensors of several elements, and a call that can begin at one")
         return found
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
@@ -174,7 +176,7 @@ class Draft(Choices):
 
     def add(self, step: Instruction) -> int:
         """Append an instruction; its values become operands for later ones."""
-        if self.alphabet.partial and isinstance(step, Apply | InPlace):
+        if self.alphabet.limits_forms and isinstance(step, Apply | InPlace):
             self._keep_within(step)
         at = len(self.reference.steps)
         self.under_modes.append(self.modes)
@@ -201,15 +203,15 @@ class Draft(Choices):
         return at
 
     def _keep_within(self, step: Apply | InPlace) -> None:
-        """Raise `Misfit` where the framework does not take an op, or a write, in this form."""
-        beyond = self.beyond_claims(step)
+        """Raise `UnsupportedShape` where the framework does not take an op, or a write, in this form."""
+        beyond = self.unsupported_form(step)
         if beyond is not None:
-            raise Misfit(f"the framework does not take {beyond}")
+            raise UnsupportedShape(f"the framework does not take {beyond}")
 
-    def beyond_claims(self, step: Apply | InPlace) -> str | None:
+    def unsupported_form(self, step: Apply | InPlace) -> str | None:
         """What of an op, or of a write, the framework does not take, in words; None where it takes it all."""
         shapes = [self.shape(ref) for ref in operands(step)]
-        return self.alphabet.beyond(step.op, shapes, step.attrs)
+        return self.alphabet.unsupported(step.op, shapes, step.attrs)
 
     def _advance(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
         """Let the reference take an instruction, unless it will raise; `fails` says whether it will."""
@@ -288,9 +290,9 @@ class Draft(Choices):
         if value is None:
             value = self.tensor(self.pick(self.shapes(POOL)) if shape is None else shape, domain=domain)
         if self.alphabet.traits.scalars and value.shape != ():
-            raise Misfit("the framework has no tensors of several elements")
-        if self.alphabet.absent and form(value.shape) in self.alphabet.absent:
-            raise Misfit(f"the framework has no leaves that are {form(value.shape)}")
+            raise UnsupportedShape("the framework has no tensors of several elements")
+        if self.alphabet.absent_forms and form(value.shape) in self.alphabet.absent_forms:
+            raise UnsupportedShape(f"the framework has no leaves that are {form(value.shape)}")
         ref = Ref(self.add(Leaf(value, requires_grad or not self.can(Capability.CONSTANTS))))
         self.leaves.append(ref)
         return ref
@@ -351,17 +353,19 @@ class Draft(Choices):
         return self.totals[root]
 
     def summed(self, value: Ref) -> Ref:
-        """The sum of all elements; raises `Misfit` where the framework has none: other shapes need none."""
+        """The sum of all elements; raises `UnsupportedShape` where the framework has none: other shapes need none."""
         if "sum" not in self.alphabet.ops:
-            raise Misfit("several elements have to become one: it needs explicit cotangents, or a working sum")
+            raise UnsupportedShape(
+                "several elements have to become one: it needs explicit cotangents, or a working sum"
+            )
         return self.apply("sum", (value,), self.choices("sum", value)[0])[0]
 
     def choices(self, op: str, *operands: Ref) -> Sequence[Attrs]:
-        """The attributes that an op may have on some operands; raises `Misfit` where the framework takes none."""
+        """The attributes that an op may have on some operands; raises `UnsupportedShape` where the framework takes none."""
         shapes = tuple(map(self.shape, operands))
         found = choices_of(self.alphabet.row(op), shapes)
         if not found:
-            raise Misfit(f"the framework does not take {op} of the shapes {shapes}")
+            raise UnsupportedShape(f"the framework does not take {op} of the shapes {shapes}")
         return found
 
     def cotangent(self, root: Ref) -> Literal | None:

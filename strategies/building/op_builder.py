@@ -18,7 +18,7 @@ from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, L
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.alphabet import SAVING
-from autograd_conformance.strategies.building.draft import Draft, Misfit, Undrawable
+from autograd_conformance.strategies.building.draft import Draft, Unsupported, UnsupportedShape
 from autograd_conformance.strategies.building.layouts import Layout, behind, equal_along, view
 
 LIMIT = 100.0
@@ -60,7 +60,7 @@ class OpBuilder(Draft):
         can be.
         """
         if name is None and not self.alphabet.weighted:
-            raise Undrawable("no program can be drawn: no op of the framework works")
+            raise Unsupported("no program can be drawn: no op of the framework works")
         op = self.alphabet.row(name or self.pick(self.alphabet.weighted))
         first = (
             on
@@ -68,7 +68,7 @@ class OpBuilder(Draft):
             else self._operand(op, 0, lambda shape: takes(op, shape), self.shapes(op.fresh), fresh)
         )
         options = rest_of(op, self.shape(first))
-        if self.alphabet.narrowed:
+        if self.alphabet.limits_shapes:
             options = tuple(shapes for shapes in options if all(map(self.alphabet.admits, shapes)))
             if not options:
                 return [first]
@@ -127,7 +127,7 @@ class OpBuilder(Draft):
         values = self.reference.values
         if op.apart is None or op.apart(*(values[r] for r in args)):
             made = self.reference.apply(op.name, args, attrs)
-            fits = not self.alphabet.single or all(self.alphabet.admits(np.shape(y)) for y in made)
+            fits = not self.alphabet.one_element or all(self.alphabet.admits(np.shape(y)) for y in made)
             if fits and all(
                 y.size <= self.largest and y.ndim <= 5 and (not y.size or np.abs(y).max() <= LIMIT) for y in made
             ):
@@ -175,7 +175,7 @@ class OpBuilder(Draft):
     def _laid(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
         """A fresh leaf, or a view of one that lies in one of `layouts` where shape and domain allow it."""
         layout = self.pick(self.layouts)
-        if layout is None or self.alphabet.single:
+        if layout is None or self.alphabet.one_element:
             return self.leaf(value=value, requires_grad=requires_grad)
         array = np.array(value.data, value.dtype).reshape(value.shape)
         if layout == "expanded" and array.ndim:
@@ -188,11 +188,11 @@ class OpBuilder(Draft):
 
     def _views(self, op: str, shape: Shape, attrs: Attrs) -> bool:
         """Whether a view of a value of some shape can be drawn."""
-        return op in self.alphabet.ops and self.alphabet.beyond(op, (shape,), attrs) is None
+        return op in self.alphabet.ops and self.alphabet.unsupported(op, (shape,), attrs) is None
 
     def behind(self, value: Ref, layout: Layout | None) -> Ref:
         """A value made from another one, whose cotangent lies in a layout for it; itself where that cannot be."""
-        made = None if layout is None or self.alphabet.single else behind(self.shape(value), layout)
+        made = None if layout is None or self.alphabet.one_element else behind(self.shape(value), layout)
         if made is None or not self._views(made[0], self.shape(value), made[1]):
             return value
         op, attrs = made
@@ -227,7 +227,7 @@ class OpBuilder(Draft):
 
     def stand_ins(self, value: Ref) -> tuple[str, ...]:
         """Where none of the usual ops is there: those that certainly save and give another value of this one's shape;
-        of a framework that has none which saves, those that take the value. Raises `Misfit` where no op does.
+        of a framework that has none which saves, those that take the value. Raises `UnsupportedShape` where no op does.
         """
         rows = [self.alphabet.row(name) for name in self.alphabet.ops]
         saving = [row for row in rows if row.saves is Certainty.ALWAYS]
@@ -235,7 +235,7 @@ class OpBuilder(Draft):
         same = tuple(name for name, shape in made.items() if shape == self.shape(value))
         found = same or tuple(name for name, shape in made.items() if shape is not None and not saving)
         if not found:
-            raise Misfit("no op takes this value in the way that the situation needs")
+            raise UnsupportedShape("no op takes this value in the way that the situation needs")
         return found
 
     def _made(self, row: Op, args: tuple[Ref, ...]) -> Shape | None:
@@ -260,7 +260,7 @@ class OpBuilder(Draft):
         name = named or next((row.name for row in pairs if self._made(row, (one, other)) is not None), None)
         if name is None:
             if pairs:
-                raise Misfit("no op takes these two values")
+                raise UnsupportedShape("no op takes these two values")
             self.available(*usual)
         assert name is not None, "`available` has raised"
         attrs = choices_of(self.alphabet.row(name), (self.shape(one), self.shape(other)))

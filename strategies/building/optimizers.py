@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.ops.optimizers import FUSED, OPTIMIZERS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups
-from autograd_conformance.strategies.building.draft import Draft, Undrawable
+from autograd_conformance.strategies.building.draft import Draft, Unsupported
 
 OptimizerChoice = tuple[str, Attrs, Groups]
 """An optimizer's name, settings and parameter groups."""
@@ -37,7 +37,7 @@ def _varied(b: Draft, row: str, settings: Attrs) -> tuple[str, Attrs]:
 def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
     """The optimizers, or those of a name, that the framework has with settings that it knows, the simplest first."""
     if not b.can(Capability.OPTIMIZERS):
-        raise Undrawable("needs optimizers, not claimed")
+        raise Unsupported("needs optimizers, not claimed")
     known = {row: set(settings) for row, settings in b.alphabet.optimizers.items() if name in (None, row)}
     found = [
         (row, choice)
@@ -46,7 +46,7 @@ def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
         if settings.issuperset(key for key, _ in choice)
     ]
     if not found:
-        raise Undrawable(f"the framework has no optimizer {name or 'at all'}")
+        raise Unsupported(f"the framework has no optimizer {name or 'at all'}")
     return found
 
 

@@ -17,7 +17,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 
 WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1), lambda x: np.clip(x, -4, 4) / 4)
 """Where parameters and inputs are drawn: small enough that no gate saturates."""
@@ -73,7 +73,7 @@ class Network(ABC):
         a.require(Capability.MODULES)
         missing = [name for name in self.modules if name not in a.alphabet.modules]
         if missing:
-            raise Undrawable(f"the framework has no module {' or '.join(missing)}")
+            raise Unsupported(f"the framework has no module {' or '.join(missing)}")
 
 
 class Parameters:

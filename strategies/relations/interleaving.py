@@ -38,7 +38,7 @@ from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.alphabet import current, using
 from autograd_conformance.strategies.building.choices import RETAIN, Choices, Draw
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.random_programs import programs
@@ -98,7 +98,7 @@ def any_program(draw: Draw) -> Drawn:
         make = Choices(draw).pick((programs, programs, sequences, sequences, *WIDE))
         try:
             return draw(make())
-        except Undrawable:
+        except Unsupported:
             return draw(programs())
 
 

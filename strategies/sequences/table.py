@@ -74,9 +74,9 @@ class Sequence:
         """Whether a call on a root may have create_graph: whether its ops may be differentiated once more."""
         traversal = self.b.traverse(root)
         nodes = (*traversal.nodes, *traversal.maybe_nodes)
-        left_out = self.b.alphabet.only_once
+        left_out = self.b.alphabet.first_order_only
         if any(n.derivative for n in nodes):
-            left_out = left_out | self.b.alphabet.only_twice
+            left_out = left_out | self.b.alphabet.second_order_only
         return not any(base_op(n.op).rstrip("_") in left_out for n in nodes)
 
     def retain(self) -> bool | None:

@@ -66,7 +66,7 @@ def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
 
 def joined_roots(b: OpBuilder, values: Sequence[Ref]) -> Sequence[Ref]:
     """The roots of one call that depends on all the given values: one that joins them, or all where no op joins."""
-    return (joined(b, values),) if b.alphabet.joins else values
+    return (joined(b, values),) if b.alphabet.has_binary_op else values
 
 
 def joining(b: OpBuilder, names: Sequence[str], most: int = 3) -> Callable[[Ref, Ref], Ref]:
@@ -98,7 +98,7 @@ def may_cut(b: OpBuilder) -> None:
     """Where the framework takes functions as units, mostly a cut: between two results of one unit nothing may flow, so
     that what is about a value within a graph needs a unit on either side of it.
     """
-    if b.alphabet.units and b.below(4):
+    if b.alphabet.regions and b.below(4):
         cut(b)
 
 

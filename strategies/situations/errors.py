@@ -7,7 +7,7 @@ from collections.abc import Callable
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import FREEING, among, history, joined, situation
 
@@ -41,7 +41,7 @@ def _each(b: OpBuilder, roots: tuple[Ref, ...]) -> None:
 def wrong_cotangents(b: OpBuilder) -> None:
     """A cotangent of another shape, also one that would broadcast; then perhaps the right one."""
     if not b.can(Capability.COTANGENTS):
-        raise Undrawable("the framework claims to take no cotangents")
+        raise Unsupported("the framework claims to take no cotangents")
     root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2,), (), (2, 3), (1,), (3, 2))))))
     shape = b.shape(root)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (2, 3), (1, *shape), shape[::-1], shape[1:]) if s != shape]
@@ -77,7 +77,7 @@ def refused(b: OpBuilder) -> None:
 def _refused(b: OpBuilder, called: bool) -> None:
     refusals = [n for n, needs in enumerate(REFUSALS) if b.can(*needs)]
     if not refusals:
-        raise Undrawable("the framework claims to refuse no call")
+        raise Unsupported("the framework claims to refuse no call")
     root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2, 3), (2,))))))
     if called:
         b.backward(root, retain=True)
@@ -181,7 +181,7 @@ FAILURES: tuple[tuple[Callable[[ActionBuilder, Ref, Ref], None], tuple[Capabilit
 
 def _together(b: ActionBuilder, parts: list[Ref]) -> Ref:
     """One value that depends on all of some, or on one of them where no op makes one value of two."""
-    return joined(b, parts) if b.alphabet.joins else b.recent(parts)
+    return joined(b, parts) if b.alphabet.has_binary_op else b.recent(parts)
 
 
 @history
@@ -189,7 +189,7 @@ def resumed(b: ActionBuilder) -> None:
     """Leaves with or without gradients, a call that fails, and legal calls over other graphs and the same leaves."""
     ways = [fail for fail, needs in FAILURES if b.can(*needs)]
     if not ways:
-        raise Undrawable("the framework claims to refuse nothing")
+        raise Unsupported("the framework claims to refuse nothing")
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(2)]
     parts = [b.nonlinear(leaf) for leaf in leaves]
     root = b.nonlinear(_together(b, parts))

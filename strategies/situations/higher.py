@@ -21,7 +21,7 @@ JOINING = ("multiply", "matmul", "add", "subtract", "linear")
 def _step(b: ActionBuilder, value: Ref, leaves: list[Ref]) -> Ref:
     """One op on a value, of a kind whose derivatives are easily computed to the last place."""
     kind = b.below(4)
-    able = b.alphabet.thrice.ops
+    able = b.alphabet.third_order.ops
     moving = [n for n in MOVING if n in able]
     if kind == 3 and moving:
         made = b.op(b.pick(moving), on=value)[0]
@@ -39,7 +39,7 @@ def _step(b: ActionBuilder, value: Ref, leaves: list[Ref]) -> Ref:
 def _smooth(b: ActionBuilder, value: Ref) -> Ref:
     """A smooth op on a value; on a large one, an op that neither grows nor saturates, which rounding would show in."""
     large = abs(b.reference.values[value]).max() > 2.5
-    able = [n for n in SMOOTH if n in b.alphabet.thrice.ops]
+    able = [n for n in SMOOTH if n in b.alphabet.third_order.ops]
     return b.nonlinear(value, b.pick(b.available(*([n for n in ("sin", "cos") if n in able] if large else able))))
 
 

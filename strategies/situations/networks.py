@@ -9,7 +9,7 @@ from autograd_conformance.ops.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
 from autograd_conformance.strategies.networks.network import WEIGHT
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history
@@ -97,7 +97,7 @@ def _claims(b: ActionBuilder) -> None:
     b.require(Capability.RANDOM)
     missing = [name for name in RANDOM_OPS if name not in b.alphabet.modules]
     if missing:
-        raise Undrawable(f"the framework does not have: {', '.join(missing)}")
+        raise Unsupported(f"the framework does not have: {', '.join(missing)}")
 
 
 def _attributes(b: ActionBuilder, name: str, value: Ref) -> Attrs:

@@ -9,7 +9,7 @@ from autograd_conformance.ops.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.situations.base import SMOOTH, chain, cut
 from autograd_conformance.strategies.situations.units import call_some, in_units
 
@@ -174,7 +174,7 @@ def masks_inside(b: ActionBuilder) -> None:
     """Dropout in a unit, once or several times, whose mask is seen; calls, and other draws, between."""
     b.require(Capability.RANDOM)
     if not {"dropout", "dropout_mask"} <= {*b.alphabet.modules}:
-        raise Undrawable("it has no dropout")
+        raise Unsupported("it has no dropout")
     value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3))))), 1)
     results = []
     for _ in range(1 + b.below(2)):

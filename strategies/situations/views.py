@@ -6,7 +6,7 @@ from autograd_conformance.ops.row import takes
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.situations.base import alias, computed, history, joined, plain, view
 
 
@@ -81,7 +81,7 @@ def buffered_histories(b: ActionBuilder) -> None:
     b.require(Capability.WRITES, Capability.VIEWS)
     buffer = b.leaf(b.pick(b.shapes(((2, 3), (3, 2), (2, 2), (3,)))), requires_grad=False)
     if "select" not in b.alphabet.ops:
-        raise Undrawable("the framework has no select")
+        raise Unsupported("the framework has no select")
     for row in range(b.shape(buffer)[0]):
         if row == 0 or b.below(4) < 3:
             part = b.apply("select", (buffer,), (("dim", 0), ("index", row)))[0]

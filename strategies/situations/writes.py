@@ -7,7 +7,7 @@ from autograd_conformance.programs.language import InPlace, Literal, Ref, Step
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import layouts
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
@@ -42,7 +42,7 @@ def single_writes(b: ActionBuilder, name: str) -> None:
     """
     b.require(Capability.WRITES)
     if name not in b.writes[1]:
-        raise Undrawable(f"{name} is not there, or the op of it is not, or is wrong")
+        raise Unsupported(f"{name} is not there, or the op of it is not, or is wrong")
     row = b.alphabet.row(name)
     for _ in range(3):
         value = b.tensor(b.pick(b.shapes(row.fresh)), domain=row.domain(0))
@@ -231,7 +231,7 @@ def written_unneeded(b: ActionBuilder) -> None:
 def require_known_needs(b: OpBuilder) -> None:
     """Give up where nobody says what the derivative of a unit needs: it may be any of the unit's values."""
     if b.alphabet.traits.one_node:
-        raise Undrawable("a unit is one node, whose derivative may need any of its values")
+        raise Unsupported("a unit is one node, whose derivative may need any of its values")
 
 
 def _unneeded(b: ActionBuilder, value: Ref) -> None:

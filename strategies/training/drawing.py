@@ -8,7 +8,7 @@ from typing import Any
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, drawn_apart
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern
@@ -80,7 +80,7 @@ def _of(b: ActionBuilder, options: Sequence[Any]) -> Any:
 
 def _ops(b: ActionBuilder, pattern: Pattern) -> Sequence[str]:
     """The ops that may be differentiated as often as the pattern does."""
-    return (b.alphabet.ops, b.alphabet.twice.ops, b.alphabet.thrice.ops)[pattern.order - 1]
+    return (b.alphabet.ops, b.alphabet.second_order.ops, b.alphabet.third_order.ops)[pattern.order - 1]
 
 
 def _mistakes(b: ActionBuilder, pattern: Pattern) -> frozenset[Mistake]:
@@ -95,5 +95,5 @@ def runnable(b: ActionBuilder) -> tuple[str, ...]:
     """The patterns that a framework can run."""
     found = tuple(name for name, row in PATTERNS.items() if b.can(*row.needs))
     if not found or not b.can(Capability.OPTIMIZERS):
-        raise Undrawable("needs optimizers, not claimed")
+        raise Unsupported("needs optimizers, not claimed")
     return found

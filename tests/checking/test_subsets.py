@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.plugin.options import PROFILE
-from autograd_conformance.strategies.building.draft import Misfit
+from autograd_conformance.strategies.building.draft import UnsupportedShape
 from tests.frameworks.adapters.subsets import Subset
 from tests.plugin.test_cli import ROOT
 
@@ -44,7 +44,7 @@ def test_that_most_draws_do_not_fit_ends_no_test():
     @given(number=st.integers(0, 99))
     def body(number: int) -> None:
         if number < 95:
-            raise Misfit("it needs more than most frameworks have")
+            raise UnsupportedShape("it needs more than most frameworks have")
         drawn.append(number)
 
     body()

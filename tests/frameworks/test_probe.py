@@ -19,7 +19,7 @@ from autograd_conformance.ops.shapes import FORMS, form
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.text import parse
-from autograd_conformance.strategies.building.draft import Misfit
+from autograd_conformance.strategies.building.draft import UnsupportedShape
 
 BLAMED = "tests.frameworks.adapters.blamed"
 
@@ -67,7 +67,7 @@ def test_leaves_that_do_not_read_back_are_never_drawn(name: str):
     numbers = {(): "1", (0,): "(0,) []", (2, 2): "[[1, 2], [3, 4]]"}[shape]
     program = parse(f"a = leaf {numbers}; b = exp a", VOCABULARY)
     assert lacking(program, target) == {absent}
-    with pytest.raises(Misfit, match=absent):
+    with pytest.raises(UnsupportedShape, match=absent):
         Check(target)(program)
     assert f"leaves that are {absent} are not drawn" in target.notes[0]
 

@@ -230,10 +230,10 @@ def test_what_cannot_be_differentiated_twice_is_left_out_of_programs_that_do(tmp
     session = Session("torch", tmp_path, audited=Audited(once=frozenset({"cosh"}), twice=frozenset({"sinh"})))
     session.prepare()
     current = alphabet.current()
-    assert {"cosh", "pow", "logcumsumexp", "lgamma"} <= current.only_once
+    assert {"cosh", "pow", "logcumsumexp", "lgamma"} <= current.first_order_only
     assert "pow" in current.ops
     assert not {"pow", "cosh"} & set(current.twice.ops)
     assert "sin" in current.twice.weighted
-    assert {"sinh", "layer_norm", "gru"} <= current.only_twice
+    assert {"sinh", "layer_norm", "gru"} <= current.second_order_only
     assert {"sinh", "layer_norm"} <= set(current.twice.ops)
     assert not {"sinh", "layer_norm", "cosh", "gru"} & set(current.thrice.ops)

@@ -39,7 +39,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.random_programs import programs
@@ -362,7 +362,7 @@ def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., Non
     with alphabet.using(drawn_from):
         try:
             all_of(test, check)
-        except Undrawable:
+        except Unsupported:
             pytest.skip("not applicable")
 
 
@@ -377,7 +377,7 @@ def test_nothing_is_asked_that_is_beyond_a_limit(rule: str, test: Callable[..., 
     with alphabet.using(alphabet_of(target, ("float64", "float32"))):
         try:
             all_of(test, check)
-        except (Undrawable, Unsatisfiable):
+        except (Unsupported, Unsatisfiable):
             pytest.skip("not applicable")
 
 

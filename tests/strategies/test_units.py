@@ -32,7 +32,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Observation, Raised
 from autograd_conformance.programs.regions import Region, seen_units
 from autograd_conformance.strategies.building import alphabet, pool
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.pool import Pool
 from autograd_conformance.strategies.situations import hooks, lifetime, repeated_units, units, writes
@@ -245,7 +245,7 @@ def test_nothing_is_drawn_for_other_frameworks(name: str) -> None:
     def draw(case: Drawn) -> None:
         raise AssertionError(case)
 
-    with alphabet.using(alphabet.EVERYTHING), pytest.raises(Undrawable, match="functions as units"):
+    with alphabet.using(alphabet.EVERYTHING), pytest.raises(Unsupported, match="functions as units"):
         draw()
 
 
@@ -293,5 +293,5 @@ def test_what_no_derivative_needs_is_not_asked_of_a_unit_that_is_one_node(make: 
 
     run()
     one_node = alphabet_of(InProcess(TorchCompileAot()), ("float64",))
-    with alphabet.using(one_node), pytest.raises(Undrawable, match="one node"):
+    with alphabet.using(one_node), pytest.raises(Unsupported, match="one node"):
         run()

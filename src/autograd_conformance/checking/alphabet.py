@@ -22,6 +22,6 @@ def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
         writes=tuple(name for name in WRITES if name in target.writes),
         limits=target.limits,
         traits=target.traits,
-        units=target.has_units,
-        absent=frozenset(target.absent),
+        regions=target.has_units,
+        absent_forms=frozenset(target.absent),
     )

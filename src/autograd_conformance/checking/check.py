@@ -31,7 +31,7 @@ from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.violation import Excuses, Violation, nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
-from autograd_conformance.strategies.building.draft import Misfit
+from autograd_conformance.strategies.building.draft import UnsupportedShape
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.pool import Pool
 
@@ -200,10 +200,12 @@ class Check:
 
     def _count(self, program: Program) -> None:
         if self.target.traits.scalars and any(isinstance(step, Leaf) and step.value.shape for step in program):
-            raise Misfit("the framework has no tensors of several elements")
+            raise UnsupportedShape("the framework has no tensors of several elements")
         forms = {form(step.value.shape) for step in program if isinstance(step, Leaf)} if self.target.absent else set()
         if forms.intersection(self.target.absent):
-            raise Misfit(f"the framework has no leaves that are {', '.join(sorted(forms & {*self.target.absent}))}")
+            raise UnsupportedShape(
+                f"the framework has no leaves that are {', '.join(sorted(forms & {*self.target.absent}))}"
+            )
         self.programs += 1
         self.pairs.update(pairs(program))
 

@@ -268,7 +268,11 @@ class Session:
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         left = alphabet_of(self.target, self.drawable).without(self.broken)
-        alphabet.use(replace(left, left_out=self.broken, only_once=self.broken_twice, only_twice=self.broken_thrice))
+        alphabet.use(
+            replace(
+                left, excluded=self.broken, first_order_only=self.broken_twice, second_order_only=self.broken_thrice
+            )
+        )
 
     def check(self, rule: str) -> Check:
         """A check for one test, which is about a rule."""

@@ -39,7 +39,7 @@ from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.records import records
 from autograd_conformance.rules.catalogue import RULES, Level, Rule
 from autograd_conformance.strategies.building import alphabet, pool
-from autograd_conformance.strategies.building.draft import Unavailable, Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported, UnsupportedOp
 
 UNDRAWN = 20
 """About how many programs a test has that draws none."""
@@ -197,35 +197,35 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
     """
     try:
         return (yield)
-    except Unavailable as error:
+    except UnsupportedOp as error:
         return _again(pyfuncitem, error)
-    except Undrawable as error:
+    except Unsupported as error:
         raise NotApplicable(str(error)) from None
     except Unsatisfiable:
         drawable = alphabet.current()
-        if not drawable.sparse:
+        if not drawable.needs_retries:
             raise
-        if drawable.absent:
-            absent = ", ".join(sorted(drawable.absent))
+        if drawable.absent_forms:
+            absent = ", ".join(sorted(drawable.absent_forms))
             raise NotApplicable(f"it needs leaves of forms that are not there: {absent}") from None
         raise NothingDrawn(_misfit(drawable)) from None
 
 
 def _misfit(drawable: alphabet.Alphabet) -> str:
     """Why no draw fits a framework that has few ops, or few forms of them."""
-    if drawable.single:
+    if drawable.one_element:
         return "it needs tensors of several elements, and a call that can begin at one"
     no_sum = "it needs a sum: none is there, or it is wrong"
     return no_sum if "sum" not in drawable.ops else "no draw fits the ops that the framework has"
 
 
-def _again(item: pytest.Function, lacking: Unavailable) -> bool:
+def _again(item: pytest.Function, lacking: UnsupportedOp) -> bool:
     """Run a test again, in which a draw that comes upon an op that is not there is drawn anew."""
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     try:
-        with alphabet.using(alphabet.current().passing_over()):
+        with alphabet.using(alphabet.current().retrying()):
             item.obj(**given)
-    except (Unsatisfiable, Undrawable):
+    except (Unsatisfiable, Unsupported):
         raise NothingDrawn(str(lacking)) from None
     return True
 

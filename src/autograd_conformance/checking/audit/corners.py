@@ -15,7 +15,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, shows
 from autograd_conformance.strategies.building.op_builder import Rarity
 from autograd_conformance.strategies.higher_order import applies
@@ -182,7 +182,7 @@ def again(op: str, dtype: str) -> Program | None:
     try:
         for made in (second, first):
             sampler.backward(*made)
-    except Undrawable:  # no call can begin at these results
+    except Unsupported:  # no call can begin at these results
         return None
     return finished(sampler)
 
@@ -202,7 +202,7 @@ def unrecorded(op: str, dtype: str) -> Program | None:
             sampler.checked(OPS[op], step.args, step.attrs)
         try:
             sampler.backward(*sampler.checked(OPS[op], step.args, step.attrs))
-        except Undrawable:  # no call can begin at these results
+        except Unsupported:  # no call can begin at these results
             return None
         return finished(sampler)
     return None
@@ -225,7 +225,7 @@ def releases(op: str, dtype: str) -> Iterator[Program]:
             return
         try:
             end(sampler, made)
-        except Undrawable:  # the call cannot begin at these results
+        except Unsupported:  # the call cannot begin at these results
             continue
         sampler.add(Delete(tuple(r for r in sampler.live if r not in sampler.leaves)))
         program = finished(sampler)
@@ -243,12 +243,12 @@ def _walked(sampler: Sampler, made: Sequence[Ref]) -> None:
 
 def _retained(sampler: Sampler, made: Sequence[Ref]) -> None:
     if not sampler.can(Capability.RETAIN):
-        raise Undrawable("it cannot be asked for")
+        raise Unsupported("it cannot be asked for")
     sampler.backward(*made, retain=True)
 
 
 def _refused(sampler: Sampler, made: Sequence[Ref]) -> None:
     if not sampler.can(Capability.COTANGENTS, Capability.COTANGENT_CHECK):
-        raise Undrawable("it claims to refuse none")
+        raise Unsupported("it claims to refuse none")
     wrong = sampler.tensor((*sampler.shape(made[0]), 2), sampler.dtypes[made[0]])
     sampler.backward(made[0], cotangents=[wrong])

@@ -32,7 +32,7 @@ from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Undrawable
+from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.op_builder import OTHER_DEFAULT, OpBuilder, Rarity
 from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.higher_order import applies, differentiate
@@ -70,7 +70,7 @@ class Sampler(OpBuilder):
         return super()._operand(op, place, accepts, shapes if place or self.first is None else (self.first,), *more)
 
     def _keep_within(self, step: Apply | InPlace) -> None:
-        self.strayed = self.strayed or self.beyond_claims(step) is not None
+        self.strayed = self.strayed or self.unsupported_form(step) is not None
 
     def rarely(self, rarity: Rarity) -> bool:
         return rarity == self.rarity
@@ -173,7 +173,7 @@ def called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
         return None
     try:
         sampler.backward(*made)
-    except Undrawable:  # the call cannot begin at these results
+    except Unsupported:  # the call cannot begin at these results
         return None
     return finished(sampler)
 
