@@ -22,8 +22,8 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.encoding import encode
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
 

@@ -27,8 +27,8 @@ from autograd_conformance.known_differences import known
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.text import render
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
 from autograd_conformance.strategies.building.draft import Unsupported

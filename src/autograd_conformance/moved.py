@@ -91,6 +91,10 @@ MOVED = {
     "rules.articles": "claims.articles",
     "rules.facts": "claims.facts",
     "rules.tape": "tape",
+    "tape.backward_calls": "tape.expectation.backward_calls",
+    "tape.exercises": "tape.expectation.exercises",
+    "tape.outcomes": "tape.expectation.outcomes",
+    "tape.unspecified": "tape.expectation.unspecified",
 }
 """The new name of each module, without the package's; those within a package moved with it."""
 

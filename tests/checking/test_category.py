@@ -15,15 +15,15 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.records.failure import Deviation
-from autograd_conformance.rules.judge.due import DueError
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.violations.observed import (
     GradientForm,
     Observed,
     RaisedError,
     ReturnedUnexpectedly,
     SharedGradient,
 )
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.violations.violation import Allowed, Violation
 from tests.frameworks.adapters.faulty import Faulty
 
 

@@ -25,8 +25,8 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import names, parse
-from autograd_conformance.rules.judge.due import Due, DueError, DueReturn, OldGradient
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.violations.expected import Due, DueError, DueReturn, OldGradient
+from autograd_conformance.rules.violations.observed import (
     HookCalled,
     Observed,
     OtherValue,
@@ -34,7 +34,7 @@ from autograd_conformance.rules.judge.observed import (
     SharedMemory,
     ValueMemory,
 )
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.violations.violation import Allowed, Violation
 from evaluation.mutants.printed import broken
 
 TORCH = Torch()

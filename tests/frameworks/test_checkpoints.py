@@ -20,8 +20,8 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.judge.due import DueError
-from autograd_conformance.rules.judge.violation import Allowed
+from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.violations.violation import Allowed
 
 A = "a = leaf [1, 2]"
 MADE = {each.name: InProcess(each()) for each in (TorchCheckpointCaptured, TorchCheckpointReentrant)}

@@ -19,7 +19,7 @@ from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 from evaluation.mutants.printed import HALVES, Printed
 from tests.strategies.census import programs_of, situations
 

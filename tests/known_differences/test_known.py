@@ -23,7 +23,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Apply, InPlace, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.violations.observed import (
     Flag,
     GradientForm,
     NoGradient,
@@ -40,7 +40,7 @@ from autograd_conformance.rules.judge.observed import (
     SumsDiffer,
     ValueMemory,
 )
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.violations.violation import Allowed, Violation
 from examples.tiny_adapter import Tiny
 
 WITNESS = 'witness = "a = leaf [1]; b = sin a; backward b"'

@@ -16,7 +16,8 @@ from autograd_conformance.programs.observations import Gradient, Kind, Observati
 from autograd_conformance.programs.text import names, parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Judgement, Violation
+from autograd_conformance.rules.judge.judgement import Judgement
+from autograd_conformance.rules.violations.violation import Violation
 
 TORCH = Torch()
 CLAIMS = frozenset(Capability)

@@ -14,7 +14,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.judge.violation import Judgement
+from autograd_conformance.rules.judge.judgement import Judgement
 from tests.rules.tampering import TORCH, gradient, judged, tampered, verdict
 
 KINKS = [

@@ -22,7 +22,8 @@ from autograd_conformance.programs.text import parse, render
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Judgement, Violation
+from autograd_conformance.rules.judge.judgement import Judgement
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.sequences import sequences

@@ -8,8 +8,8 @@ import pytest
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reporting.prose import error_words
 from autograd_conformance.rules.explanation.observed_words import difference_text
-from autograd_conformance.rules.judge.observed import SumsDiffer, ValuesDiffer
 from autograd_conformance.rules.prose import shown, shown_apart, told_apart, units_apart
+from autograd_conformance.rules.violations.observed import SumsDiffer, ValuesDiffer
 
 ONE = np.array([1.0, 2.0])
 NEXT = np.nextafter(ONE, 3.0)

@@ -24,7 +24,7 @@ from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.observed import RaisedError
+from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import Alphabet
 from autograd_conformance.strategies.higher_order import derivatives_of

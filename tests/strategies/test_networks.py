@@ -25,7 +25,7 @@ from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.bounds import gradient_bound
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Judgement
+from autograd_conformance.rules.judge.judgement import Judgement
 from autograd_conformance.rules.relations.relation import Related, relate
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.action_builder import ActionBuilder

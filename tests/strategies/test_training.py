@@ -28,7 +28,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse, render
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Judgement
+from autograd_conformance.rules.judge.judgement import Judgement
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.relations import training as relations
 from autograd_conformance.strategies.training import PATTERNS, Clearing, Mistake, Plan, build, loops, plans

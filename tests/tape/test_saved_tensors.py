@@ -23,7 +23,7 @@ from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Judgement
+from autograd_conformance.rules.judge.judgement import Judgement
 from autograd_conformance.strategies.situations.memory import repeat
 from evaluation.mutants.memory import KeepsWhatItWalked
 

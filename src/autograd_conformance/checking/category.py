@@ -8,8 +8,8 @@ from typing import assert_never
 
 from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped
 from autograd_conformance.reporting.records.failure import Deviation
-from autograd_conformance.rules.judge.due import DueError
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.violations.observed import (
     CallFailed,
     CotangentWritten,
     Drew,
@@ -44,7 +44,7 @@ from autograd_conformance.rules.judge.observed import (
     ValueMemory,
     ValuesDiffer,
 )
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 
 def deviation_of(violation: Violation) -> Deviation:

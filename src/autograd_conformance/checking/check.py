@@ -29,8 +29,9 @@ from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Excuses, Violation, nothing
+from autograd_conformance.rules.judge.judgement import Excuses, nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building.draft import UnsupportedShape
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.pool import Pool

@@ -46,8 +46,8 @@ from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records import records
 from autograd_conformance.reporting.records.terms import Source
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.situations import Offer
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.sources import SUITE_VERSION
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.pool import Pool

@@ -15,7 +15,7 @@ from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.text import names
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import Context, context_of
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 
 @dataclass(frozen=True)

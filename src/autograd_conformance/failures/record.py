@@ -35,9 +35,9 @@ from autograd_conformance.reporting.records.terms import Source, Wrong
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.violations.violation import Violation
 
 REDUCING, LEAST = 0.05, 2.0
 """The part of a limited run's time that one failure may take to be reduced, and the least, in seconds."""

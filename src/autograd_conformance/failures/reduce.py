@@ -31,8 +31,8 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.trace import stays_smooth
 
 GRIDS = (1, 8)

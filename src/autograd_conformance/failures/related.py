@@ -17,11 +17,11 @@ from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import seen_units
 from autograd_conformance.programs.text import names
 from autograd_conformance.reporting.records.failure import Part, Step
-from autograd_conformance.rules.explanation.due_words import due_text
+from autograd_conformance.rules.explanation.expected_words import due_text
 from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.judge.observed import ValuesDiffer
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.violations.observed import ValuesDiffer
+from autograd_conformance.rules.violations.violation import Violation
 
 WHY = {
     "relations/sum": "walks all terms at once; the second program walks one after the other, into the same gradients",

@@ -24,16 +24,16 @@ from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import seen_units
 from autograd_conformance.programs.text import names
-from autograd_conformance.rules.explanation.due_words import due_text
-from autograd_conformance.rules.judge.due import DueError
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.explanation.expected_words import due_text
+from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.violations.observed import (
     CotangentWritten,
     OwnMemory,
     SharedMemory,
     ValueMemory,
     is_about_hook,
 )
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 UNCHANGED = (
     "writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation", "optimizers/keeps-gradients",

@@ -17,7 +17,7 @@ from autograd_conformance.known_differences.keys import KEYS, USUAL
 from autograd_conformance.known_differences.soundness import imagined
 from autograd_conformance.known_differences.subject import shape_of
 from autograd_conformance.programs.language import INSTRUCTIONS, Apply, Hook, Instruction, Program, Step
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 Clause: TypeAlias = tuple[str, str | int]
 """A key, and what an entry may say under it."""

@@ -47,8 +47,8 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.judge.observed import RaisedError, ReturnedUnexpectedly
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.observed import RaisedError, ReturnedUnexpectedly
+from autograd_conformance.rules.violations.violation import Violation
 
 Condition = Callable[[Known, Program, Violation], bool]
 """Whether what an entry says under a key holds for a violation of a program."""

@@ -9,10 +9,16 @@ from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.known_differences.subject import is_excused
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.judge.due import DueError, DueReturn
-from autograd_conformance.rules.judge.observed import GradientForm, OtherGradient, RaisedError, ResultDtype, ResultShape
-from autograd_conformance.rules.judge.violation import Allowed, Violation
-from autograd_conformance.tape.backward_calls import RAISED_MIDWAY
+from autograd_conformance.rules.violations.expected import DueError, DueReturn
+from autograd_conformance.rules.violations.observed import (
+    GradientForm,
+    OtherGradient,
+    RaisedError,
+    ResultDtype,
+    ResultShape,
+)
+from autograd_conformance.rules.violations.violation import Allowed, Violation
+from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 
 MOVING = (
     "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",

@@ -10,8 +10,8 @@ from autograd_conformance.programs.language import Apply, Detach, Leaf, Program,
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.judge.observed import RaisedError, ResultShape
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.observed import RaisedError, ResultShape
+from autograd_conformance.rules.violations.violation import Violation
 
 
 def elements(program: Program, about: Ref | None, violation: Violation) -> int | None:

@@ -9,7 +9,7 @@ from autograd_conformance.known_differences.writes import owner
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, InPlace, Program, ReadGrad, Ref
 from autograd_conformance.programs.regions import region_of
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 
 def writes_inside(program: Program, violation: Violation) -> bool:

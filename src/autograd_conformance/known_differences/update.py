@@ -21,14 +21,14 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.text import lines
 from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.violations.observed import (
     GradientForm,
     RaisedError,
     ResultDtype,
     ResultShape,
     ReturnedUnexpectedly,
 )
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 Common = Mapping[str, frozenset[Clause]]
 """For each rule, what all programs have in common that put it to the test and kept it."""

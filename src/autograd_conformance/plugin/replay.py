@@ -28,9 +28,9 @@ from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records.renamed_rules import modernised
 from autograd_conformance.reporting.render import text
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.violation import Violation, op_of
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.violations.violation import Violation, op_of
 from autograd_conformance.tape.trace import first_rough
 
 Verdict = Literal["fixed", "still failing", "cannot run"]

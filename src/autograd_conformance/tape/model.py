@@ -40,9 +40,9 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, Outcome, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.tape.backward_calls import RAISED_MIDWAY
+from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
+from autograd_conformance.tape.expectation.outcomes import expected
 from autograd_conformance.tape.graph import Expectation, Traversal
-from autograd_conformance.tape.outcomes import expected
 from autograd_conformance.tape.state import TapeState
 
 

@@ -18,9 +18,9 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reporting.records.renamed_rules import current_slug
 from autograd_conformance.reporting.records.stream import InvalidReport, load
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.violations.violation import Violation
 
 RECORDS = (".jsonl", ".jsonl.gz")
 """What the names of record files end in."""

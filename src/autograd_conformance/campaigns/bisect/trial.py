@@ -16,7 +16,7 @@ from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.prose import shortened
 from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 
 def tried(finding: Finding, framework: str, python: str | None, device: str, patience: float) -> Trial:

@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Apply, Backward, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.observations import is_open
 from autograd_conformance.programs.operands import refer, results
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 MOST = 24
 """How many programs are one."""

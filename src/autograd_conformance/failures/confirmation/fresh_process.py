@@ -32,8 +32,8 @@ from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.relations import codec as relations_codec
+from autograd_conformance.rules.violations.violation import Violation
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from autograd_conformance.reference.bounds import close, gradient_bound, working
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.rules.explanation.context import Context
-from autograd_conformance.rules.judge.contributions import is_same, value_of
+from autograd_conformance.rules.judge.checks.contributions import is_same, value_of
 from autograd_conformance.rules.judge.state import HUGE
 from autograd_conformance.rules.prose import shown, shown_apart
 from autograd_conformance.tape.graph import Node

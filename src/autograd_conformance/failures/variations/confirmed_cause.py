@@ -32,8 +32,8 @@ from autograd_conformance.reference.reverse import TapeEntry
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
 from autograd_conformance.rules.explanation.context import retraced
-from autograd_conformance.rules.judge.violation import Violation
-from autograd_conformance.tape.exercises import WEIGHTS
+from autograd_conformance.rules.violations.violation import Violation
+from autograd_conformance.tape.expectation.exercises import WEIGHTS
 
 WHOLE = {
     "gradients/op": "gradients/graph",

@@ -35,9 +35,9 @@ from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.programs.operands import operands, results
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import retraced
-from autograd_conformance.rules.judge.due import DueError
-from autograd_conformance.rules.judge.observed import RaisedError
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.violations.observed import RaisedError
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.trace import stays_smooth

@@ -21,7 +21,7 @@ from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Result
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 UNNAMED = "nothing names the case"
 """Why most findings that are not written are not."""

@@ -18,8 +18,8 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.reverse import MOVE
 from autograd_conformance.reference.saved_tensors import needs
 from autograd_conformance.reference.staging.vjp import base_op
-from autograd_conformance.rules.judge.violation import Violation
 from autograd_conformance.rules.prose import joined
+from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Expectation, Node
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.trace import trace

@@ -35,7 +35,7 @@ from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.explanation.context import Context, op_name
 from autograd_conformance.rules.prose import joined, lines, shown
-from autograd_conformance.tape.backward_calls import RAISED_MIDWAY
+from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 from autograd_conformance.tape.graph import Node
 from autograd_conformance.tape.versions import kept_storages
 

@@ -29,10 +29,11 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Context
-from autograd_conformance.rules.explanation.due_words import due_text, must_text
+from autograd_conformance.rules.explanation.expected_words import due_text, must_text
 from autograd_conformance.rules.explanation.observed_words import it_text, owner_text
-from autograd_conformance.rules.judge.due import DueMove, Movement
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.prose import joined, told_apart
+from autograd_conformance.rules.violations.expected import DueMove, Movement
+from autograd_conformance.rules.violations.observed import (
     Changed,
     Flag,
     Flagged,
@@ -45,7 +46,6 @@ from autograd_conformance.rules.judge.observed import (
     ValueChanged,
     ValueMemory,
 )
-from autograd_conformance.rules.prose import joined, told_apart
 
 
 def action_note(context: Context) -> str:

@@ -6,11 +6,12 @@ from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.explanation.context import Context, op_name
-from autograd_conformance.rules.explanation.due_words import due_text, must_text, saved_tensors_text
+from autograd_conformance.rules.explanation.expected_words import due_text, must_text, saved_tensors_text
 from autograd_conformance.rules.explanation.observed_words import it_text
 from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.judge.due import SavedTensorBounds, ZeroResult
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.prose import joined, lines, shown, shown_apart, told_apart
+from autograd_conformance.rules.violations.expected import SavedTensorBounds, ZeroResult
+from autograd_conformance.rules.violations.observed import (
     CotangentWritten,
     Flag,
     GradientChanged,
@@ -24,7 +25,6 @@ from autograd_conformance.rules.judge.observed import (
     RaisedError,
     is_about_hook,
 )
-from autograd_conformance.rules.prose import joined, lines, shown, shown_apart, told_apart
 from autograd_conformance.tape.versions import kept_storages, version_mismatch
 
 

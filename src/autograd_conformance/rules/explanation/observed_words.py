@@ -7,8 +7,9 @@ from typing import assert_never
 
 from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.rules.explanation.due_words import flag_text, saved_tensors_text
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.explanation.expected_words import flag_text, saved_tensors_text
+from autograd_conformance.rules.prose import told_apart
+from autograd_conformance.rules.violations.observed import (
     CallFailed,
     Change,
     Changed,
@@ -52,7 +53,6 @@ from autograd_conformance.rules.judge.observed import (
     ValueMemory,
     ValuesDiffer,
 )
-from autograd_conformance.rules.prose import told_apart
 
 
 def difference_text(observed: Observed) -> str:

@@ -5,9 +5,9 @@ This and the two modules that it is made of are the only place where violations 
 
 from __future__ import annotations
 
-from autograd_conformance.rules.explanation.due_words import due_text
+from autograd_conformance.rules.explanation.expected_words import due_text
 from autograd_conformance.rules.explanation.observed_words import difference_text
-from autograd_conformance.rules.judge.violation import Violation
+from autograd_conformance.rules.violations.violation import Violation
 
 
 def observed_text(violation: Violation) -> str:

@@ -41,24 +41,17 @@ from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.reference.observed import adopt, enter, leave_out, take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
-from autograd_conformance.rules.judge import (
-    functional,
-    gradients,
-    hooks,
-    left_open,
-    memory,
-    optimizers,
-    unchanged,
-    units,
-    values,
-)
+from autograd_conformance.rules.judge import unspecified as left_open
+from autograd_conformance.rules.judge.checks import functional, gradients, hooks, memory, optimizers, unchanged, values
+from autograd_conformance.rules.judge.checks import regions as units
+from autograd_conformance.rules.judge.checks.contributions import op_of_call
+from autograd_conformance.rules.judge.checks.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.choices import choice
-from autograd_conformance.rules.judge.contributions import op_of_call
-from autograd_conformance.rules.judge.due import DueError, DueReturn, Kept, Unchanged
-from autograd_conformance.rules.judge.observed import CotangentWritten, RaisedError, ReturnedUnexpectedly
-from autograd_conformance.rules.judge.saved_tensors import SavedTensorChecks
+from autograd_conformance.rules.judge.judgement import Excuses, Judgement, nothing
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.violation import Allowed, Excuses, Judgement, Violation, nothing, op_of
+from autograd_conformance.rules.violations.expected import DueError, DueReturn, Kept, Unchanged
+from autograd_conformance.rules.violations.observed import CotangentWritten, RaisedError, ReturnedUnexpectedly
+from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.refusals import Refusal, named, refused
 from autograd_conformance.tape.trace import Moment, trace

@@ -15,9 +15,10 @@ from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.choices import Choice
-from autograd_conformance.rules.judge.due import Due
-from autograd_conformance.rules.judge.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
-from autograd_conformance.rules.judge.violation import Allowed, Excuses, Violation, nothing, op_of
+from autograd_conformance.rules.judge.judgement import Excuses, nothing
+from autograd_conformance.rules.violations.expected import Due
+from autograd_conformance.rules.violations.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
+from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.refusals import Refusal
 from autograd_conformance.tape.traversal import NO_UNITS

@@ -13,7 +13,7 @@ from autograd_conformance.reference.bounds import forward_bound, gradient_bound,
 from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.judge.observed import Found
+from autograd_conformance.rules.violations.observed import Found
 from autograd_conformance.tape.trace import trace
 
 

@@ -36,16 +36,6 @@ from autograd_conformance.programs.text import names
 from autograd_conformance.reference.bounds import close, working_dtype
 from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.judge.due import BothReturn, Due, Multiple, SameOutcome, SameValue
-from autograd_conformance.rules.judge.observed import (
-    CallFailed,
-    Found,
-    Observed,
-    OutcomesDiffer,
-    SumsDiffer,
-    ValuesDiffer,
-)
-from autograd_conformance.rules.judge.violation import Allowed, Violation
 from autograd_conformance.rules.relations.comparison import (
     fired,
     functions,
@@ -57,6 +47,16 @@ from autograd_conformance.rules.relations.comparison import (
     slack,
     value_slack,
 )
+from autograd_conformance.rules.violations.expected import BothReturn, Due, Multiple, SameOutcome, SameValue
+from autograd_conformance.rules.violations.observed import (
+    CallFailed,
+    Found,
+    Observed,
+    OutcomesDiffer,
+    SumsDiffer,
+    ValuesDiffer,
+)
+from autograd_conformance.rules.violations.violation import Allowed, Violation
 
 RETURNING = (ReadGrad, Grad, Step, AssignGrad)
 """Instructions by which gradients, and so their roundings, become values again."""

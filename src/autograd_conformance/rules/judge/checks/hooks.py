@@ -8,9 +8,10 @@ from autograd_conformance.programs.language import Backward, BackwardCall, Hook,
 from autograd_conformance.programs.observations import HookCall, Kind, StepObservation
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import gradient_bound
-from autograd_conformance.rules.judge.contributions import is_right, is_same, value_of
-from autograd_conformance.rules.judge.due import Due, DueError, RegistrationOrder, RightGradient
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.judge.checks.contributions import is_right, is_same, value_of
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.violations.expected import Due, DueError, RegistrationOrder, RightGradient
+from autograd_conformance.rules.violations.observed import (
     GradientForm,
     HookCalled,
     HookCalledTimes,
@@ -20,8 +21,7 @@ from autograd_conformance.rules.judge.observed import (
     OtherGradient,
     Place,
 )
-from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.traversal import ZERO
 

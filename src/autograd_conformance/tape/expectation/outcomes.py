@@ -37,7 +37,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import made_for, operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.storage import Storages
-from autograd_conformance.tape.backward_calls import expected_of_call
+from autograd_conformance.tape.expectation.backward_calls import expected_of_call
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.state import TapeState
 from autograd_conformance.tape.versions import is_invalidated

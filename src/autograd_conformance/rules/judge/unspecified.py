@@ -6,10 +6,10 @@ from autograd_conformance.programs.language import Apply, Backward, Detach, Grad
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.reference.observed import leave_out, outputs, take
-from autograd_conformance.rules.judge.contributions import is_unchanged
+from autograd_conformance.rules.judge.checks.contributions import is_unchanged
 from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.tape.expectation.unspecified import goes_through_views_of_toggled
 from autograd_conformance.tape.trace import Moment
-from autograd_conformance.tape.unspecified import goes_through_views_of_toggled
 
 
 def takes_over(judging: Judging, moment: Moment) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.rules.judge.choices import Choice
-from autograd_conformance.rules.judge.due import Due
-from autograd_conformance.rules.judge.observed import Observed
-from autograd_conformance.tape.refusals import Refusal
+from autograd_conformance.rules.violations.expected import Due
+from autograd_conformance.rules.violations.observed import Observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,38 +58,9 @@ class Violation:
         return replace(self, units=units, plain=self.plain and self.plain.within(units))
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """The verdict on one program."""
-
-    violation: Violation | None
-    """The first violation, if there is one."""
-    exercised: Mapping[str, int]
-    """How often each rule was put to the test."""
-    unspecified: bool = False
-    """Whether the rules left something open: judging ended there, or went on from what was seen."""
-    ended: Violation | None = None
-    """The violation that is excused, and behind which nothing could be judged."""
-    judged: int = 0
-    """How many instructions were judged."""
-    choices: Mapping[Choice, int] = field(default_factory=dict)
-    """What was chosen where the rules allow several outcomes, and how often."""
-    refusals: tuple[Refusal, ...] = ()
-    """The calls that were refused by errors that the adapter does not know."""
-
-
-Excuses = Callable[[Violation], bool]
-"""Whether a violation is known, and no failure; a violation that it excused is not asked for again."""
-
-
 def diagnosed(plain: Violation, text: str | None, rule: str, op: str | None = None) -> Violation:
     """A violation with a diagnosis, if there is one, which may name another rule."""
     return plain if text is None else replace(plain, rule=rule, op=op, diagnosis=text, plain=plain)
-
-
-def nothing(violation: Violation) -> bool:
-    """No violation is excused."""
-    return False
 
 
 def op_of(step: Instruction) -> str | None:

@@ -11,7 +11,7 @@ from autograd_conformance.reference.bounds import Bound, close, gradient_bound
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.rules.judge.state import HUGE, Judging
-from autograd_conformance.tape.exercises import derived_op
+from autograd_conformance.tape.expectation.exercises import derived_op
 from autograd_conformance.tape.graph import Expectation, Traversal
 
 

@@ -24,11 +24,11 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.reference.value_types import HeldGradient
-from autograd_conformance.tape.exercises import exercised
+from autograd_conformance.tape.expectation.exercises import exercised
+from autograd_conformance.tape.expectation.unspecified import goes_through_views_of_toggled, is_unspecified
 from autograd_conformance.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.tape.recurrence import carries_state
 from autograd_conformance.tape.state import TapeState
-from autograd_conformance.tape.unspecified import goes_through_views_of_toggled, is_unspecified
 from autograd_conformance.tape.versions import is_invalidated, kept_storages, reads_anew, version_mismatch
 
 RAISED_MIDWAY = frozenset(

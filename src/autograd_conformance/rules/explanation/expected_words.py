@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from autograd_conformance.rules.judge.due import (
+from autograd_conformance.rules.violations.expected import (
     AddedInPlace,
     AnyGradient,
     AssignedGradient,
@@ -35,7 +35,7 @@ from autograd_conformance.rules.judge.due import (
     ZeroGradient,
     ZeroResult,
 )
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.violations.observed import (
     Flag,
     Flagged,
     GradientForm,

@@ -17,9 +17,17 @@ from autograd_conformance.programs.observations import Gradient, Raised, StepObs
 from autograd_conformance.programs.operands import made_for
 from autograd_conformance.reference.bounds import close
 from autograd_conformance.reference.equality import is_equal
-from autograd_conformance.rules.judge.contributions import is_anothers, is_complete, is_unchanged, value_of
-from autograd_conformance.rules.judge.due import AssignedGradient, Due, Kept, OldGradient, Unchanged, ZeroGradient
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.judge.checks.contributions import is_anothers, is_complete, is_unchanged, value_of
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.violations.expected import (
+    AssignedGradient,
+    Due,
+    Kept,
+    OldGradient,
+    Unchanged,
+    ZeroGradient,
+)
+from autograd_conformance.rules.violations.observed import (
     Changed,
     GradientChanged,
     GradientForm,
@@ -29,11 +37,10 @@ from autograd_conformance.rules.judge.observed import (
     Place,
     ValueChanged,
 )
-from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.violation import Allowed, Violation
-from autograd_conformance.tape.backward_calls import RAISED_MIDWAY
+from autograd_conformance.rules.violations.violation import Allowed, Violation
+from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
+from autograd_conformance.tape.expectation.unspecified import is_unspecified
 from autograd_conformance.tape.graph import Expectation
-from autograd_conformance.tape.unspecified import is_unspecified
 
 KEEPS: dict[type, str] = {
     SetRequiresGrad: "modes/frozen-leaf",

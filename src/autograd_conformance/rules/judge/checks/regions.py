@@ -9,12 +9,12 @@ from autograd_conformance.programs.observations import Kind, Raised, Returned, S
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.reference.observed import leave_out, take
-from autograd_conformance.rules.judge.due import DueReturn
-from autograd_conformance.rules.judge.memory import check_given_out
-from autograd_conformance.rules.judge.observed import RaisedError
+from autograd_conformance.rules.judge.checks.memory import check_given_out
+from autograd_conformance.rules.judge.checks.values import check_dtype, check_flag, due_dtype, value_violation
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.values import check_dtype, check_flag, due_dtype, value_violation
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.violations.expected import DueReturn
+from autograd_conformance.rules.violations.observed import RaisedError
+from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.trace import Moment
 from autograd_conformance.tape.versions import version_mismatch

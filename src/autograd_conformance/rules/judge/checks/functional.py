@@ -6,8 +6,8 @@ from autograd_conformance.programs.language import Grad, Ref
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
-from autograd_conformance.rules.judge import memory
-from autograd_conformance.rules.judge.contributions import (
+from autograd_conformance.rules.judge.checks import memory
+from autograd_conformance.rules.judge.checks.contributions import (
     NAMED,
     blamed,
     contribution_bound,
@@ -16,8 +16,10 @@ from autograd_conformance.rules.judge.contributions import (
     is_unchanged,
     op_of_rule,
 )
-from autograd_conformance.rules.judge.due import Kept, RightGradient, Unchanged, ZeroResult
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.judge.checks.values import Values, check_dtype, check_flag
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.violations.expected import Kept, RightGradient, Unchanged, ZeroResult
+from autograd_conformance.rules.violations.observed import (
     Change,
     Flag,
     GradientChanged,
@@ -27,9 +29,7 @@ from autograd_conformance.rules.judge.observed import (
     Place,
     ResultShape,
 )
-from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.values import Values, check_dtype, check_flag
-from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
+from autograd_conformance.rules.violations.violation import Allowed, Violation, diagnosed
 from autograd_conformance.tape.graph import Expectation, Traversal
 from autograd_conformance.tape.traversal import ZERO
 

@@ -28,10 +28,10 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
-from autograd_conformance.rules.judge.due import SavedTensorBounds
-from autograd_conformance.rules.judge.observed import SavedTensorCount
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.violation import Allowed, Violation
+from autograd_conformance.rules.violations.expected import SavedTensorBounds
+from autograd_conformance.rules.violations.observed import SavedTensorCount
+from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.tape.saved_tensors import NONE, SavedBy, SavedTensors
 

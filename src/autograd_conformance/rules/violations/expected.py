@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.violations.observed import (
     Flag,
     GradientForm,
     GradientResult,

@@ -8,8 +8,8 @@ from autograd_conformance.programs.operands import computed_from
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.text import names
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
-from autograd_conformance.rules.judge import memory
-from autograd_conformance.rules.judge.contributions import (
+from autograd_conformance.rules.judge.checks import memory
+from autograd_conformance.rules.judge.checks.contributions import (
     NAMED,
     blamed,
     blamed_module,
@@ -24,7 +24,8 @@ from autograd_conformance.rules.judge.contributions import (
     value_of,
     values_of,
 )
-from autograd_conformance.rules.judge.due import (
+from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.violations.expected import (
     AddedInPlace,
     AnyGradient,
     DueError,
@@ -34,7 +35,7 @@ from autograd_conformance.rules.judge.due import (
     RightGradient,
     Unchanged,
 )
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.violations.observed import (
     Change,
     GradientChanged,
     GradientForm,
@@ -46,8 +47,7 @@ from autograd_conformance.rules.judge.observed import (
     SharedGradient,
     Strides,
 )
-from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.violation import Allowed, Violation, diagnosed
+from autograd_conformance.rules.violations.violation import Allowed, Violation, diagnosed
 from autograd_conformance.tape.graph import Expectation, Traversal
 
 

@@ -10,12 +10,20 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.judge.contributions import is_unchanged
-from autograd_conformance.rules.judge.due import DefinedValue, Due, DueMove, Kept, Movement, RightGradient, Unchanged
-from autograd_conformance.rules.judge.observed import GradientChanged, OtherGradient, OtherPlace, OtherValue, Place
+from autograd_conformance.rules.judge.checks.contributions import is_unchanged
+from autograd_conformance.rules.judge.checks.values import Values, check_dtype
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.judge.values import Values, check_dtype
-from autograd_conformance.rules.judge.violation import Allowed, Violation, op_of
+from autograd_conformance.rules.violations.expected import (
+    DefinedValue,
+    Due,
+    DueMove,
+    Kept,
+    Movement,
+    RightGradient,
+    Unchanged,
+)
+from autograd_conformance.rules.violations.observed import GradientChanged, OtherGradient, OtherPlace, OtherValue, Place
+from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 
 def check_step(judging: Judging, at: int, step: Step, values: Values, seen: StepObservation) -> Violation | None:

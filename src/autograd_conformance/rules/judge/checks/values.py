@@ -28,9 +28,10 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.bounds import close, forward_bound
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.reverse import GradientEdge
-from autograd_conformance.rules.judge import memory
-from autograd_conformance.rules.judge.due import DefinedValue, DocumentedDraw, Kept, Unchanged
-from autograd_conformance.rules.judge.observed import (
+from autograd_conformance.rules.judge.checks import memory
+from autograd_conformance.rules.judge.state import HUGE, Judging
+from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedDraw, Kept, Unchanged
+from autograd_conformance.rules.violations.observed import (
     Changed,
     Drew,
     Flag,
@@ -40,8 +41,7 @@ from autograd_conformance.rules.judge.observed import (
     ResultShape,
     ValueChanged,
 )
-from autograd_conformance.rules.judge.state import HUGE, Judging
-from autograd_conformance.rules.judge.violation import Allowed, Violation, op_of
+from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 Values = Sequence[Tensor | None]
 """The results of an instruction; none for an input of the functional form that is not used."""
