@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from autograd_conformance.adapters.jax.dialect import OPS, dialect
-from autograd_conformance.frameworks.caches import compiled
+from autograd_conformance.frameworks.environment.caches import compiled
 from autograd_conformance.frameworks.running.functional import Functional
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.programs.capabilities import Capability

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import torch
 
-from autograd_conformance.frameworks.pytorch.units import Function
+from autograd_conformance.frameworks.pytorch.regions import Function
 from evaluation.mutants.units import Called, Tensors, shares
 
 Kept = TypeVar("Kept")

@@ -9,7 +9,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.pytorch.units import Function, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import Function, TorchUnits
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Program
 from evaluation.mutants.units import OneNode, Recomputed, Tensors

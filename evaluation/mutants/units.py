@@ -13,7 +13,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.pytorch.units import Function, TorchCheckpoint, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import Function, TorchCheckpoint, TorchUnits
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits

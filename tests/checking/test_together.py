@@ -16,7 +16,7 @@ from autograd_conformance.checking.audit.programs import fault_of, outcomes, pro
 from autograd_conformance.checking.audit.shares import audit
 from autograd_conformance.checking.audit.together import check_all, right_together
 from autograd_conformance.checking.check import Broken, Check, violation_of
-from autograd_conformance.frameworks.pytorch.units import TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchUnits
 from autograd_conformance.frameworks.remote.worker import greeting
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known

@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from autograd_conformance.frameworks import interrupts
 from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.remote import protocol

@@ -17,7 +17,7 @@ from autograd_conformance.checking.audit.programs import outcomes
 from autograd_conformance.checking.check import Check, violation_of
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.unsupported import lacking
-from autograd_conformance.frameworks.devices import Device
+from autograd_conformance.frameworks.environment.devices import Device
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter, load

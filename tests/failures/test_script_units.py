@@ -13,7 +13,7 @@ from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import listed
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.nearest import nearest
-from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint, TorchCompileAot, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint, TorchCompileAot, TorchUnits
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from autograd_conformance.checking.check import Broken, Check
-from autograd_conformance.frameworks import interrupts
 from autograd_conformance.frameworks.blame.blame import Whose, blame
+from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter, load

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from autograd_conformance.frameworks import interrupts
+from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.running.runner import run as observed

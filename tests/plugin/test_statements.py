@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from autograd_conformance.failures.confirmation.fresh_process import Asked, ask
-from autograd_conformance.frameworks.probing.statements import Statement, unlike
+from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.limits import Limit

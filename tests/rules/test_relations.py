@@ -16,7 +16,7 @@ from autograd_conformance.checking.check import Broken, Check, related_as
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.pytorch.units import TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchUnits
 from autograd_conformance.frameworks.running.regions import observed
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess

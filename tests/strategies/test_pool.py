@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from autograd_conformance.checking.functions import functions
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.frameworks.pytorch.units import TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchUnits
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Backward, Leaf, Program, ZeroGrad

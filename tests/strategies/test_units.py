@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.frameworks.pytorch.units import TorchCompileAot, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchCompileAot, TorchUnits
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.random import RANDOM_OPS

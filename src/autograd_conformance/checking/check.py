@@ -17,7 +17,7 @@ from autograd_conformance.checking.functions import functions
 from autograd_conformance.checking.remarks import Remarks
 from autograd_conformance.checking.tally import Tally
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.process_end import ENDED, Crashed, TimedOut
+from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.known_differences.cases import Clause, in_common
 from autograd_conformance.known_differences.update import About, Finding

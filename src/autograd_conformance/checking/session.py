@@ -25,10 +25,10 @@ from autograd_conformance.checking.audit.programs import is_long
 from autograd_conformance.checking.check import Check, judged
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.checking.unsupported import in_part, lacking
-from autograd_conformance.frameworks import variables
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.devices import Device
-from autograd_conformance.frameworks.probing.statements import Statement, unlike
+from autograd_conformance.frameworks.environment import variables
+from autograd_conformance.frameworks.environment.devices import Device
+from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import opened

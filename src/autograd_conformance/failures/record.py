@@ -23,7 +23,7 @@ from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.ablation import cures
 from autograd_conformance.failures.variations.confirmed_cause import settled
 from autograd_conformance.failures.variations.nearest import nearest
-from autograd_conformance.frameworks.process_end import describe_exit
+from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import SUITES
 from autograd_conformance.printing.dialect import code

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from autograd_conformance.frameworks.adapter import Generator
-from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs.wording import message, type_of
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import cast
 
 from autograd_conformance.frameworks.adapter import Adapter
-from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.programs.wording import harmless, message, type_of
 

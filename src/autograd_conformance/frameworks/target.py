@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from autograd_conformance.frameworks import variables
 from autograd_conformance.frameworks.adapter import (
     USUAL_OPTIMIZERS,
     Adapter,
@@ -28,13 +27,14 @@ from autograd_conformance.frameworks.adapter import (
     Target,
 )
 from autograd_conformance.frameworks.calls import CheckedGenerator, called
-from autograd_conformance.frameworks.interrupts import watch
+from autograd_conformance.frameworks.environment import variables
+from autograd_conformance.frameworks.environment.interrupts import watch
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, Probed, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse
-from autograd_conformance.frameworks.remote.link import Link, Patience, unstretched
+from autograd_conformance.frameworks.remote.connection import Link, Patience, unstretched
 from autograd_conformance.frameworks.remote.probe import probe as wire_probe
 from autograd_conformance.frameworks.remote.smoke import smoke as wire_smoke
 from autograd_conformance.frameworks.running.printed import run_printed

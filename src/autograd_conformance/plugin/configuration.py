@@ -14,7 +14,7 @@ import pytest
 
 from autograd_conformance.checking.audit.outcome import Audited
 from autograd_conformance.checking.limits import Limits
-from autograd_conformance.frameworks.probing.statements import Statement
+from autograd_conformance.frameworks.probing.descriptions import Statement
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
 from autograd_conformance.plugin.progress import Progress
 from autograd_conformance.plugin.recording.folder import UnusableFolder

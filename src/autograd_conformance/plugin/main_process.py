@@ -15,7 +15,7 @@ from rich.console import Console
 from autograd_conformance.checking.limits import began
 from autograd_conformance.checking.session import ADAPTER_ERROR, watchdog
 from autograd_conformance.failures import record as failures
-from autograd_conformance.frameworks.process_end import describe_exit
+from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.places import PLUGIN

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, errors, settings
 
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.frameworks.caches import caches
+from autograd_conformance.frameworks.environment.caches import caches
 from autograd_conformance.frameworks.registry import FRAMEWORKS
 from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.programs.language import DTYPES

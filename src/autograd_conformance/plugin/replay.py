@@ -14,7 +14,7 @@ from autograd_conformance.checking.session import ADAPTER_ERROR, Session
 from autograd_conformance.checking.unsupported import lacking
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.process_end import ENDED, describe_exit
+from autograd_conformance.frameworks.environment.process_end import ENDED, describe_exit
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code

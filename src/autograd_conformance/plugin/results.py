@@ -20,7 +20,7 @@ from autograd_conformance.failures import record as failures
 from autograd_conformance.failures.confirmation import time_limit
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
-from autograd_conformance.frameworks.process_end import TimedOut
+from autograd_conformance.frameworks.environment.process_end import TimedOut
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.plugin.recording.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
 from autograd_conformance.plugin.run_plan import PLAN

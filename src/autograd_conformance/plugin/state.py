@@ -19,7 +19,7 @@ from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import ADAPTER_ERROR, Session
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.probing.statements import Statement
+from autograd_conformance.frameworks.probing.descriptions import Statement
 from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess

@@ -1,6 +1,6 @@
 """Adapters that hand back what they may not: the worked example, one answer changed. The framework itself is right.
 
-`tests/frameworks/test_answers.py` says what is said of each.
+`tests/frameworks/test_validation.py` says what is said of each.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command
-from autograd_conformance.frameworks.remote.link import Link
+from autograd_conformance.frameworks.remote.connection import Link
 from autograd_conformance.known_differences import Known, is_known, read
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.observations import Returned

@@ -13,7 +13,7 @@ from autograd_conformance.programs.language import Apply
 from tests.plugin.test_cli import DYING, ONE, SINE, TINY, WRONG, run, verdicts
 
 pytestmark = pytest.mark.slow
-FAR = f"remote: {sys.executable} {Path(__file__).with_name('far_end.py')}"
+FAR = f"remote: {sys.executable} {Path(__file__).with_name('server.py')}"
 EXP, NEGATIVE, PRODUCT = (f"suites/test_gradients.py::test_op[{op}]" for op in ("exp", "negative", "mm"))
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from filelock import FileLock
 
-from autograd_conformance.frameworks.caches import caches
+from autograd_conformance.frameworks.environment.caches import caches
 from autograd_conformance.processes.child import finished
 from autograd_conformance.processes.die_with_parent import tied
 from autograd_conformance.reporting.prose import shortened

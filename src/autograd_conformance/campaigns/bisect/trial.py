@@ -6,7 +6,7 @@ import sys
 
 from autograd_conformance.campaigns.bisect.finding import Finding
 from autograd_conformance.campaigns.bisect.outcome import Trial
-from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse, served

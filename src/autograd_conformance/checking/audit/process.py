@@ -24,8 +24,8 @@ from autograd_conformance.checking.audit.programs import outcomes
 from autograd_conformance.checking.audit.together import GROUP, right_together
 from autograd_conformance.checking.known_answers import unsound
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.probing.statements import Statement, unlike
-from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.environment.process_end import ENDED
+from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import opened

@@ -17,7 +17,7 @@ from autograd_conformance.checking.audit.notes import END, Note, faults, of_ops,
 from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, Audited
 from autograd_conformance.checking.audit.process import FAILED, SAID, SPENT
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
-from autograd_conformance.frameworks.probing.statements import Statement
+from autograd_conformance.frameworks.probing.descriptions import Statement
 from autograd_conformance.processes.child import LOADING, PYTHON, environment
 from autograd_conformance.processes.timeouts import stretched
 

@@ -22,8 +22,8 @@ import hypothesis
 from autograd_conformance.checking.check import judged, related_as
 from autograd_conformance.failures.variations.confirmed_cause import possible
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.probing.statements import Statement, unlike
-from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.environment.process_end import ENDED
+from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.ops.catalogue import VOCABULARY

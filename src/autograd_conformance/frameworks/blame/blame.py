@@ -20,7 +20,7 @@ from types import FrameType, ModuleType, TracebackType
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.blame.expressions import About, Expressions, failed, is_unentered
-from autograd_conformance.frameworks.blame.territory import Owner, Territory, place
+from autograd_conformance.frameworks.blame.ownership import Owner, Territory, place
 from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
 
 SLIPS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)

@@ -16,7 +16,7 @@ from types import FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
-from autograd_conformance.frameworks.blame.territory import Territory, is_neutral, module_of
+from autograd_conformance.frameworks.blame.ownership import Territory, is_neutral, module_of
 
 CONTAINERS = (tuple, list, dict, set, str)
 MANY = 20

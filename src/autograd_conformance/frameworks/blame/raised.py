@@ -9,8 +9,8 @@ from typing import assert_never
 
 from autograd_conformance.frameworks.adapter import Adapter, HookRaised, Value
 from autograd_conformance.frameworks.blame import blame
-from autograd_conformance.frameworks.interrupts import is_users
-from autograd_conformance.frameworks.reading import answers
+from autograd_conformance.frameworks.environment.interrupts import is_users
+from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs.language import Instruction
 from autograd_conformance.programs.observations import Kind, Raised
@@ -28,7 +28,7 @@ def raised(adapter: Adapter, step: Instruction, error: BaseException, values: Co
     kind = Kind.HOOK_RAISED if _is_hooks(error) else _kind(adapter, error)
     if kind is not Kind.UNKNOWN:
         return Raised(kind, type_of(error), message_of(error))
-    return unknown(adapter, answers.call_of(step), error, values)
+    return unknown(adapter, validation.call_of(step), error, values)
 
 
 def unknown(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
@@ -101,5 +101,5 @@ def _kind(adapter: Adapter, error: BaseException) -> Kind:
         what = f"classify() of {type_of(error)} raised {type_of(inner)}: {message_of(inner)}"
         raise BrokenAdapter(f"{adapter.name}: {what}") from inner
     if not isinstance(kind, Kind):
-        answers.refuse(adapter, f"classify() of {type_of(error)}", kind, "a Kind")
+        validation.refuse(adapter, f"classify() of {type_of(error)}", kind, "a Kind")
     return kind

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
-from autograd_conformance.frameworks.reading.answers import shown
+from autograd_conformance.frameworks.reading.validation import shown
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.shapes import FORMS

@@ -11,9 +11,9 @@ from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import called
-from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.probing import declarations
-from autograd_conformance.frameworks.reading import answers
+from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.requirements import lacking
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
@@ -41,19 +41,19 @@ def smoke(adapter: Adapter) -> None:
         leaf = _leaf(adapter, data)
         back = _try(adapter, "read()", adapter.read, leaf)
         if not isinstance(back, np.ndarray) or back.shape != shape or not np.array_equal(back, data):
-            answers.refuse(adapter, "read(leaf([1, 2]))", back, f"{data!r}, which went in")
-        _try(adapter, "read()", answers.check_copy, adapter, leaf, "a leaf")
+            validation.refuse(adapter, "read(leaf([1, 2]))", back, f"{data!r}, which went in")
+        _try(adapter, "read()", validation.check_copy, adapter, leaf, "a leaf")
         named = _try(adapter, "dtype()", adapter.dtype, leaf)
         if named != dtype:  # where another dtype stays what it is, this one is not there: the probe says so
             changed[dtype] = named
             if dtype in getattr(adapter, "insists", ()) or len(changed) == len(adapter.dtypes) or named not in DTYPES:
-                answers.refuse(adapter, f"dtype() of a {dtype} leaf", named, repr(dtype))
+                validation.refuse(adapter, f"dtype() of a {dtype} leaf", named, repr(dtype))
             continue
         _fresh(adapter, leaf, shape, traits)
         _apply(adapter, leaf, shape)
     kind = _try(adapter, "classify()", adapter.classify, RuntimeError("no such thing"))
     if kind is not Kind.UNKNOWN:
-        answers.refuse(adapter, "classify() of an exception that it cannot know", kind, "Kind.UNKNOWN")
+        validation.refuse(adapter, "classify() of an exception that it cannot know", kind, "Kind.UNKNOWN")
 
 
 def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
@@ -71,7 +71,7 @@ def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
                 raise
             absent = absent or error
             continue
-        answers.results(adapter, Apply(name, (Ref(0),) * operands, attrs), out, 1)
+        validation.results(adapter, Apply(name, (Ref(0),) * operands, attrs), out, 1)
         return
     if absent is not None:
         raise absent
@@ -103,10 +103,10 @@ def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
                 f"{adapter.name}: gradient() of a fresh leaf is None, though traits say begins_with_zeros"
             )
         return
-    named = answers.text(adapter, "dtype", _try(adapter, "dtype()", adapter.dtype, gradient))
-    held = answers.array(adapter, _try(adapter, "read()", adapter.read, gradient), named)
+    named = validation.text(adapter, "dtype", _try(adapter, "dtype()", adapter.dtype, gradient))
+    held = validation.array(adapter, _try(adapter, "read()", adapter.read, gradient), named)
     if held.shape != shape or held.any():
-        answers.refuse(adapter, "gradient() of a fresh leaf", held, "None, or zeros of the leaf's shape")
+        validation.refuse(adapter, "gradient() of a fresh leaf", held, "None, or zeros of the leaf's shape")
     if not traits.begins_with_zeros:
         remedy = "an adapter whose framework begins with them says so: traits = Traits(begins_with_zeros=True)"
         raise BrokenAdapter(f"{adapter.name}: gradient() of a fresh leaf is not None, but zeros; {remedy}")

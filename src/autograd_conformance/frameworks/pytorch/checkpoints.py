@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.flags import is_drawn, requires_grad
-from autograd_conformance.frameworks.pytorch.units import (
+from autograd_conformance.frameworks.pytorch.regions import (
     Function,
     TorchCheckpoint,
     TorchCompileAot,

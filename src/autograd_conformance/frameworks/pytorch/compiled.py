@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from autograd_conformance.frameworks.pytorch.units import TorchCompileAot, TorchCompileInductor
+from autograd_conformance.frameworks.pytorch.regions import TorchCompileAot, TorchCompileInductor
 from autograd_conformance.programs.language import Attrs, Groups
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from autograd_conformance.frameworks.devices import Device
+from autograd_conformance.frameworks.environment.devices import Device
 
 
 def opened(device: Device) -> torch.device:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from autograd_conformance.frameworks.adapter import HookFunction
-from autograd_conformance.frameworks.devices import Device
+from autograd_conformance.frameworks.environment.devices import Device
 from autograd_conformance.frameworks.pytorch.devices import dtypes_of, opened, storage_of
 from autograd_conformance.frameworks.pytorch.dialect import dialect
 from autograd_conformance.frameworks.pytorch.errors import MESSAGES

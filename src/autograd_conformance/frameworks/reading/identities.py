@@ -12,7 +12,7 @@ from itertools import combinations, islice
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, Target
-from autograd_conformance.frameworks.reading import answers
+from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.shapes import size
 from autograd_conformance.ops.simplest import simplest
@@ -30,7 +30,7 @@ _MET: dict[int, tuple[weakref.ref[Any], int]] = {}
 
 def refuse_unstable(adapter: Adapter, one: object, again: object) -> None:
     """Say that one gradient has two identities."""
-    shown = f"{answers.shown(one)} and then {answers.shown(again)}"
+    shown = f"{validation.shown(one)} and then {validation.shown(again)}"
     raise BrokenAdapter(
         f"{adapter.name}: identity() gave {shown} for the same gradient; where it cannot be told, it gives None"
     )
@@ -60,7 +60,7 @@ def _counted(runner: object) -> int:
 
 def refuse_alike(name: str, one: Gradient, other: Gradient) -> None:
     """Say that two gradients have one identity."""
-    differ = f"{answers.shown(one.value.tolist())} and {answers.shown(other.value.tolist())}"
+    differ = f"{validation.shown(one.value.tolist())} and {validation.shown(other.value.tolist())}"
     raise BrokenAdapter(
         f"{name}: identity() gave {one.identity} for two gradients that are there at once, {differ}; "
         "it has to tell them apart, or to give None"

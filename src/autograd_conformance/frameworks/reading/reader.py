@@ -11,7 +11,7 @@ from typing import Any
 
 from autograd_conformance.frameworks.adapter import FullAdapter, Value
 from autograd_conformance.frameworks.calls import Raised, attempted
-from autograd_conformance.frameworks.reading import answers, identities
+from autograd_conformance.frameworks.reading import identities, validation
 from autograd_conformance.frameworks.reading.copies import Kept, changed, is_copy, kept
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.programs.arrays import NAMES
@@ -67,12 +67,12 @@ class Reader:
         if gradient is None:
             return None
         if not self.is_trusted:
-            self._needed("read", lambda value: answers.check_copy(adapter, value, "a gradient"), gradient)
+            self._needed("read", lambda value: validation.check_copy(adapter, value, "a gradient"), gradient)
             _TRUSTED.add(id(adapter))
             self.is_trusted = True
         identity, again = self.look("identity", self.identity, gradient), self.look("identity", self.identity, gradient)
         if identity is not None and identity.__class__ is not int:
-            identity = answers.number(adapter, "identity", identity)
+            identity = validation.number(adapter, "identity", identity)
         if identity != again:
             identities.refuse_unstable(adapter, identity, again)
         requires, (elements, dtype), memory, strides = self._looks(gradient, self.grad_requires_grad)
@@ -127,9 +127,9 @@ class Reader:
             raise Unread("dtype()", error) from error
         got = self.adapter.read(value)
         if dtype.__class__ is not str:
-            dtype = answers.text(self.adapter, "dtype", dtype)
+            dtype = validation.text(self.adapter, "dtype", dtype)
         if got.__class__ is not np.ndarray or got.dtype is not NAMES.get(dtype):
-            got = answers.array(self.adapter, got, dtype)
+            got = validation.array(self.adapter, got, dtype)
         if not is_copy(got) and (each := kept(got)):
             self.kept.append(each)
         return got, dtype
@@ -137,7 +137,7 @@ class Reader:
     def check_copies(self) -> None:
         """Refuse what was read in a program and is no longer as it was read."""
         if self.kept and (got := changed(self.kept)) is not None:
-            now = f"it holds {answers.shown(got.tolist())} by now"
+            now = f"it holds {validation.shown(got.tolist())} by now"
             raise BrokenAdapter(
                 f"{self.adapter.name}: read() gave memory that changed later ({now}); it has to give a copy"
             )
@@ -148,11 +148,11 @@ class Reader:
         """What a tensor shows beside its elements, where the adapter's answers are what they have to be."""
         adapter = self.adapter
         if requires is not None and requires.__class__ is not bool:
-            requires = answers.truth(adapter, "requires_grad", requires)
+            requires = validation.truth(adapter, "requires_grad", requires)
         if memory is not None and memory.__class__ is not int:
-            memory = answers.number(adapter, "memory", memory)
+            memory = validation.number(adapter, "memory", memory)
         if strides is not None and (strides.__class__ is not tuple or not _WHOLE.issuperset(map(type, strides))):
-            strides = answers.numbers(adapter, "strides", strides)
+            strides = validation.numbers(adapter, "strides", strides)
         return requires, memory, strides
 
 

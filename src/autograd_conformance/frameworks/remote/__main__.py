@@ -14,12 +14,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command
-from autograd_conformance.frameworks.remote.link import Link
+from autograd_conformance.frameworks.remote.connection import Link
 from autograd_conformance.frameworks.remote.smoke import tried
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs import observation_codec

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autograd_conformance.frameworks.adapter import USUAL_OPTIMIZERS
+from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, Probed
-from autograd_conformance.frameworks.process_end import ENDED, Crashed, TimedOut
 from autograd_conformance.frameworks.reading import identities
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.frameworks.remote import dialects
-from autograd_conformance.frameworks.remote.link import Link
+from autograd_conformance.frameworks.remote.codecs import dialects
+from autograd_conformance.frameworks.remote.connection import Link
 from autograd_conformance.frameworks.remote.protocol import Greeting
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limits

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from autograd_conformance.frameworks.probing.declarations import NO_PATH, leads_elsewhere
-from autograd_conformance.frameworks.remote import limits
+from autograd_conformance.frameworks.remote.codecs import limits
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.ops.optimizers import OPTIMIZERS

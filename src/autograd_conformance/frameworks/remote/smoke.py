@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from autograd_conformance.frameworks.process_end import ENDED
+from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.requirements import unclaimed

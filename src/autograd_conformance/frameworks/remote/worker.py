@@ -35,11 +35,11 @@ from autograd_conformance.frameworks.adapter import (
     HasWrites,
 )
 from autograd_conformance.frameworks.calls import called
-from autograd_conformance.frameworks.interrupts import watch
+from autograd_conformance.frameworks.environment.interrupts import watch
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, Probed, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework, load
-from autograd_conformance.frameworks.remote import dialects, limits
+from autograd_conformance.frameworks.remote.codecs import dialects, limits
 from autograd_conformance.frameworks.remote.protocol import VERSION
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.running.regions import observed

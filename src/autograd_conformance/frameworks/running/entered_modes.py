@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import FullAdapter
-from autograd_conformance.frameworks.interrupts import is_users
+from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.programs.language import Modes
 
 

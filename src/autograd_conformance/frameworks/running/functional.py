@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from autograd_conformance.frameworks.adapter import Adapter, HasVjp, Value
-from autograd_conformance.frameworks.reading import answers
+from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.running.runner import Run, literal
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.closures import body, made
@@ -100,7 +100,7 @@ class Differentiated:
         """What `vjp` gives for it."""
         given = [self._ones(root) if each is None else each for root, each in zip(self.call.roots, cotangents)]
         found = cast(HasVjp, self.adapter).vjp(self, [self.outside(ref) for ref in self.call.inputs], given)
-        return answers.results(self.adapter, self.call, found, len(self.call.inputs))
+        return validation.results(self.adapter, self.call, found, len(self.call.inputs))
 
     def _ones(self, root: Ref) -> np.ndarray:
         """The cotangent of a root for which a program gives none: `vjp` has no implicit one."""
@@ -123,7 +123,7 @@ class Differentiated:
         match step:
             case Apply(op, args, attrs):
                 found = self.adapter.apply(op, [value(ref) for ref in args], attrs)
-                return answers.results(self.adapter, step, found, step.results)
+                return validation.results(self.adapter, step, found, step.results)
             case Detach(source):
                 return (self.adapter.detach(value(source)),)
             case Grad():

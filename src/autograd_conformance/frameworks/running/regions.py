@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from autograd_conformance.frameworks.adapter import Adapter, HasUnits, HasVjp, Value
 from autograd_conformance.frameworks.calls import called
-from autograd_conformance.frameworks.reading import answers
+from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.running.functional import FunctionalRun
 from autograd_conformance.frameworks.running.runner import Run
@@ -109,5 +109,5 @@ class UnitRun(Run):
         source = canonical(self.program, region, adapter.dialect)
         made = self.units.unit(source, [self.values[ref] for ref in region.inputs])
         if len(made) != len(region.results):
-            answers.refuse(adapter, "unit()", made, f"{len(region.results)} results")
+            validation.refuse(adapter, "unit()", made, f"{len(region.results)} results")
         return made

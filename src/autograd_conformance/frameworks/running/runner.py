@@ -10,8 +10,8 @@ from typing import Any, assert_never, cast
 from autograd_conformance.frameworks.adapter import Adapter, FullAdapter, HookFunction, HookRaised, Value
 from autograd_conformance.frameworks.blame.raised import raised, unread
 from autograd_conformance.frameworks.calls import called
-from autograd_conformance.frameworks.interrupts import is_users
-from autograd_conformance.frameworks.reading import answers, identities
+from autograd_conformance.frameworks.environment.interrupts import is_users
+from autograd_conformance.frameworks.reading import identities, validation
 from autograd_conformance.frameworks.reading.reader import Reader, Unread
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.running.entered_modes import EnteredModes
@@ -171,7 +171,7 @@ class Run:
                 self.values.pop(Ref(at, k), None)
         saved = self.reader.look("saved", self.saved)
         if saved.__class__ is not int and saved is not None:
-            saved = answers.number(self.adapter, "saved", saved)
+            saved = validation.number(self.adapter, "saved", saved)
         if not self.fired and not self.given and not self.reader.unseen:
             return StepObservation(outcome, gradients, shown, (), saved)
         mutated = tuple([k for k, array, before in self.given if array.tobytes() != before])
@@ -218,7 +218,7 @@ class Run:
                 made = adapter.apply(op, [values[r] for r in args], attrs)
                 if step.results == 1 and made.__class__ is tuple and len(made) == 1 and made[0] is not None:
                     return made
-                return answers.results(adapter, step, made, step.results)
+                return validation.results(adapter, step, made, step.results)
             case Detach(source):
                 return (self._made("detach()", adapter.detach(values[source])),)
             case ReadGrad(leaf):
@@ -233,7 +233,7 @@ class Run:
                     allow_unused,
                     materialize_grads,
                 )
-                return answers.results(adapter, step, made, len(inputs))
+                return validation.results(adapter, step, made, len(inputs))
             case _:
                 self._act(at, step)
                 return ()
@@ -309,7 +309,7 @@ class Run:
 
     def _made(self, call: str, value: Value) -> Value:
         if value is None:
-            answers.refuse(self.adapter, call, value, "a tensor")
+            validation.refuse(self.adapter, call, value, "a tensor")
         return value
 
 

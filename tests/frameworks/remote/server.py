@@ -1,4 +1,4 @@
-"""A far end of its own, with no line of the suite: `python far_end.py [FAULT]`. It knows leaves, `sin` and
+"""A far end of its own, with no line of the suite: `python server.py [FAULT]`. It knows leaves, `sin` and
 `backward`, and misbehaves in one way where it is told to: at the greeting, or at programs with `sin`.
 """
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from autograd_conformance.frameworks.probing.statements import Statement, unlike
-from autograd_conformance.frameworks.process_end import Crashed, TimedOut, describe_exit
+from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut, describe_exit
+from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
 from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment

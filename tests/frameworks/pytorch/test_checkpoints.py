@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.pytorch.checkpoints import (
     TorchCheckpointReentrant,
     TorchCompileCheckpoint,
 )
-from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint
+from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY

@@ -13,7 +13,7 @@ from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
 from autograd_conformance.checking.check import judged
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
-from autograd_conformance.frameworks.pytorch.units import (
+from autograd_conformance.frameworks.pytorch.regions import (
     KEPT_IN,
     TorchCheckpoint,
     TorchCompileAot,

@@ -15,7 +15,7 @@ import torch._dynamo.config
 from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.caches import compiled
+from autograd_conformance.frameworks.environment.caches import compiled
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.errors import insists
 from autograd_conformance.ops.catalogue import row_of

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograd_conformance.frameworks.pytorch.checkpoints import TorchCheckpointCaptured, TorchCheckpointReentrant
-from autograd_conformance.frameworks.pytorch.units import TorchCheckpoint, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint, TorchUnits
 
 STEPS, ELEMENTS = 12, 1 << 14
 SOURCE = "def region(x0):\n" + "    x0 = torch.exp(x0 * 0.5)\n" * STEPS + "    return (x0,)"

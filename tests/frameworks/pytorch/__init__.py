@@ -1,0 +1,1 @@
+"""Tests of the adapters for PyTorch and its modes."""
