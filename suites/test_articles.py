@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.skips import NotApplicable
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.claims.articles import CLAIMS
 from autograd_conformance.claims.articles.claim import Claim
 from autograd_conformance.claims.articles.decide import came_true, verdict
@@ -32,14 +32,14 @@ def test_claim(check, claim: Claim):
     broken, without = None, set()
     for case in (*claim.right, *claim.wrong):
         program = parse(case.program)
-        missing = lacking(program, check.target)
+        missing = unsupported_by(program, check.target)
         without |= missing
         if missing:
             found.append(None)
             continue
         try:
             check(program)
-        except Broken as error:
+        except RuleViolated as error:
             broken = broken or error
         found.append(came_true(case, observe(case)))
     check.articles[claim.key] = verdict(claim, found)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.checking.corpus import Find, corpus
+from autograd_conformance.checking.corpus import CorpusProgram, corpus
 from autograd_conformance.checking.skips import NotApplicable
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.unsupported import unsupported_by
 
 rule = pytest.mark.rule
-FINDS = [pytest.param(find, marks=rule(find.rule), id=find.name) for find in corpus()]
+ENTRIES = [pytest.param(entry, marks=rule(entry.rule), id=entry.name) for entry in corpus()]
 
 
-@pytest.mark.parametrize("find", FINDS)
-def test_corpus(check, find: Find):
-    missing = lacking(find.program, check.target)
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_corpus(check, entry: CorpusProgram):
+    missing = unsupported_by(entry.program, check.target)
     if missing:
         raise NotApplicable(f"needs {', '.join(sorted(missing))}")
-    check(find.program)
+    check(entry.program)

@@ -25,7 +25,7 @@ WHOLLY = settings().max_examples > 100
 @rule("gradients/op")
 def test_op_samples(check, prepared, op):
     check_all(check, audit.programs(op, prepared.drawable))
-    check_all(check, corners.programs(op, prepared.drawable) if op not in prepared.broken else ())
+    check_all(check, corners.programs(op, prepared.drawable) if op not in prepared.faulty_ops else ())
     check_all(check, audit.under_another_default(op, prepared.drawable))
     check_all(check, audit.forms(op, prepared.drawable[0]) if WHOLLY else ())
 

@@ -58,11 +58,12 @@ if FEW >= 3:
 
 def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> None:
     """Check an op's fixed programs; skip where the framework says that it does not implement what they ask for."""
-    suspect, unsupported = op in session.broken | session.broken_twice | session.broken_thrice, False
+    suspect = op in session.faulty_ops | session.faulty_second_order | session.faulty_third_order
+    unsupported = False
     for program in audit.curvatures(op, session.drawable, seeds, times):
         if sound(program, op, session):
             check(program)
-            unsupported |= suspect and audit.unsupported(session.target.observe(program))
+            unsupported |= suspect and audit.is_unimplemented(session.target.observe(program))
     if unsupported:
         order = {2: "second", 3: "third"}[times]
         raise NothingDrawn(f"{session.target.name} does not implement the {order} derivative of {op}")
@@ -74,10 +75,12 @@ def sound(program: Program, op: str, session: Session) -> bool:
     An op that is wrong in the last call is to stand by itself, too: with another one it would break a rule about both.
     """
     calls = [at for at, step in enumerate(program) if isinstance(step, BackwardCall)]
-    wrong = session.broken_twice if len(calls) == 2 else session.broken_thrice
+    wrong = session.faulty_second_order if len(calls) == 2 else session.faulty_third_order
     others = {step.op for step in program if isinstance(step, Apply)} - {op, WEIGHING}
     if op in wrong and others:
         return False
-    if len(calls) < 2 or op not in (session.broken if len(calls) == 2 else session.broken | session.broken_twice):
+    if len(calls) < 2 or op not in (
+        session.faulty_ops if len(calls) == 2 else session.faulty_ops | session.faulty_second_order
+    ):
         return True
     return violation_of(program.upto(calls[-2] + 1), session.target) is None

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 from hypothesis import settings
 
-from autograd_conformance.checking.check import Broken, Check, violation_of
+from autograd_conformance.checking.check import Check, RuleViolated, violation_of
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.language import Program
@@ -41,7 +41,7 @@ def every(check: Check, session: Session, name: str) -> None:
     for program in programs(session.target, session.drawable, name, most(session.target)):
         try:
             check(program)
-        except Broken as error:
+        except RuleViolated as error:
             broken = broken or error
     if broken:
         raise broken
@@ -57,7 +57,7 @@ def most(target: Target) -> int:
 def reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
     """Why no program of a row's pairs was run."""
     found = [sample.program(*pair) for sample, *pair in write_pairs.programs(name, session.drawable)]
-    missing = Counter(each for program in found for each in lacking(program, session.target))
+    missing = Counter(each for program in found for each in unsupported_by(program, session.target))
     if missing:
         return NotApplicable(f"needs {missing.most_common(1)[0][0]}, not claimed")
     return NothingDrawn(f"{name} is wrong without a write")
@@ -68,7 +68,7 @@ def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Ite
     sound: dict[write_pairs.Sample, bool] = {}
     for sample, *pair in write_pairs.some(name, dtypes, most):
         program = sample.program(*pair)
-        if not lacking(program, target):
+        if not unsupported_by(program, target):
             if sample not in sound:
                 sound[sample] = violation_of(sample.untouched(), target) is None
             if sound[sample]:

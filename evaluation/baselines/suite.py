@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit import programs as audit
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
@@ -121,6 +121,6 @@ def _tested(body: Callable[..., None], drawn: dict[str, Any]) -> Callable[[Torch
 def _raises(check: Callable[[], None]) -> bool:
     try:
         check()
-    except Broken:
+    except RuleViolated:
         return True
     return False

@@ -18,7 +18,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import Session
 from autograd_conformance.known_differences import known
@@ -56,7 +56,7 @@ def main() -> None:
         check = Check(session.target, known=known("torch"))
 
         def checked(case: Any) -> None:
-            with suppress(Broken):  # what PyTorch is known to do otherwise, and what an audit would leave out
+            with suppress(RuleViolated):  # what PyTorch is known to do otherwise, and what an audit would leave out
                 check(case)
 
         for line in sys.stdin:

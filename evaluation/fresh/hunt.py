@@ -74,7 +74,8 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
             if found is not None and fault_of(op, InProcess(Torch()), session.drawable) is None:
                 return find(f"audit[{op}]", found.rule, op)
         session.prepare()
-        suspect = session.broken | session.broken_twice | session.broken_thrice  # what PyTorch gets wrong
+        # ops that PyTorch itself computes wrongly
+        suspect = session.faulty_ops | session.faulty_second_order | session.faulty_third_order
         sound = tuple(op for op in everything.ops if op not in suspect)
         for probe in _ordered(fault, sound, examples):
             rule, target = RULES[probe.rule], session.target

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd_conformance.checking.check import Broken, related_as
+from autograd_conformance.checking.check import RuleViolated, related_as
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
@@ -75,7 +75,7 @@ class Freezer:
             "exercised": dict(sorted(judgement.exercised.items())),
             "unspecified": judgement.unspecified,
             "violation": violated(judgement.violation),
-            **self._told(judgement.violation, lambda v: Broken(program, observation, v, target)),
+            **self._told(judgement.violation, lambda v: RuleViolated(program, observation, v, target)),
         }
 
     def _related(self, form: Json, target: Target) -> Json:
@@ -86,7 +86,7 @@ class Freezer:
             "written": digest(json.dumps(relations_codec.to_json(related))),
             "decided": relation.decided,
             "violation": violated(relation.violation),
-            **self._told(relation.violation, lambda v: Broken(related.first, one, v, target, related)),
+            **self._told(relation.violation, lambda v: RuleViolated(related.first, one, v, target, related)),
         }
 
     def _told(self, violation: Violation | None, broken: Any) -> Json:

@@ -17,9 +17,9 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
 from autograd_conformance.checking.alphabet import alphabet_of
-from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import fault_of
-from autograd_conformance.checking.check import Broken, Check, broken_in
+from autograd_conformance.checking.check import Check, RuleViolated, violation_in
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.reduce import reduced
@@ -81,7 +81,7 @@ class Counting(Check):
     def __call__(self, case: Program | Drawn | Related) -> None:
         try:
             super().__call__(case)
-        except Broken:
+        except RuleViolated:
             self.until = self.until or self.programs
             raise
 
@@ -117,14 +117,14 @@ def prepared(mutant: type[Mutant], folder: Path) -> Session:
     if AUDITED.intersection(mutant.killed_by):
         alphabet.use(alphabet_of(session.target, session.drawable))
         wrong = (op for op in CORE if fault_of(op, session.target, session.drawable) is not None)
-        session.audited = Audited(wrong=frozenset(wrong))
+        session.audited = AuditResult(wrong=frozenset(wrong))
     session.prepare()
     return session
 
 
 def failure(
     probe: Probe, check: Check, seed: int, phases: Sequence[Phase] = (Phase.generate, Phase.shrink)
-) -> tuple[Broken, bool] | None:
+) -> tuple[RuleViolated, bool] | None:
     """How a probe fails, shrunk, and whether it does so every time; None where it passes."""
 
     @hypothesis.seed(seed)
@@ -140,8 +140,8 @@ def failure(
         run()
     except Unsupported:  # the op that the test needs is wrong by itself
         return None
-    except (Broken, BaseExceptionGroup) as error:
-        broken = broken_in(error)
+    except (RuleViolated, BaseExceptionGroup) as error:
+        broken = violation_in(error)
         if broken is None:
             raise
         return reduced(broken, check.known), isinstance(error, hypothesis.errors.Flaky)

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import opened
@@ -51,7 +51,7 @@ def test_derivatives_of_every_order_are_right(text: str, target: Target):
 def test_printed_code_does_the_same(text: str, target: Target):
     program = program_of(in_float32(text))
     printed = target.observe_printed(program)
-    assert judged(program, printed, target) is None
+    assert first_violation(program, printed, target) is None
     assert all(isinstance(seen.outcome, Returned) for seen in printed)
 
 
@@ -87,6 +87,6 @@ def test_each_difference_shows_in_its_witness(entry, target: Target):
 
 def test_a_fault_is_seen(target: Target):
     program, other = (program_of(in_float32(text)) for text in (SEVERAL, SEVERAL.replace("[1, 2]", "[2, 2]")))
-    violation = judged(program, target.observe(other), target)
+    violation = first_violation(program, target.observe(other), target)
     assert violation is not None
     assert violation.rule.startswith("gradients/")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, read
@@ -71,7 +71,9 @@ class Wrong(Micrograd):
 @pytest.mark.parametrize("text", [f"{ONCE} backward c", f"{ONCE} backward c; d = multiply a a; backward d"])
 def test_what_is_known_excuses_no_other_fault(text: str):
     program, target = parse(text, VOCABULARY), InProcess(Wrong())
-    excused = judged(program, target.observe(program), target, lambda v: any(is_known(e, program, v) for e in ENTRIES))
+    excused = first_violation(
+        program, target.observe(program), target, lambda v: any(is_known(e, program, v) for e in ENTRIES)
+    )
     assert excused is not None
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit.shares import AuditCutShort, audit
 from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Share, Spent
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.text import parse
@@ -134,7 +134,7 @@ def test_a_failure_is_told_though_its_share_ends_while_it_is_shrunk():
     def test(number: int):
         check(parse(f"a = leaf [{number + 1}]\nb = sin a\nbackward b"))
 
-    with pytest.raises(Broken) as error:
+    with pytest.raises(RuleViolated) as error:
         test()
     assert error.value.violation.op == "sin"
     assert check.programs <= 5, "it is shown again, and shrunk no further"

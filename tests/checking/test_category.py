@@ -7,8 +7,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from autograd_conformance.checking.category import deviation_of
-from autograd_conformance.checking.check import judged
+from autograd_conformance.checking.category import category_of
+from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.variations.ablation import cures
 from autograd_conformance.frameworks.target import InProcess
@@ -31,7 +31,7 @@ def case(text: str) -> Case:
     """A program that breaks a rule, with what was observed of it."""
     program, target = parse(text), InProcess(Faulty())
     observation = target.observe(program)
-    violation = judged(program, observation, target)
+    violation = first_violation(program, observation, target)
     assert violation is not None
     return Case(program, observation, violation, target)
 
@@ -55,7 +55,7 @@ FREED = Deviation("lost error", "returned", "graph freed")
 )
 def test_the_ops_without_which_a_program_differs_no_more(text: str, deviation: Deviation, hangs_on: tuple[str, ...]):
     found = case(text)
-    assert deviation_of(found.violation) == deviation
+    assert category_of(found.violation) == deviation
     assert cures(found) == hangs_on
 
 
@@ -63,7 +63,7 @@ def test_every_way_to_differ_has_words():
     """What needs no more than its type: the rest is seen by the type checker, and in the runs of mutants."""
     made = [kind() for kind in get_args(Observed) if not kind.__dataclass_fields__]
     assert len(made) > 5
-    assert len({deviation_of(violation(observed)).what for observed in made}) == len(made)
+    assert len({category_of(violation(observed)).what for observed in made}) == len(made)
 
 
 def violation(observed: Observed, *allowed: Allowed) -> Violation:
@@ -72,16 +72,16 @@ def violation(observed: Observed, *allowed: Allowed) -> Violation:
 
 def test_errors_are_named_by_their_kind():
     due = Allowed(DueError(Kind.MODIFIED), "writes/error-or-recorded")
-    assert deviation_of(violation(ReturnedUnexpectedly(), due)) == Deviation(
+    assert category_of(violation(ReturnedUnexpectedly(), due)) == Deviation(
         "lost error", "returned", "modified in place"
     )
     raised = RaisedError(Kind.UNKNOWN, "TypeError", "what?")
-    assert deviation_of(violation(raised)) == Deviation("wrong error", "raised", "unknown")
-    assert deviation_of(violation(SharedGradient("a", "b"))).severity == "value"
+    assert category_of(violation(raised)) == Deviation("wrong error", "raised", "unknown")
+    assert category_of(violation(SharedGradient("a", "b"))).severity == "value"
 
 
 @pytest.mark.parametrize(("shape", "severity"), [((2,), "form"), ((2, 1), "value")])
 def test_a_gradient_of_another_shape_is_a_wrong_value_and_of_another_dtype_is_form(shape, severity):
     due = Allowed(GradientForm((2,), "float64"), "gradients/form")
     seen = GradientForm(shape, np.dtype("float32").name)
-    assert deviation_of(violation(seen, due)).severity == severity
+    assert category_of(violation(seen, due)).severity == severity

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.check import Broken, Check
-from autograd_conformance.checking.corpus import Misplaced, corpus, main
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.corpus import MalformedCorpusFile, corpus, main
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
@@ -34,15 +34,15 @@ def test_each_is_a_sound_program(find) -> None:
     assert Reference(find.program).values
     check = Check(InProcess(Torch()).saved_tensor_counter or InProcess(Torch()), known=known("torch"))
     check(find.program)
-    assert check.programs == 1 and not lacking(find.program, InProcess(Torch()))
+    assert check.programs == 1 and not unsupported_by(find.program, InProcess(Torch()))
 
 
 def test_what_was_found_once_is_found_again_where_nobody_knows_of_it() -> None:
     (find,) = (each for each in FINDS if each.name == "stacked-leaves-share-a-gradient")
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(RuleViolated) as caught:
         Check(InProcess(Torch()))(find.program)
     assert caught.value.violation.rule == find.rule
-    assert lacking(find.program, InProcess(Tiny())) == {"the op stack"}
+    assert unsupported_by(find.program, InProcess(Tiny())) == {"the op stack"}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_settings_and_optimizers_that_a_framework_does_not_know_are_lacking(step
         capabilities = Tiny.capabilities | {Capability.OPTIMIZERS}
         step = optimizer = None  # nothing is run
 
-    assert lacking(parse(f"a = leaf [1]; {steps}", VOCABULARY), InProcess(Usual())) == missing
+    assert unsupported_by(parse(f"a = leaf [1]; {steps}", VOCABULARY), InProcess(Usual())) == missing
 
 
 def test_no_program_is_there_twice() -> None:
@@ -101,5 +101,5 @@ def test_a_replay_file_becomes_a_file_of_the_corpus(tmp_path: Path, capsys: pyte
     ],
 )
 def test_what_is_no_program_of_the_corpus_is_named(tmp_path: Path, changed: dict[str, str | None], what: str) -> None:
-    with pytest.raises(Misplaced, match=what):
+    with pytest.raises(MalformedCorpusFile, match=what):
         corpus(written(tmp_path, **changed))

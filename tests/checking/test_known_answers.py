@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autograd_conformance.checking import known_answers
-from autograd_conformance.checking.known_answers import unsound
+from autograd_conformance.checking.known_answers import judge_error
 from autograd_conformance.places import PACKAGE
 from autograd_conformance.programs import own_numpy
 from autograd_conformance.programs.language import Ref
@@ -21,10 +21,10 @@ REBINDING = "tests.frameworks.adapters.rebinding"
 
 @pytest.mark.parametrize("name", REBOUND)
 def test_what_a_framework_rebinds_changes_no_verdict(name, monkeypatch):
-    assert unsound() is None  # JAX has traced by now what it traces
+    assert judge_error() is None  # JAX has traced by now what it traces
     for function, value in REBOUND[name].items():
         monkeypatch.setattr(np, function, value)
-    assert unsound() is None
+    assert judge_error() is None
     assert {f"np.{function}" for function in REBOUND[name]} <= {*own_numpy.rebound()}
 
 
@@ -37,7 +37,7 @@ def test_modules_of_numpy_are_held_as_well(monkeypatch):
 @pytest.mark.parametrize(("function", "value"), [("abs", zeros), ("exp", zeros)])
 def test_a_judge_that_was_changed_all_the_same_is_found_out(function, value, monkeypatch):
     monkeypatch.setattr(own_numpy.np, function, value)
-    why = unsound()
+    why = judge_error()
     assert why is not None
     assert "the suite's judge cannot be trusted in this process: it is wrong about" in why
 
@@ -45,7 +45,7 @@ def test_a_judge_that_was_changed_all_the_same_is_found_out(function, value, mon
 def test_each_turn_tries_another_wrong_observation(monkeypatch):
     tried: list[Observation] = []
     monkeypatch.setattr(known_answers, "_passes", lambda seen: tried.append(seen) or len(tried) % 2 == 1)
-    assert [unsound(turn) for turn in range(6)] == [None] * 6
+    assert [judge_error(turn) for turn in range(6)] == [None] * 6
     shown = [f"{each[2].outcome} {each[-1].gradients[Ref(0)]}" for each in tried[1::2]]
     assert shown[:3] == shown[3:]
     assert len({*shown}) == 3
@@ -54,7 +54,7 @@ def test_each_turn_tries_another_wrong_observation(monkeypatch):
 def test_the_reason_is_named(monkeypatch):
     monkeypatch.setattr(known_answers, "_passes", lambda observation: True)
     monkeypatch.setattr(np, "hypot", zeros)
-    assert unsound() == (
+    assert judge_error() == (
         "the suite's judge cannot be trusted in this process: it is wrong about a gradient twice as large; "
         "the framework has rebound np.hypot"
     )

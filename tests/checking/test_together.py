@@ -14,8 +14,8 @@ from autograd_conformance.checking.audit import together
 from autograd_conformance.checking.audit.joining import can_join, joined
 from autograd_conformance.checking.audit.programs import fault_of, outcomes, programs, sample
 from autograd_conformance.checking.audit.shares import audit
-from autograd_conformance.checking.audit.together import check_all, right_together
-from autograd_conformance.checking.check import Broken, Check, violation_of
+from autograd_conformance.checking.audit.together import check_all, passing_in_batch
+from autograd_conformance.checking.check import Check, RuleViolated, violation_of
 from autograd_conformance.frameworks.pytorch.regions import TorchUnits
 from autograd_conformance.frameworks.remote.worker import greeting
 from autograd_conformance.frameworks.target import InProcess
@@ -112,7 +112,7 @@ def test_a_unit_serves_many_programs():
 
 def test_each_is_run_alone_where_together_they_break_a_rule():
     wrong = WrongTanh()
-    with pytest.raises(Broken) as found:
+    with pytest.raises(RuleViolated) as found:
         check_all(Check(InProcess(wrong)), programs("tanh", ("float64",)))
     assert len(found.value.program) == 3
 
@@ -136,13 +136,13 @@ def test_what_is_known_of_one_is_no_fault_of_all(other: str):
     check = Check(InProcess(WrongTanh()), known=OF_TANH)
     check_all(check, both)
     assert check.differences.total() > 0
-    with pytest.raises(Broken) as found:
+    with pytest.raises(RuleViolated) as found:
         check_all(Check(InProcess(WrongTanh())), both)
     assert found.value.violation.op == "tanh"
 
 
 def test_what_is_wrong_only_together_is_told():
-    with pytest.raises(Broken) as found:
+    with pytest.raises(RuleViolated) as found:
         check_all(Check(InProcess(WrongTogether()), known=OF_TANH), programs("sin", ("float64",)))
     assert len(found.value.program) > 3
 
@@ -151,7 +151,7 @@ def test_what_is_wrong_only_together_is_told():
 def test_an_op_that_is_wrong_is_found_among_others(make: type[Costly], programs: int):
     ran: list[Program] = []
     ops = ("multiply", "sin", "tanh", "exp", "sum")
-    assert list(right_together(ops, InProcess(make(), ran.append), ("float64",))) == ["multiply", "sin", "exp", "sum"]
+    assert list(passing_in_batch(ops, InProcess(make(), ran.append), ("float64",))) == ["multiply", "sin", "exp", "sum"]
     assert len(ran) == programs, "a wrong value names the program that it is of, an error none"
 
 
@@ -172,7 +172,7 @@ def test_each_program_of_ops_together_has_the_time_of_an_op():
 
 def test_an_op_without_programs_is_not_right_for_that(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(together, "sample", lambda op, *asked: None if op == "sin" else sample(op, *asked))
-    assert list(right_together(["sin", "exp"], InProcess(Costly()), ("float64",))) == ["exp"]
+    assert list(passing_in_batch(["sin", "exp"], InProcess(Costly()), ("float64",))) == ["exp"]
 
 
 @pytest.mark.parametrize(("op", "programs", "wrong"), [("sin", 1, False), ("tanh", 2, True)])

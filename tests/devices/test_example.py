@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from autograd_conformance.checking.alphabet import alphabet_of
-from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import outcomes
 from autograd_conformance.checking.check import Check, violation_of
 from autograd_conformance.checking.session import Session
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.frameworks.environment.devices import Device
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -174,11 +174,11 @@ def test_a_program_is_judged_as_far_as_there_are_kernels() -> None:
 
 def test_what_is_missing_is_asked_for_no_more(tmp_path: Path) -> None:
     session = Session("torch", tmp_path, device=DEVICE)
-    session.take_over(Audited.from_json(Audited(missing=frozenset({"cummax"})).to_json()))
+    session.adopt_audit(AuditResult.from_json(AuditResult(missing=frozenset({"cummax"})).to_json()))
     assert {*EXAMPLE.ops} - {*session.target.ops} == {"cummax"}
     assert "cummax" not in session.saved_tensor_counter.ops
     assert "cummax" not in alphabet_of(session.target, session.drawable).ops
-    assert lacking(parse(WITHOUT, VOCABULARY), session.target) == {"the op cummax"}
+    assert unsupported_by(parse(WITHOUT, VOCABULARY), session.target) == {"the op cummax"}
     assert "cummax" not in session.broken
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.checking.check import judged
+from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
@@ -14,6 +14,6 @@ def failing(framework: Torch, text: str) -> Case:
     """The failure of a program that a framework fails."""
     program, target = parse(text, VOCABULARY), InProcess(framework)
     observation = target.observe(program)
-    violation = judged(program, observation, target)
+    violation = first_violation(program, observation, target)
     assert violation is not None
     return Case(program, observation, violation, target)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures import record
 from autograd_conformance.failures.confirmation import isolation, time_limit
@@ -50,7 +50,7 @@ def found(of: Session) -> Failure:
     seen = wrong.observe(case)
     violation = judge(case, seen, Reference(case), wrong.capabilities).violation
     assert violation is not None
-    return record.failure(Broken(case, seen, violation, wrong), "suites/test_gradients.py::test_op[sin]", of)
+    return record.failure(RuleViolated(case, seen, violation, wrong), "suites/test_gradients.py::test_op[sin]", of)
 
 
 def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
@@ -59,7 +59,7 @@ def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
     seen = bent.observe(case)
     violation = judge(case, seen, Reference(case), bent.capabilities).violation
     assert violation is not None
-    failure = record.failure(Broken(case, seen, violation, bent), "suites/test_gradients.py::test_op[exp]", asked)
+    failure = record.failure(RuleViolated(case, seen, violation, bent), "suites/test_gradients.py::test_op[exp]", asked)
     told = isolation.confirmed(failure, asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (isolation.RUNS, isolation.RUNS, None, True)
@@ -74,7 +74,9 @@ def test_of_what_the_code_cannot_show_nothing_is_said(tmp_path: Path):
     seen = target.observe(case)
     violation = judge(case, seen, Reference(case), target.capabilities).violation
     assert violation is not None
-    told = isolation.confirmed(record.failure(Broken(case, seen, violation, target), "a test", asked), asked).alone
+    told = isolation.confirmed(
+        record.failure(RuleViolated(case, seen, violation, target), "a test", asked), asked
+    ).alone
     assert told is not None
     assert (told.failed, told.code) == (isolation.RUNS, None)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from autograd_conformance.checking.check import Broken, judged, related_as
+from autograd_conformance.checking.check import RuleViolated, first_violation, related_as
 from autograd_conformance.failures import reduce
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -46,12 +46,12 @@ FRAMEWORK = Forgets()
 CORE = "a = leaf [1.5, 2]\nbackward a with [2.5, 3]\nbackward a with [3.5, 4]"
 
 
-def broken(text: str) -> Broken:
+def broken(text: str) -> RuleViolated:
     program = parse(text, VOCABULARY)
     observation = run(program, FRAMEWORK)
-    violation = judged(program, observation, InProcess(FRAMEWORK))
+    violation = first_violation(program, observation, InProcess(FRAMEWORK))
     assert violation is not None
-    return Broken(program, observation, violation, InProcess(FRAMEWORK))
+    return RuleViolated(program, observation, violation, InProcess(FRAMEWORK))
 
 
 LONG = """a = leaf [1, 2]
@@ -138,9 +138,9 @@ def test_equal_tensors_stay_equal_where_the_failure_hangs_on_it() -> None:
     target = InProcess(EqualLeavesMerged())
     program = parse("a = leaf [1, 2]; b = leaf [1, 2]; c = add a b; backward c with [1, 2]", VOCABULARY)
     observation = target.observe(program)
-    violation = judged(program, observation, target)
+    violation = first_violation(program, observation, target)
     assert violation is not None
-    found = reduced(Broken(program, observation, violation, target)).program
+    found = reduced(RuleViolated(program, observation, violation, target)).program
     assert render(found).splitlines()[:2] == ["a = leaf [1.5, 2]", "b = leaf [1.5, 2]"]
     assert render(found).endswith("backward c with [2.5, 3]")
 
@@ -159,9 +159,9 @@ def test_numbers_stay_small_where_an_op_is_flat_for_larger_ones() -> None:
     target = InProcess(Flat())
     program = parse("a = leaf [0, 0, 0, 0]; s = sum a dim=(0,) keepdim=False; b = tanh s; backward b")
     observation = target.observe(program)
-    violation = judged(program, observation, target)
+    violation = first_violation(program, observation, target)
     assert violation is not None
-    found = reduced(Broken(program, observation, violation, target))
+    found = reduced(RuleViolated(program, observation, violation, target))
     (leaf, *_) = found.program
     assert isinstance(leaf, Leaf)
     assert leaf.value.data == (0.3, 0.4, 0.5, 0.6)
@@ -184,9 +184,9 @@ def test_operands_stay_where_an_op_takes_them() -> None:
     text = "a = leaf [0.40625, 0.6875]; b = leaf [0.34375, 0.5] const; c = binary_cross_entropy a b reduction='mean'"
     program = parse(text, VOCABULARY)
     observation = target.observe(program)
-    violation = judged(program, observation, target)
+    violation = first_violation(program, observation, target)
     assert violation is not None
-    found = reduced(Broken(program, observation, violation, target))
+    found = reduced(RuleViolated(program, observation, violation, target))
     numbers = [x for step in found.program if isinstance(step, Leaf) for x in step.value.data]
     assert all(0 < x < 1 for x in numbers)
 
@@ -201,10 +201,10 @@ def test_related_programs_get_the_same_other_numbers() -> None:
     seen = target.observe(first)
     violation = related_as(related, seen, target.observe(second), target).violation
     assert violation is not None
-    found = reduced(Broken(first, seen, violation, target, related))
+    found = reduced(RuleViolated(first, seen, violation, target, related))
     assert found.related is not None
     for program in (found.related.first, found.related.second):
         assert render(program).count("leaf [1.5, 2]") == 2 and render(program).count("with [2.5, 3]") == 2
     assert found.violation.rule == "relations/order"
     scaled = replace(related, rule="relations/scaling")
-    assert reduced(Broken(first, seen, violation, target, scaled)).related == scaled
+    assert reduced(RuleViolated(first, seen, violation, target, scaled)).related == scaled

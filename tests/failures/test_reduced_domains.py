@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, settings
 
-from autograd_conformance.checking.check import Broken, judged, violation_of
+from autograd_conformance.checking.check import RuleViolated, first_violation, violation_of
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
@@ -58,7 +58,7 @@ class Halves(Torch):
         return tuple(map(_Half.apply, made)) if op == self.op else made
 
 
-def failures(op: str, most: int = 4) -> list[Broken]:
+def failures(op: str, most: int = 4) -> list[RuleViolated]:
     """Failures of a framework that has one op wrong, in drawn programs of it."""
     target, found = InProcess(Halves(op)), []
 
@@ -75,10 +75,10 @@ def failures(op: str, most: int = 4) -> list[Broken]:
     return found
 
 
-def failure(program: Program, target: InProcess) -> Broken | None:
+def failure(program: Program, target: InProcess) -> RuleViolated | None:
     observation = target.observe(program)
-    violation = judged(program, observation, target)
-    return None if violation is None else Broken(program, observation, violation, target)
+    violation = first_violation(program, observation, target)
+    return None if violation is None else RuleViolated(program, observation, violation, target)
 
 
 @pytest.mark.parametrize("op", KINKED)

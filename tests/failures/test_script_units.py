@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from autograd_conformance.checking.check import judged
+from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import listed
@@ -26,7 +26,7 @@ OVERWRITTEN = "a = leaf [0]; b = sigmoid a; c = leaf [2]; write b exp_; d = mult
 def case(text: str, adapter: TorchUnits) -> Case:
     program, target = parse(text, VOCABULARY), InProcess(adapter)
     observation = target.observe(program)
-    violation = judged(program, observation, target)
+    violation = first_violation(program, observation, target)
     assert violation is not None
     return Case(program, observation, violation, target)
 
@@ -67,7 +67,7 @@ def test_what_passes_names_the_layer() -> None:
 def test_the_printed_code_does_what_the_adapter_does() -> None:
     made = case(OVERWRITTEN, TorchCheckpoint())
     observation = run_printed(made.program, TorchCheckpoint())
-    again = judged(made.program, observation, made.target)
+    again = first_violation(made.program, observation, made.target)
     assert again is not None and again.rule == made.violation.rule
 
 

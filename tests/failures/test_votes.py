@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autograd_conformance.checking.check import Broken, judged
+from autograd_conformance.checking.check import RuleViolated, first_violation
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.votes import _decide, votes
@@ -53,12 +53,12 @@ class NoNumber(Halves):
         return None if gradient is None else gradient * float("nan")
 
 
-def broken(source: str, framework: Halves) -> Broken:
+def broken(source: str, framework: Halves) -> RuleViolated:
     program, target = parse(source, VOCABULARY), InProcess(framework)
     observation = target.observe(program)
-    violation = judged(program, observation, target)
+    violation = first_violation(program, observation, target)
     assert violation is not None
-    return Broken(program, observation, violation, target)
+    return RuleViolated(program, observation, violation, target)
 
 
 def test_a_gradient_that_is_no_number_is_called_so(tmp_path) -> None:

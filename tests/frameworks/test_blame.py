@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.frameworks.blame.blame import Whose, blame
 from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.probing.smoke import smoke
@@ -133,13 +133,13 @@ def test_numbers_are_left_out_of_what_is_noted():
     ],
 )
 def test_a_call_that_has_to_return_or_does_is_judged_all_the_same(name: str, text: str, rule: str):
-    with pytest.raises(Broken) as broken:
+    with pytest.raises(RuleViolated) as broken:
         Check(InProcess(load(f"{BLAMED}:{name}")))(parse(text, VOCABULARY))
     assert broken.value.violation.rule == rule
 
 
 def test_what_an_adapter_insists_on_knowing_is_judged():
-    with pytest.raises(Broken) as broken:
+    with pytest.raises(RuleViolated) as broken:
         Check(InProcess(load("tests.frameworks.adapters.misbehaving:Asserts")))(TWICE)
     assert broken.value.violation.rule == "lifetime/same-root-raises"
 
@@ -152,6 +152,6 @@ def test_an_accident_is_no_refusal(name: str):
     interrupts.watch()  # else a KeyboardInterrupt is the user's
     adapter = load(f"tests.frameworks.adapters.misbehaving:{name}")
     adapter.insists = ()  # type: ignore[attr-defined]
-    with pytest.raises(Broken) as broken:
+    with pytest.raises(RuleViolated) as broken:
         Check(InProcess(adapter))(TWICE)
     assert broken.value.violation.rule == "lifetime/same-root-raises"

@@ -11,7 +11,7 @@ import pytest
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit.programs import curvatures, forms, programs
-from autograd_conformance.checking.unsupported import in_part
+from autograd_conformance.checking.unsupported import partial_support
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import BrokenAdapter
@@ -94,9 +94,9 @@ def test_what_goes_wrong_with_what_is_to_come_is_the_adapters():
 
 
 def test_a_report_says_what_is_taken_in_part():
-    said = in_part(InProcess(Limited()))
+    said = partial_support(InProcess(Limited()))
     writes = ", ".join(name for name in WRITES if name in Limited.writes)
     assert said[-1] == f"writes: {writes}"
     assert "sum: keepdim False; 0 or 1 or 2 dimensions" in said
     assert "tanh: not empty" in said and "add: operands of one shape" in said
-    assert not in_part(InProcess(Torch()))
+    assert not partial_support(InProcess(Torch()))

@@ -6,7 +6,7 @@ import pytest
 
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.check import Check
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -66,7 +66,7 @@ def test_leaves_that_do_not_read_back_are_never_drawn(name: str):
     assert not alphabet_of(target, target.dtypes).admits(shape)
     numbers = {(): "1", (0,): "(0,) []", (2, 2): "[[1, 2], [3, 4]]"}[shape]
     program = parse(f"a = leaf {numbers}; b = exp a", VOCABULARY)
-    assert lacking(program, target) == {absent}
+    assert unsupported_by(program, target) == {absent}
     with pytest.raises(UnsupportedShape, match=absent):
         Check(target)(program)
     assert f"leaves that are {absent} are not drawn" in target.notes[0]

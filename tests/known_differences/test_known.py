@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from autograd_conformance.checking.session import Session
-from autograd_conformance.known_differences import Known, MalformedExpectations, is_known, known, read
+from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.calls import has_root_taken_anew, may_hold
 from autograd_conformance.known_differences.entry import Run
 from autograd_conformance.known_differences.file import FOLDERS
@@ -48,7 +48,7 @@ WITNESS = 'witness = "a = leaf [1]; b = sin a; backward b"'
 
 @pytest.mark.parametrize("entry", known("torch"), ids=lambda entry: f"{entry.rule}-{entry.op}")
 def test_torch_shows_what_is_listed(entry, tmp_path: Path) -> None:
-    assert Session("torch", tmp_path).witnessed(entry)
+    assert Session("torch", tmp_path).is_shown(entry)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_torch_shows_what_is_listed(entry, tmp_path: Path) -> None:
 def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str, tmp_path: Path) -> None:
     session = Session(mode, tmp_path)
     own = [entry for entry in known(mode) if not entry.inherited]
-    assert own and all(session.witnessed(entry) for entry in own)
+    assert own and all(session.is_shown(entry) for entry in own)
     assert {entry for entry in known(mode) if entry.inherited} >= {*known("torch")}
 
 
@@ -368,7 +368,7 @@ def test_files_that_include_each_other_are_refused(tmp_path: Path) -> None:
     for name, other in (("one", "two"), ("two", "one"), ("three", "three"), ("four", "none")):
         (tmp_path / f"{name}.toml").write_text(f'include = ["{other}"]\n')
     for name, said in (("one", "one.toml includes this file"), ("three", "includes this"), ("four", "no file none")):
-        with pytest.raises(MalformedExpectations, match=said):
+        with pytest.raises(MalformedKnownDifferences, match=said):
             known(name, [tmp_path])
 
 
@@ -377,14 +377,14 @@ def test_a_witness_that_shows_nothing_is_told(tmp_path: Path) -> None:
         f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "none"\nrelative = 0.1\n{WITNESS}\n'
     )
     (entry,) = known("torch", [tmp_path])
-    assert not Session("torch", tmp_path).witnessed(entry)
+    assert not Session("torch", tmp_path).is_shown(entry)
 
 
 def test_an_entry_may_ask_for_a_message(tmp_path: Path) -> None:
     entry = next(entry for entry in known("torch") if entry.message)
     session = Session("torch", tmp_path)
-    assert session.witnessed(entry)
-    assert not session.witnessed(replace(entry, message="another message"))
+    assert session.is_shown(entry)
+    assert not session.is_shown(replace(entry, message="another message"))
 
 
 def test_no_file_means_nothing_known(tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ ENTRY = f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "r"\n{WITNESS}\
 def refused(path: Path, text: str | bytes) -> str:
     """How a file is refused."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(MalformedExpectations) as caught:
+    with pytest.raises(MalformedKnownDifferences) as caught:
         read(path)
     return str(caught.value)
 
@@ -572,7 +572,7 @@ def test_a_file_that_is_none(text: str | bytes, says: str, tmp_path: Path) -> No
 
 def test_a_folder_of_that_name(tmp_path: Path) -> None:
     (tmp_path / "x.toml").mkdir()
-    with pytest.raises(MalformedExpectations, match="Is a directory"):
+    with pytest.raises(MalformedKnownDifferences, match="Is a directory"):
         known("x", [tmp_path])
 
 
@@ -584,7 +584,7 @@ def test_an_entry_in_a_string_is_none(tmp_path: Path) -> None:
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
-def is_excused(got: list[float], want: list[float], **limits: Any) -> bool:
+def is_within_limits(got: list[float], want: list[float], **limits: Any) -> bool:
     program = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY)
     violation = Violation(
         "gradients/op", 2, OtherGradient(Place.LEAF), (), Ref(0), "sin",
@@ -613,7 +613,7 @@ def is_excused(got: list[float], want: list[float], **limits: Any) -> bool:
     ],
 )
 def test_limits(got: list[float], limits: dict[str, Any], excused: bool) -> None:
-    assert is_excused(got, [1.0, 2.0], **limits) is excused
+    assert is_within_limits(got, [1.0, 2.0], **limits) is excused
 
 
 SQUARES = (
@@ -706,7 +706,7 @@ def test_a_version_that_cannot_be_compared(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "x.toml").write_text(f'{ENTRY}relative = 0.1\nversion = "<1"\n')
     monkeypatch.setattr(Tiny, "version", "newest")
     session = Session("examples.tiny_adapter:Tiny", tmp_path, known_files=(tmp_path / "x.toml",))
-    with pytest.raises(MalformedExpectations, match="tiny calls its version 'newest', which cannot be compared"):
+    with pytest.raises(MalformedKnownDifferences, match="tiny calls its version 'newest', which cannot be compared"):
         _ = session.known
 
 

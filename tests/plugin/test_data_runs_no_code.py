@@ -10,10 +10,10 @@ import pytest
 
 from autograd_conformance.adapters.jax.adapter import Jax
 from autograd_conformance.campaigns.bisect.finding import UnusableFinding, findings
-from autograd_conformance.checking.corpus import Misplaced, find
+from autograd_conformance.checking import corpus
 from autograd_conformance.frameworks.remote.worker import Worker
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.known_differences import MalformedExpectations, read
+from autograd_conformance.known_differences import MalformedKnownDifferences, read
 from autograd_conformance.plugin.replay import replay
 from autograd_conformance.programs import codec
 from autograd_conformance.programs.text import parse
@@ -88,7 +88,7 @@ def test_a_bisection_refuses_it(place: str, mark: Path, tmp_path: Path) -> None:
 def test_a_known_difference_with_code_in_its_witness_is_refused(mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "known.toml"
     path.write_text(f'[[known]]\nrule = "gradients/op"\nop = "select"\nreason = "-"\nwitness = "{witness(mark)}"\n')
-    with pytest.raises(MalformedExpectations, match="is no attribute value"):
+    with pytest.raises(MalformedKnownDifferences, match="is no attribute value"):
         read(path)
     assert not mark.exists()
 
@@ -97,8 +97,8 @@ def test_a_file_of_the_corpus_with_code_in_it_is_refused(mark: Path, tmp_path: P
     path = tmp_path / "find.toml"
     program = f'program = "{witness(mark)}"'
     path.write_text(f'rule = "gradients/op"\nfound_in = "Some 1.0"\nsays = "It was lost."\n{program}\n')
-    with pytest.raises(Misplaced, match="is no attribute value"):
-        find(path)
+    with pytest.raises(corpus.MalformedCorpusFile, match="is no attribute value"):
+        corpus.read(path)
     assert not mark.exists()
 
 

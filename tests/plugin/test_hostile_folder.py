@@ -108,7 +108,7 @@ def test_a_process_that_is_started_looks_for_nothing_in_the_folder(
 ) -> None:
     monkeypatch.chdir(folder)
     done = finished(["-c", "import code, queue, random, torch; print(code.__file__)"], 100, tmp_path)
-    assert (done.code, Path(done.printed).parent) == (0, Path(os.__file__).parent), done.complained
+    assert (done.code, Path(done.printed).parent) == (0, Path(os.__file__).parent), done.errors
 
 
 @pytest.mark.parametrize("framework", ["jax", "mine:Mine"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.interrupted import pending
@@ -18,7 +18,7 @@ from autograd_conformance.failures.record import unexplained
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.plugin.recording.parts import Parts
 from autograd_conformance.processes import child, guard
-from autograd_conformance.processes.journal import Journal, Observer, take
+from autograd_conformance.processes.journal import Journal, Observer, pop
 from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.records.records import Result
@@ -80,7 +80,7 @@ def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path
     program = parse("a = leaf [1, 2]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
     other = parse("a = leaf [3, 4]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
     related = Related("relations/order", program, other, same=((2, 2),))
-    with pytest.raises(Broken):
+    with pytest.raises(RuleViolated):
         check(program if name == "errors" else related)
     pending.keep(tmp_path, "gw0", *failures)
     assert [each.rule for each in pending.taken(tmp_path)] == [each.rule for each in failures]  # type: ignore[union-attr]
@@ -95,16 +95,16 @@ def test_an_old_journal_is_a_hang_and_is_marked(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("autograd_conformance.processes.journal.stretched", lambda seconds: seconds)
     journal, observer = Journal(tmp_path, "gw0"), Observer(tmp_path, "gw0", 0.1)
     try:
-        assert not observer.is_stuck()
+        assert not observer.mark_if_hung()
         journal.begin("t", "gradients/op", "sin")
         for _ in range(3):  # programs that come one after the other are no hang
             journal.write(SHORT)
-            assert not observer.is_stuck()
+            assert not observer.mark_if_hung()
             time.sleep(0.15)
-        assert not Observer(tmp_path, "gw0", 0.1).is_stuck(), "it has not looked for long enough"
+        assert not Observer(tmp_path, "gw0", 0.1).mark_if_hung(), "it has not looked for long enough"
         time.sleep(0.15)
-        assert observer.is_stuck()
-        entry = take(tmp_path, "gw0")
+        assert observer.mark_if_hung()
+        entry = pop(tmp_path, "gw0")
         assert entry is not None
         assert entry.timed_out
     finally:
@@ -116,9 +116,9 @@ def test_nothing_that_runs_is_no_hang(tmp_path: Path, monkeypatch):
     journal, observer = Journal(tmp_path, "gw0"), Observer(tmp_path, "gw0", 0.0)
     journal.write(SHORT)
     journal.end()
-    assert not observer.is_stuck()
+    assert not observer.mark_if_hung()
     time.sleep(0.3)
-    assert not observer.is_stuck()
+    assert not observer.mark_if_hung()
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_nothing_that_runs_is_no_hang(tmp_path: Path, monkeypatch):
 @pytest.mark.skipif(not guard.is_possible(), reason="needs Linux")
 def test_a_child_that_hangs_is_ended_when_somebody_says_so(monkeypatch):
     monkeypatch.setattr(guard, "LOOK", 0.1)
-    ended = guard.watched(lambda: time.sleep(100) or 0, lambda said: True)
+    ended = guard.run_watched(lambda: time.sleep(100) or 0, lambda said: True)
     assert (ended.code, ended.status, ended.stopped) == (None, -signal.SIGKILL, False)
 
 
@@ -137,7 +137,7 @@ def test_a_child_that_closes_its_files_and_ends_is_no_riddle():
         os.closerange(3, 200)
         return 0
 
-    ended = guard.watched(closes)
+    ended = guard.run_watched(closes)
     assert (ended.code, ended.status) == (None, 0)
 
 
@@ -159,7 +159,7 @@ def test_a_child_that_does_not_react_to_a_signal_is_ended(deed):
         return 0
 
     began = time.monotonic()
-    ended = guard.watched(deaf)
+    ended = guard.run_watched(deaf)
     assert (ended.code, ended.stopped) == (None, True)
     assert time.monotonic() - began < 0.5 + stretched(2.0)
     os.kill(os.getpid(), signal.SIGTERM)  # one that comes late is ignored
@@ -169,7 +169,7 @@ def test_a_child_that_does_not_react_to_a_signal_is_ended(deed):
 
 def test_what_is_waited_for_ends_with_its_time(tmp_path: Path):
     began = time.monotonic()
-    with child.ending_at(began + 0.5):
+    with child.deadline(began + 0.5):
         first = child.finished(["-c", "import time; time.sleep(100)"], None, tmp_path)
         second = child.finished(["-c", "print(1)"], None, tmp_path)
     assert (first.code, second.code) == (None, None)

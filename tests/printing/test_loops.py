@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.target import InProcess
@@ -243,8 +243,8 @@ class ThirdRound(Mutant):
             super().step(*given, **named)
 
 
-def failing(member: Mutant, text: str) -> Broken:
-    with pytest.raises(Broken) as caught:
+def failing(member: Mutant, text: str) -> RuleViolated:
+    with pytest.raises(RuleViolated) as caught:
         Check(InProcess(member))(parse(text))
     return caught.value
 

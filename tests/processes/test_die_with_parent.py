@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.processes.child import environment, finished, own_environment
-from autograd_conformance.processes.die_with_parent import tied
+from autograd_conformance.processes.die_with_parent import dying_with_parent
 from tests.plugin.test_cli import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes Linux")
 
 
 def test_a_command_comes_to_its_end_in_the_environment_of_the_user(tmp_path: Path) -> None:
-    command, *before = tied("/bin/sh")
+    command, *before = dying_with_parent("/bin/sh")
     done = finished([*before, "-c", "echo $PYTHONPATH; exit 7"], 60, tmp_path, (command,))
     assert (done.code, done.printed.rstrip()) == (7, own_environment()["PYTHONPATH"])
     assert done.printed.rstrip() != environment()["PYTHONPATH"], "what this interpreter finds is none of its business"
@@ -28,8 +28,8 @@ def test_a_command_comes_to_its_end_in_the_environment_of_the_user(tmp_path: Pat
 @pytest.mark.slow
 def test_a_command_is_killed_with_its_parent(tmp_path: Path) -> None:
     script = (
-        "import subprocess, sys; from autograd_conformance.processes.die_with_parent import tied;"
-        "subprocess.run([*tied('/bin/sh'), '-c', 'echo $$ > told && mv told number && exec sleep 100'])"
+        "import subprocess, sys; from autograd_conformance.processes.die_with_parent import dying_with_parent;"
+        "subprocess.run([*dying_with_parent('/bin/sh'), '-c', 'echo $$ > told && mv told number && exec sleep 100'])"
     )
     assert dies_with_its_parent(script, tmp_path)
 

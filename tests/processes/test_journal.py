@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.processes.journal import Journal, read, take
+from autograd_conformance.processes.journal import Journal, pop, read
 from autograd_conformance.programs.text import parse
 
 LONG = parse("a = leaf [1, 2]\nb = sin a\nbackward b with [1, 1]")
@@ -26,7 +26,7 @@ def test_the_newest_program_is_read_behind_a_longer_one(journal: Journal):
     journal.write(LONG)
     journal.begin("b", "lifetime/retained", None)
     journal.write(SHORT)
-    entry = take(journal.path.parent, "main")
+    entry = pop(journal.path.parent, "main")
     assert entry is not None
     assert (entry.test, entry.rule, entry.op, entry.program) == ("b", "lifetime/retained", None, SHORT)
     assert not entry.timed_out

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.check import Broken, Check, related_as
+from autograd_conformance.checking.check import Check, RuleViolated, related_as
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -305,10 +305,10 @@ ROOTS = related(
 )
 
 
-def broken() -> Broken:
+def broken() -> RuleViolated:
     """How a mutant fails on two related programs."""
     check = Check(InProcess(WalksOneRoot()))
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(RuleViolated) as caught:
         check(ROOTS)
     assert check.programs == 1
     assert check.exercised == {"relations/sum": 1}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit import programs as audit
-from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -207,7 +207,7 @@ def test_a_second_derivative_that_is_not_implemented_is_told_and_breaks_none():
     framework = WithSin(Once)
     for program in audit.curvatures("sin", ("float64",)):
         observation = run(program, framework)
-        assert audit.unsupported(observation)
+        assert audit.is_unimplemented(observation)
         outcome = observation[-1].outcome
         assert isinstance(outcome, Raised)
         assert outcome.kind is Kind.NOT_IMPLEMENTED
@@ -227,7 +227,7 @@ def test_not_implemented_is_no_answer_to_a_first_derivative():
 
 
 def test_what_cannot_be_differentiated_twice_is_left_out_of_programs_that_do(tmp_path: Path):
-    session = Session("torch", tmp_path, audited=Audited(once=frozenset({"cosh"}), twice=frozenset({"sinh"})))
+    session = Session("torch", tmp_path, audited=AuditResult(once=frozenset({"cosh"}), twice=frozenset({"sinh"})))
     session.prepare()
     current = alphabet.current()
     assert {"cosh", "pow", "logcumsumexp", "lgamma"} <= current.first_order_only

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from autograd_conformance.checking.alphabet import alphabet_of
-from autograd_conformance.checking.check import Broken, Check
-from autograd_conformance.checking.unsupported import beyond, lacking
+from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.unsupported import unsupported_by, unsupported_forms
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.requirements import CLAIMS_OF
@@ -336,7 +336,7 @@ def test_a_drawn_program_is_judged_by_the_reference_that_it_was_drawn_with():
     check = Check(InProcess(TORCH))
     check(program)
     check(Drawn(program, Reference(program)))
-    with pytest.raises(Broken):
+    with pytest.raises(RuleViolated):
         check(Drawn(program, Reference(other)))
 
 
@@ -372,7 +372,7 @@ def test_nothing_is_asked_that_is_beyond_a_limit(rule: str, test: Callable[..., 
 
     def check(case: Program | Drawn | Related) -> None:
         for program in programs_of(case):
-            assert not lacking(program, target)
+            assert not unsupported_by(program, target)
 
     with alphabet.using(alphabet_of(target, ("float64", "float32"))):
         try:
@@ -387,7 +387,7 @@ def test_what_is_beyond_a_limit_would_be_asked():
     @settings(settings.get_profile("counting"), max_examples=400)
     @given(programs())
     def drawn(case: Drawn) -> None:
-        found.update(words.partition(" ")[0] for words in beyond(case.program, target))
+        found.update(words.partition(" ")[0] for words in unsupported_forms(case.program, target))
 
     drawn()
     assert found.keys() >= {"sum", "add", "multiply", "matmul"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
@@ -139,10 +139,10 @@ def test_what_is_done_again_is_a_program():
 # -- failures ----------------------------------------------------------------------------------------------------------
 
 
-def broken(program: Program) -> Broken:
+def broken(program: Program) -> RuleViolated:
     """How a mutant fails on a program."""
     member = KeepsWhatItWalked()
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(RuleViolated) as caught:
         Check(InProcess(member))(program)
     return caught.value
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from itertools import accumulate
 
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.relations.relation import Related
@@ -135,7 +135,7 @@ class BoundedCheck(Check):
                 return  # what was found is shrunk no further
         try:
             super().__call__(case)
-        except Broken:
+        except RuleViolated:
             self.failing.add(_text(case))
             raise
         finally:

@@ -47,7 +47,7 @@ from autograd_conformance.rules.violations.observed import (
 from autograd_conformance.rules.violations.violation import Violation
 
 
-def deviation_of(violation: Violation) -> Deviation:
+def category_of(violation: Violation) -> Deviation:
     """In which way a violation differs from the rules.
 
     A gradient that two leaves share counts as a wrong value: what is done to one of them is silently done to the other.

@@ -20,7 +20,7 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.known_differences.cases import Clause, in_common
-from autograd_conformance.known_differences.update import About, Finding
+from autograd_conformance.known_differences.update import Finding, Signature
 from autograd_conformance.ops.shapes import form
 from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, units
@@ -40,7 +40,7 @@ AGAIN = 3
 """How often a program is run again to see whether the framework itself computes the same bits each time."""
 
 
-class Broken(AssertionError):
+class RuleViolated(AssertionError):
     """A rule was broken; raised once per failing program, told apart by rule so that shrinking keeps to one."""
 
     def __init__(
@@ -65,9 +65,9 @@ class Broken(AssertionError):
 
 
 @lru_cache(maxsize=None)
-def _broken(rule: str, op: str | None) -> type[Broken]:
+def _broken(rule: str, op: str | None) -> type[RuleViolated]:
     """A class of its own for each rule: Hypothesis tells bugs apart by the type of the exception."""
-    return type(f"Broken[{rule}{', ' + op if op else ''}]", (Broken,), {})
+    return type(f"RuleViolated[{rule}{', ' + op if op else ''}]", (RuleViolated,), {})
 
 
 @dataclass(repr=False)  # pytest and Hypothesis write down what a failing test was given
@@ -94,15 +94,15 @@ class Check:
     """How often each known difference was seen."""
     ended: Counter[Known] = field(default_factory=Counter)
     """How often nothing could be judged behind it."""
-    advice: dict[str, Broken] = field(default_factory=dict)
+    advice: dict[str, RuleViolated] = field(default_factory=dict)
     """For each SHOULD that is broken and only noted, the shortest program that breaks it."""
-    noticed: Callable[[Broken], object] | None = None
+    noticed: Callable[[RuleViolated], object] | None = None
     """Called with the first program that broke a rule, before it is shrunk."""
-    shortest: Broken | None = None
+    shortest: RuleViolated | None = None
     """Of the programs that broke a rule, the shortest: what drew them may die of another error while it shrinks one."""
-    findings: dict[About, Finding] = field(default_factory=dict)
+    findings: dict[Signature, Finding] = field(default_factory=dict)
     """The differences that become known."""
-    found: dict[About, Broken] = field(default_factory=dict)
+    found: dict[Signature, RuleViolated] = field(default_factory=dict)
     """The shortest program that shows each of them."""
     common: dict[str, frozenset[Clause]] = field(default_factory=dict)
     """Where differences become known: what all programs that kept a rule have in common, for each rule."""
@@ -124,8 +124,8 @@ class Check:
     """What is to be said to the adapter's author."""
 
     def __call__(self, case: Program | Drawn | Related) -> None:
-        """Run and judge a program, drawn or not, or two that are related; raise `Broken` at the first rule that is
-        broken and that is no known difference.
+        """Run and judge a program, or two related programs. Raises `RuleViolated` for the first violation that is not a
+        known difference.
         """
         if self.pool is not None and not self.pool.admits(lambda: functions(case, self.target)):
             raise UnsatisfiedAssumption  # it needs a function for itself: another one is drawn
@@ -144,7 +144,7 @@ class Check:
         self._count(program)
         observation = self.target.observe(program)
         self._note(observation)
-        shown: set[Known | About] = set()
+        shown: set[Known | Signature] = set()
         excuses = partial(self._excuses, program, observation, shown)
         reference = _reference(program, self.target, reference)
         judgement = judge(program, observation, reference, self.target.capabilities, excuses)
@@ -238,14 +238,14 @@ class Check:
         another.
         """
         for program, observation in programs:
-            violation = judged(program, observation, self.target)
+            violation = first_violation(program, observation, self.target)
             entry = None if violation is None else self._entry(program, violation)
             if entry is not None:
                 return entry
         return None
 
     def _excuses(
-        self, program: Program, observation: Observation, shown: set[Known | About], violation: Violation
+        self, program: Program, observation: Observation, shown: set[Known | Signature], violation: Violation
     ) -> bool:
         """Whether a violation is known, becomes known, or breaks a SHOULD that is only noted; what is known of it is
         `shown` then.
@@ -254,7 +254,7 @@ class Check:
         if entry is not None:
             shown.add(entry)
             return True
-        if self.leaves_out is None and (self.strict or not advises(violation)):
+        if self.leaves_out is None and (self.strict or not is_advisory(violation)):
             return False
         broken = _broken(violation.rule, violation.op)(program, observation, violation, self.target)
         if self.leaves_out is None:
@@ -262,8 +262,8 @@ class Check:
             if len(program) < len(least.program):
                 self.advice[violation.rule] = broken
             return True
-        seen = int(About.of(program, violation) not in shown)
-        known = self.findings.get(About.of(program, violation))
+        seen = int(Signature.of(program, violation) not in shown)
+        known = self.findings.get(Signature.of(program, violation))
         left_out = self.leaves_out(violation.rule, violation.op)
         finding = Finding.of(program, violation, left_out, seen, known.clauses if known else None)
         least = self.found.setdefault(finding.about, broken)
@@ -306,15 +306,17 @@ def passes(program: Program, target: Target) -> bool:
 
 def violation_of(program: Program, target: Target) -> Violation | None:
     """The first violation of a program, run on its own."""
-    return judged(program, target.observe(program), target)
+    return first_violation(program, target.observe(program), target)
 
 
-def judged(program: Program, observation: Observation, target: Target, excuses: Excuses = nothing) -> Violation | None:
+def first_violation(
+    program: Program, observation: Observation, target: Target, excuses: Excuses = nothing
+) -> Violation | None:
     """The first violation in what was observed of a program on a target, but for those that are excused."""
     return judge(program, observation, _reference(program, target), target.capabilities, excuses).violation
 
 
-def advises(violation: Violation) -> bool:
+def is_advisory(violation: Violation) -> bool:
     """Whether what is broken is a SHOULD."""
     return is_advice(violation.rule)
 
@@ -331,12 +333,12 @@ def _reference(program: Program, target: Target, drawn: Reference | None = None)
     return Reference(None, target.traits) if program.stateful else drawn or Reference(program, target.traits)
 
 
-def broken_in(error: BaseException) -> Broken | None:
+def violation_in(error: BaseException) -> RuleViolated | None:
     """The broken rule in what a test raised."""
-    return _in(error, Broken)
+    return _in(error, RuleViolated)
 
 
-def ended_in(error: BaseException) -> Crashed | TimedOut | None:
+def process_end_in(error: BaseException) -> Crashed | TimedOut | None:
     """The end of a framework's process in what a test raised."""
     return _in(error, ENDED)
 

@@ -29,12 +29,12 @@ KEYS = {"rule", "found_in", "says", "program"}
 """What a file has to hold, all of it text; it may have a `link`, too."""
 
 
-class Misplaced(ValueError):
+class MalformedCorpusFile(ValueError):
     """A file of the corpus that is none: the message says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
+class CorpusProgram:
     """A program that found something."""
 
     name: str
@@ -51,26 +51,28 @@ class Find:
     """Where it is discussed."""
 
 
-def corpus(folder: Path = FOLDER) -> tuple[Find, ...]:
-    """The programs of a folder, by name; raises `Misplaced`."""
-    return tuple(find(path) for path in sorted(folder.glob("*.toml")))
+def corpus(folder: Path = FOLDER) -> tuple[CorpusProgram, ...]:
+    """The programs of a folder, by name; raises `MalformedCorpusFile`."""
+    return tuple(read(path) for path in sorted(folder.glob("*.toml")))
 
 
-def find(path: Path) -> Find:
-    """The program in a file; raises `Misplaced`."""
+def read(path: Path) -> CorpusProgram:
+    """The program in a file; raises `MalformedCorpusFile`."""
     try:
         form = tomllib.loads(path.read_text(encoding="utf-8"))
         program = parse(form.get("program", ""), VOCABULARY)
     except (ValueError, AttributeError) as error:  # TOML, Unicode, the notation, a number in the place of the text
-        raise Misplaced(f"{path}: {error}") from error
+        raise MalformedCorpusFile(f"{path}: {error}") from error
     wrong = sorted((KEYS - form.keys()) | (form.keys() - KEYS - {"link"}))
     wrong += [name for name, value in form.items() if not isinstance(value, str) or not value.strip()]
     if wrong:
-        raise Misplaced(f"{path}: it has to hold the texts {', '.join(sorted(KEYS))}; look at {', '.join(wrong)}")
+        raise MalformedCorpusFile(
+            f"{path}: it has to hold the texts {', '.join(sorted(KEYS))}; look at {', '.join(wrong)}"
+        )
     if form["rule"] not in RULES:
-        raise Misplaced(f"{path}: there is no rule {form['rule']!r}")
+        raise MalformedCorpusFile(f"{path}: there is no rule {form['rule']!r}")
     says = " ".join(form["says"].split())
-    return Find(path.stem, form["rule"], program, form["found_in"], says, form.get("link"))
+    return CorpusProgram(path.stem, form["rule"], program, form["found_in"], says, form.get("link"))
 
 
 def main(arguments: Sequence[str]) -> int:

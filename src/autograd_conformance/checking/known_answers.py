@@ -39,7 +39,7 @@ LONGEST = 200
 """How many characters of an error's message are shown."""
 
 
-def unsound(turn: int | None = None) -> str | None:
+def judge_error(turn: int | None = None) -> str | None:
     """What the judge gets wrong here, and what may be the reason; None where it judges as it should.
 
     With a turn, only one of the wrong observations is judged beside the right one: another each turn, for the bounds of

@@ -20,11 +20,11 @@ import hypothesis
 
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.notes import Note
-from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, Audited, at_fault
+from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult, at_fault
 from autograd_conformance.checking.audit.programs import is_long
-from autograd_conformance.checking.check import Check, judged
+from autograd_conformance.checking.check import Check, first_violation
 from autograd_conformance.checking.limits import UNLIMITED, Limits
-from autograd_conformance.checking.unsupported import in_part, lacking
+from autograd_conformance.checking.unsupported import partial_support, unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment import variables
 from autograd_conformance.frameworks.environment.devices import Device
@@ -32,7 +32,7 @@ from autograd_conformance.frameworks.probing.descriptions import Statement, unli
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import opened
-from autograd_conformance.known_differences import Known, MalformedExpectations, is_known, known, read
+from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import InvalidVersion, Run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
@@ -83,7 +83,7 @@ class Session:
     """This process's name among pytest-xdist's."""
     timeout: float = TIMEOUT
     """Seconds after which a program counts as hung."""
-    audited: Audited = NOTHING_FOUND
+    audited: AuditResult = NOTHING_FOUND
     """What an audit found: whoever starts the run holds one, before this process is prepared."""
     seed: int | None = None
     """The seed that programs are drawn with."""
@@ -116,7 +116,7 @@ class Session:
     noted: set[str] = field(default_factory=set)
     """The SHOULD rules of which this process has told already how they are broken."""
 
-    doubted: int = 0
+    judge_checks: int = 0
     """How often this process has tried its judge on known answers."""
 
     @cached_property
@@ -183,7 +183,7 @@ class Session:
                 found += [entry] if entry.applies(here) else []
             except InvalidVersion:
                 named = f"{self.target.name} calls its version {self.target.version!r}"
-                raise MalformedExpectations(f"{entry.where}: version: {named}, which cannot be compared") from None
+                raise MalformedKnownDifferences(f"{entry.where}: version: {named}, which cannot be compared") from None
         return tuple(dict.fromkeys(found))
 
     @cached_property
@@ -200,7 +200,7 @@ class Session:
         """Hold the framework to what it said of itself in the process that started the run."""
         self.unlike = unlike(said, self.target, f"the worker {self.worker}")
 
-    def take_over(self, found: Audited) -> None:
+    def adopt_audit(self, found: AuditResult) -> None:
         """Take over what an audit found; what is missing is asked for no more."""
         _ = self.said  # the ops that are missing included
         self.audited = found
@@ -227,17 +227,17 @@ class Session:
                 assert_never(note.outcome)
 
     @property
-    def broken(self) -> frozenset[str]:
+    def faulty_ops(self) -> frozenset[str]:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
         return at_fault(self.audited.wrong, self.target.ops) | self.audited.lost | self._listed_once
 
     @property
-    def broken_twice(self) -> frozenset[str]:
+    def faulty_second_order(self) -> frozenset[str]:
         """The ops whose second derivatives are wrong or not implemented, found by the audit, and those known to be."""
         return at_fault(self.audited.once, self.target.ops) | self._listed(TWICE)
 
     @property
-    def broken_thrice(self) -> frozenset[str]:
+    def faulty_third_order(self) -> frozenset[str]:
         """The ops of which only the third derivatives are, and those whose third derivatives are not tested."""
         found = at_fault(self.audited.twice, self.target.ops)
         return found | self._listed(THRICE) | {op for op in OPS if is_long(op)}
@@ -267,10 +267,13 @@ class Session:
             hypothesis.register_random(self.target.random)
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
-        left = alphabet_of(self.target, self.drawable).without(self.broken)
+        left = alphabet_of(self.target, self.drawable).without(self.faulty_ops)
         alphabet.use(
             replace(
-                left, excluded=self.broken, first_order_only=self.broken_twice, second_order_only=self.broken_thrice
+                left,
+                excluded=self.faulty_ops,
+                first_order_only=self.faulty_second_order,
+                second_order_only=self.faulty_third_order,
             )
         )
 
@@ -283,7 +286,7 @@ class Session:
 
     def leaves_out(self, rule: str, op: str | None) -> bool:
         """Whether an op that breaks a rule is left out of the programs of tests that are not about it."""
-        return op in {TWICE: self.broken_twice, THRICE: self.broken_thrice}.get(rule, self.broken)
+        return op in {TWICE: self.faulty_second_order, THRICE: self.faulty_third_order}.get(rule, self.faulty_ops)
 
     def knows(self, form: Mapping[str, Any]) -> bool:
         """Whether all that a program, in its JSON form, breaks is known."""
@@ -293,9 +296,9 @@ class Session:
             return any(is_known(entry, program, violation) for entry in self.known)
 
         target = self.target.surviving()
-        return judged(program, target.observe(program), target, excuses) is None
+        return first_violation(program, target.observe(program), target, excuses) is None
 
-    def witnessed(self, entry: Known) -> bool:
+    def is_shown(self, entry: Known) -> bool:
         """Whether an entry's witness still shows the difference."""
         found = []
 
@@ -304,9 +307,9 @@ class Session:
             return any(is_known(each, entry.witness, violation) for each in self.known)
 
         target = self.target_of(entry.rule).surviving()
-        if lacking(entry.witness, target):
+        if unsupported_by(entry.witness, target):
             return False
-        judged(entry.witness, target.observe(entry.witness), target, excuses)
+        first_violation(entry.witness, target.observe(entry.witness), target, excuses)
         return any(is_known(entry, entry.witness, violation) for violation in found)
 
     def missing(self, rule: str) -> list[str]:
@@ -346,7 +349,7 @@ class Session:
                 tuple(name for name in OPS if name not in target.ops),
                 target.traits.named,
                 tuple(Source(name.replace("_", " "), at) for name, at in target.trait_sources.items()),
-                in_part(target),
+                partial_support(target),
             ),
             seed=seed,
             profile=profile,

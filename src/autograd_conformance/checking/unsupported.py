@@ -16,7 +16,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.strategies.building.action_builder import writes_of
 
 
-def lacking(program: Program, target: Target) -> set[str]:
+def unsupported_by(program: Program, target: Target) -> set[str]:
     """What a program needs and a framework does not claim, in words: capabilities, ops, optimizers, dtypes, traits."""
     writes = writes_of(tuple(target.ops), tuple(name for name in WRITES if name in target.writes))[1]
     had = {Apply: set(target.ops), InPlace: set(writes)}
@@ -31,10 +31,10 @@ def lacking(program: Program, target: Target) -> set[str]:
     calls = [step for step in program if isinstance(step, Backward | Grad)]
     if target.traits.distinct_roots and any(len({*call.roots}) < len(call.roots) for call in calls):
         missing.add("a root that is given twice")
-    return missing | beyond(program, target)
+    return missing | unsupported_forms(program, target)
 
 
-def beyond(program: Program, target: Target) -> set[str]:
+def unsupported_forms(program: Program, target: Target) -> set[str]:
     """What of a program's ops and writes a framework does not take in the form that they have there, in words."""
     limited = [step for step in program if isinstance(step, Apply | InPlace) and step.op in target.limits]
     if not limited:
@@ -44,7 +44,7 @@ def beyond(program: Program, target: Target) -> set[str]:
     return {words for step, shapes in forms if (words := outside(target.limits, step.op, shapes, step.attrs))}
 
 
-def in_part(target: Target) -> tuple[str, ...]:
+def partial_support(target: Target) -> tuple[str, ...]:
     """Of what ops and writes a framework takes less than the catalogue has, in words, the name first."""
     limits = tuple(f"{name}: {limit}" for name, limit in sorted(target.limits.items()))
     if Capability.WRITES not in target.capabilities or {*WRITES} <= {*target.writes}:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.claims import articles as documents
 from autograd_conformance.claims.articles import decide
 from autograd_conformance.claims.articles.claim import Article, Case, Claim, Holds, Prediction, Raises, Returns, Saved
@@ -58,7 +58,7 @@ def observing(target: Target) -> Callable[[Case], Observation]:
 def observing_if(target: Target, may: Callable[[], bool]) -> Observe:
     """The same while it may be done, and where the target has what a program needs."""
     observe = observing(target)
-    return lambda case: None if lacking(parse(case.program), target) or not may() else observe(case)
+    return lambda case: None if unsupported_by(parse(case.program), target) or not may() else observe(case)
 
 
 def ledger() -> dict[str, tuple[Claim, Article]]:

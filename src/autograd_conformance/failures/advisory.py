@@ -8,7 +8,7 @@ from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import LEAST, REDUCING, failure
 from autograd_conformance.failures.reduce import reduced
-from autograd_conformance.known_differences.update import About, Finding
+from autograd_conformance.known_differences.update import Finding, Signature
 from autograd_conformance.reporting.records.failure import Failure
 
 
@@ -24,6 +24,6 @@ def shorten(check: Check, session: Session) -> None:
     """Give each difference that becomes known the smallest program that shows it."""
     for about, broken in check.found.items():
         small = reduced(broken, session.known, until=session.until(REDUCING, LEAST))
-        if About.of(small.program, small.violation) == about:
+        if Signature.of(small.program, small.violation) == about:
             shorter = Finding.of(small.program, small.violation, check.findings[about].left_out, seen=0)
             check.findings[about] = check.findings[about].joined(shorter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.failures.listing import looped
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect, code
@@ -32,7 +32,7 @@ class Case:
     """What ran it."""
 
     @classmethod
-    def of(cls, broken: Broken) -> Case:
+    def of(cls, broken: RuleViolated) -> Case:
         """The case of a broken rule about one program."""
         return cls(broken.program, broken.observation, broken.violation, broken.target)
 

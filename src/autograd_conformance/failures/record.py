@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from autograd_conformance.checking.audit.outcome import Fault
-from autograd_conformance.checking.category import deviation_of
-from autograd_conformance.checking.check import Broken
+from autograd_conformance.checking.category import category_of
+from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
@@ -43,7 +43,9 @@ REDUCING, LEAST = 0.05, 2.0
 """The part of a limited run's time that one failure may take to be reduced, and the least, in seconds."""
 
 
-def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None) -> Failure:
+def failure(
+    broken: RuleViolated, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None
+) -> Failure:
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if session.is_over():
         return unexplained(broken, test, session, verdict)
@@ -74,14 +76,14 @@ def failure(broken: Broken, test: str, session: Session, verdict: Wrong = "fail"
         script=script(case),
         replay=str(path),
         command=command,
-        deviation=deviation_of(violation),
+        deviation=category_of(violation),
         cured=cures(case),
         flow=flow(case),
         groups=groups(case.program, case.target),
     )
 
 
-def unexplained(broken: Broken, test: str, session: Session, verdict: Wrong = "fail") -> Failure:
+def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Wrong = "fail") -> Failure:
     """The record of a broken rule in the program that it was found in, neither shrunk nor explained."""
     violation, related, dialect = broken.violation, broken.related, broken.target.dialect
     form = codec.to_json(broken.program) if related is None else relations_codec.to_json(related)
@@ -101,11 +103,11 @@ def unexplained(broken: Broken, test: str, session: Session, verdict: Wrong = "f
         script=listed(broken.program, broken.target, violation.at),
         replay=str(path),
         command=replay_command(session, path),
-        deviation=deviation_of(violation),
+        deviation=category_of(violation),
     )
 
 
-def _shortest(broken: Broken, session: Session) -> Case:
+def _shortest(broken: RuleViolated, session: Session) -> Case:
     """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
     whole = reduced(broken, session.known, tries=0)
     small = reduced(whole, session.known, until=session.until(REDUCING, LEAST))
@@ -114,7 +116,7 @@ def _shortest(broken: Broken, session: Session) -> Case:
 
 
 def _relation(
-    broken: Broken, related: Related, test: str, session: Session, verdict: Wrong, file: Path | None
+    broken: RuleViolated, related: Related, test: str, session: Session, verdict: Wrong, file: Path | None
 ) -> Failure:
     """The record of two programs that ought to give the same."""
     violation, dialect = broken.violation, broken.target.dialect
@@ -138,7 +140,7 @@ def _relation(
         script=relations.script(related, violation, broken.target),
         replay=str(path),
         command=command,
-        deviation=deviation_of(violation),
+        deviation=category_of(violation),
         parts=relations.parts(alone),
     )
 

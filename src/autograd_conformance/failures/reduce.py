@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from autograd_conformance.checking.check import Broken, is_advice, judged, related_as
+from autograd_conformance.checking.check import RuleViolated, first_violation, is_advice, related_as
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, spared, under
@@ -48,7 +48,9 @@ TRIES = 200
 """How many smaller programs are run for one failure."""
 
 
-def reduced(broken: Broken, known: Sequence[Known] = (), tries: int = TRIES, until: float = math.inf) -> Broken:
+def reduced(
+    broken: RuleViolated, known: Sequence[Known] = (), tries: int = TRIES, until: float = math.inf
+) -> RuleViolated:
     """The same failure in the smallest program that was found; where two programs are related, with other numbers at
     most. Without tries only what stands behind the failing line is left out. `until` is when the search has to end, on
     the monotonic clock.
@@ -121,7 +123,7 @@ COPIES = ("relations/order", "relations/sharing", "relations/interleaved", "trai
 """Rules about programs that compute the same from the same tensors, whatever is in them."""
 
 
-def _told_apart_together(broken: Broken, related: Related, known: Sequence[Known]) -> Broken:
+def _told_apart_together(broken: RuleViolated, related: Related, known: Sequence[Known]) -> RuleViolated:
     """The same failure with other numbers in both programs, tensors of both being the same in both; as it is, where
     they may be related by their numbers.
     """
@@ -147,7 +149,7 @@ def _told_apart_together(broken: Broken, related: Related, known: Sequence[Known
     return broken
 
 
-def _is_as_clear(found: Broken, was: Broken) -> bool:
+def _is_as_clear(found: RuleViolated, was: RuleViolated) -> bool:
     """Whether what is wrong is not much less so with other numbers: an op may be flat there."""
     return _wrong_by(found.violation) * UNCLEAR >= _wrong_by(was.violation)
 
@@ -191,7 +193,7 @@ def _rounded(value: Literal, parts: int) -> Literal:
     return replace(value, data=tuple(round(x * parts) / parts if x - x == 0 else x for x in value.data))
 
 
-def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken | None:
+def _again(broken: RuleViolated, program: Program, known: Sequence[Known]) -> RuleViolated | None:
     """The failure in another program, where that is a program and fails in the same way."""
     target, was = broken.target, broken.violation
 
@@ -204,7 +206,7 @@ def _again(broken: Broken, program: Program, known: Sequence[Known]) -> Broken |
         return None
     try:
         observation = target.observe(program)
-        found = judged(program, observation, target, excuses)
+        found = first_violation(program, observation, target, excuses)
         smooth = found is None or stays_smooth(program, observation, target.traits)  # else a right one may fail, too
     except (Exception, BrokenAdapter):  # operands of shapes that an op does not take, or makes more results of
         return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from autograd_conformance.checking.category import deviation_of
-from autograd_conformance.checking.check import judged
+from autograd_conformance.checking.category import category_of
+from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.listing import indented, statements, whole
@@ -60,7 +60,7 @@ def alone(related: Related, target: Target) -> tuple[Case | None, Case | None]:
 
 def _broken(program: Program, target: Target) -> Case | None:
     observation = target.observe(program)
-    found = judged(program, observation, target)
+    found = first_violation(program, observation, target)
     return None if found is None else settled(Case(program, observation, found, target))
 
 
@@ -84,7 +84,7 @@ def _part(case: Case, *, second: bool) -> Part:
     return Part(
         rule=violation.rule,
         op=violation.op,
-        deviation=deviation_of(violation),
+        deviation=category_of(violation),
         diagnosis=violation.diagnosis,
         second=second,
         at=violation.at,

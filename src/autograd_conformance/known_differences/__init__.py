@@ -5,7 +5,7 @@ what an entry says, `file` how one is read, `matching` whether a violation is on
 """
 
 from autograd_conformance.known_differences.entry import Known
-from autograd_conformance.known_differences.file import MalformedExpectations, known, own_files, read
+from autograd_conformance.known_differences.file import MalformedKnownDifferences, known, own_files, read
 from autograd_conformance.known_differences.matching import is_known
 
-__all__ = ["Known", "MalformedExpectations", "is_known", "known", "own_files", "read"]
+__all__ = ["Known", "MalformedKnownDifferences", "is_known", "known", "own_files", "read"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autograd_conformance.known_differences.entry import Known
-from autograd_conformance.known_differences.keys import ALWAYS, KEYS, Refused
+from autograd_conformance.known_differences.keys import ALWAYS, KEYS, RefusedEntry
 from autograd_conformance.known_differences.soundness import problem, witness_problem
 from autograd_conformance.places import PACKAGE
 
@@ -31,7 +31,7 @@ SHOWN = 80
 """The characters of a value that a message shows."""
 
 
-class MalformedExpectations(Exception):
+class MalformedKnownDifferences(Exception):
     """A file of known differences that cannot be used; the message names file, line of the entry and key."""
 
 
@@ -47,7 +47,7 @@ def shipped(framework: str, folders: Sequence[Path] = FOLDERS) -> Path | None:
 
 
 def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
-    """The known differences in a file; `MalformedExpectations` where it cannot be read or says what makes no sense.
+    """The known differences in a file; `MalformedKnownDifferences` where it cannot be read or says what makes no sense.
 
     `within` are the files that include this one, the outermost first.
     """
@@ -59,13 +59,13 @@ def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known,
     entries, others = _parts(text, path)
     inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
-        raise MalformedExpectations(f"{path}: known has to be entries that begin with [[known]] each")
+        raise MalformedKnownDifferences(f"{path}: known has to be entries that begin with [[known]] each")
     found = []
     for number, each in enumerate(entries):
         try:
             found.append(replace(_entry(each, path.parent not in FOLDERS), where=str(path)))
-        except Refused as error:
-            raise MalformedExpectations(f"{path}, line {_line(text, number)}: {error}") from None
+        except RefusedEntry as error:
+            raise MalformedKnownDifferences(f"{path}, line {_line(text, number)}: {error}") from None
     return (*found, *dict.fromkeys(inherited))  # two files that are included may include a third
 
 
@@ -82,17 +82,17 @@ def _text(path: Path) -> str:
     """What a file holds, if it is no larger than any has to be."""
     try:
         if path.stat().st_size > LARGEST:
-            raise MalformedExpectations(f"{path}: it has more than {LARGEST >> 20} MiB; write several files")
+            raise MalformedKnownDifferences(f"{path}: it has more than {LARGEST >> 20} MiB; write several files")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise MalformedExpectations(f"{path}: {error.strerror}") from error
+        raise MalformedKnownDifferences(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise MalformedExpectations(f"{path}: it is not UTF-8 from byte {error.start} on") from error
+        raise MalformedKnownDifferences(f"{path}: it is not UTF-8 from byte {error.start} on") from error
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST:
-            raise MalformedExpectations(f"{path}, line {number}: it has more than {LONGEST:,} characters")
+            raise MalformedKnownDifferences(f"{path}, line {number}: it has more than {LONGEST:,} characters")
         if PARTS.search(line):
-            raise MalformedExpectations(
+            raise MalformedKnownDifferences(
                 f"{path}, line {number}: a key has too many parts; no key of an entry has a dot"
             )
     return text
@@ -103,16 +103,16 @@ def _parts(text: str, path: Path) -> tuple[list[Any], list[str]]:
     try:
         form = tomllib.loads(text)
     except RecursionError as error:
-        raise MalformedExpectations(f"{path}: it is nested too deeply") from error
+        raise MalformedKnownDifferences(f"{path}: it is nested too deeply") from error
     except ValueError as error:  # no TOML, or a number of too many digits
-        raise MalformedExpectations(f"{path}: {error}") from error
+        raise MalformedKnownDifferences(f"{path}: {error}") from error
     entries, others = form.pop("known", []), form.pop("include", [])
     if form:
-        raise MalformedExpectations(
+        raise MalformedKnownDifferences(
             f"{path}: {_unknown(next(iter(form)), ['known', 'include'])}; each entry begins with [[known]]"
         )
     if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
-        raise MalformedExpectations(f'{path}: include has to be a list of names of files, as ["torch"]')
+        raise MalformedKnownDifferences(f'{path}: include has to be a list of names of files, as ["torch"]')
     return entries, others
 
 
@@ -121,7 +121,7 @@ def _place(path: Path, other: str) -> Path:
     places = [folder / f"{other}.toml" for folder in (path.parent, *FOLDERS)]
     file = next(filter(Path.is_file, places), None)
     if file is None:
-        raise MalformedExpectations(f"{path}: include: there is no file {other}.toml beside it, nor with the suite")
+        raise MalformedKnownDifferences(f"{path}: include: there is no file {other}.toml beside it, nor with the suite")
     return file
 
 
@@ -129,29 +129,29 @@ def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, 
     """The entries of a file that is included by the last of those that include each other."""
     file = _place(path, other)
     if file in within:
-        raise MalformedExpectations(f"{path}: include: {file.name} includes this file")
+        raise MalformedKnownDifferences(f"{path}: include: {file.name} includes this file")
     return read(file, within)
 
 
 def _entry(form: Mapping[str, Any], own: bool) -> Known:
-    """An entry; `Refused` where it makes no sense. The witness of one's `own` is computed, too."""
+    """An entry; `RefusedEntry` where it makes no sense. The witness of one's `own` is computed, too."""
     said = {}
     for key, value in form.items():
         if key not in KEYS:
-            raise Refused(_unknown(key, KEYS))
+            raise RefusedEntry(_unknown(key, KEYS))
         try:
             said[key] = KEYS[key].reads(value)
-        except Refused as error:
-            raise Refused(f"{key}: {error}") from None
+        except RefusedEntry as error:
+            raise RefusedEntry(f"{key}: {error}") from None
         except (ValueError, OverflowError):
-            raise Refused(f"{key} has to be {KEYS[key].expects}, not {_short(value)}") from None
+            raise RefusedEntry(f"{key} has to be {KEYS[key].expects}, not {_short(value)}") from None
     for key in ALWAYS:
         if key not in form:
-            raise Refused(f"{key!r} is missing; every [[known]] needs {', '.join(ALWAYS)}")
+            raise RefusedEntry(f"{key!r} is missing; every [[known]] needs {', '.join(ALWAYS)}")
     entry = Known(said.pop("rule"), said.pop("op", None), said.pop("reason"), said.pop("witness"), **said)
     wrong = problem(entry) or (witness_problem(entry) if own else None)
     if wrong:
-        raise Refused(wrong)
+        raise RefusedEntry(wrong)
     return entry
 
 

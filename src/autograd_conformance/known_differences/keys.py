@@ -22,7 +22,7 @@ from autograd_conformance.reporting.records.renamed_rules import current_slug
 from autograd_conformance.rules.catalogue import RULES
 
 
-class Refused(Exception):
+class RefusedEntry(Exception):
     """What is wrong with an entry."""
 
 
@@ -35,13 +35,13 @@ def _text(value: Any) -> str:
 def _rule(value: Any) -> str:
     slug = current_slug(_text(value))
     if slug not in RULES:
-        raise Refused(f"there is no rule {slug!r}")
+        raise RefusedEntry(f"there is no rule {slug!r}")
     return slug
 
 
 def _op(value: Any) -> str:
     if _text(value) not in APPLIED and value not in WRITES:
-        raise Refused(f"there is no op {value!r}")
+        raise RefusedEntry(f"there is no op {value!r}")
     return value
 
 
@@ -49,7 +49,7 @@ def _witness(value: Any) -> Program:
     try:
         return parse(_text(value), VOCABULARY)
     except MalformedProgram as error:
-        raise Refused(f"a witness is malformed: {error}") from None
+        raise RefusedEntry(f"a witness is malformed: {error}") from None
 
 
 def _link(value: Any) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from autograd_conformance.known_differences.conditions import holds
 from autograd_conformance.known_differences.entry import Known
-from autograd_conformance.known_differences.subject import is_excused
+from autograd_conformance.known_differences.subject import is_within_limits
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.violations.expected import DueError, DueReturn
@@ -40,7 +40,7 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return _gives(violation, entry.gives)
     if entry.shape:
         return isinstance(violation.observed, ResultShape)
-    return is_excused(entry, violation)
+    return is_within_limits(entry, violation)
 
 
 def _gives(violation: Violation, dtype: str) -> bool:

@@ -59,7 +59,7 @@ def _dtype(program: Program, ref: Ref) -> str | None:
     return found[-1]
 
 
-def is_excused(entry: Known, violation: Violation) -> bool:
+def is_within_limits(entry: Known, violation: Violation) -> bool:
     """Whether a wrong value is within the limits of an entry; where no values were compared, whether it names none."""
     got, want = violation.got, violation.want
     if entry.any_value:

@@ -39,7 +39,7 @@ HEADER = """\
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class Signature:
     """What two violations have in common that become one entry."""
 
     rule: str
@@ -59,7 +59,7 @@ class About:
     """Whether the shape of the result is the wrong one."""
 
     @staticmethod
-    def of(program: Program, violation: Violation) -> About:
+    def of(program: Program, violation: Violation) -> Signature:
         """What a violation is about."""
         raised = violation.observed if isinstance(violation.observed, RaisedError) else None
         got, want = violation.got, violation.want
@@ -71,7 +71,7 @@ class About:
         boundless = not other and violation.rule in OF_VALUES
         if compared:
             boundless = bool(np.isinf(got).any() or not np.isfinite(want).all())  # type: ignore[arg-type]
-        return About(
+        return Signature(
             violation.rule,
             violation.op,
             None if raised is None else raised.kind.value,
@@ -88,7 +88,7 @@ class About:
 class Finding:
     """A way in which a rule was broken, over all programs that showed it."""
 
-    about: About
+    about: Signature
     relative: float | None
     """How far off values were at most, as a part of the largest that is due; none where they were not compared."""
     absolute: float
@@ -109,7 +109,7 @@ class Finding:
         program: Program, violation: Violation, left_out: bool, seen: int = 1, among: Iterable[Clause] | None = None
     ) -> Finding:
         """What one violation of a program shows; of `among` some clauses, those that hold for it, too."""
-        about, relative, absolute = About.of(program, violation), None, 0.0
+        about, relative, absolute = Signature.of(program, violation), None, 0.0
         got, want = violation.got, violation.want
         if about.dtype is not None and not about.any_value and got is not None and want is not None:
             off, largest = float(np.nanmax(np.abs(got - want), initial=0.0)), float(np.abs(want).max(initial=0.0))
@@ -167,7 +167,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, which crosses pytest-xdist."""
-        about = {name: getattr(self.about, name) for name in About.__slots__}
+        about = {name: getattr(self.about, name) for name in Signature.__slots__}
         plain = {name: getattr(self, name) for name in Finding.__slots__}
         return {**plain, "about": about, "clauses": [list(clause) for clause in sorted(self.clauses, key=repr)]}
 
@@ -175,12 +175,12 @@ class Finding:
     def from_json(cls, form: Mapping[str, Any]) -> Finding:
         """From plain data."""
         clauses = frozenset((key, value) for key, value in form["clauses"])
-        return cls(**{**form, "about": About(**form["about"]), "clauses": clauses})
+        return cls(**{**form, "about": Signature(**form["about"]), "clauses": clauses})
 
 
 def joined(findings: Iterable[Finding]) -> list[Finding]:
     """The findings, one for each way in which a rule was broken."""
-    found: dict[About, Finding] = {}
+    found: dict[Signature, Finding] = {}
     for each in findings:
         found[each.about] = found[each.about].joined(each) if each.about in found else each
     return [found[about] for about in sorted(found, key=repr)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.frameworks.probing.descriptions import Statement
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
@@ -69,9 +69,9 @@ def pytest_configure(config: pytest.Config) -> None:
     else:  # pytest-xdist hands on the command line alone
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = open_session(config, worker["workerid"])
-        config.stash[AUDITED] = found = Audited.from_json(worker["audited"])
+        config.stash[AUDITED] = found = AuditResult.from_json(worker["audited"])
         session.hold_to(Statement.from_json(worker["said"]))
-        session.take_over(found)
+        session.adopt_audit(found)
         config.stash[LIMITS] = session.limits = Limits(**worker["limits"])
         config.add_cleanup(Termination(controls=False).restore)
 

@@ -24,7 +24,7 @@ from autograd_conformance.plugin.recording.truncated_run import end_cut_off, end
 from autograd_conformance.plugin.state import BEGAN, SESSION, open_session, runs_suites, seed_of
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
-from autograd_conformance.processes.journal import Observer, take
+from autograd_conformance.processes.journal import Observer, pop
 from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs.wording import harmless
 from autograd_conformance.reporting.render import text
@@ -48,7 +48,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     _count_workers(config)
     if option.usepdb or option.trace or not guard.is_possible():
         return None
-    ended = guard.watched(lambda: _main(config), _hang(config))
+    ended = guard.run_watched(lambda: _main(config), _hang(config))
     return ended.code if ended.code is not None else _told(config, ended)
 
 
@@ -59,7 +59,7 @@ def _hang(config: pytest.Config) -> Callable[[bytes], bool]:
     observer = Observer(Path(option.report).expanduser(), "main", _watchdog(config))
 
     def is_stuck(said: bytes) -> bool:
-        return time.monotonic() > loading if guard.LOADED not in said else observer.is_stuck()
+        return time.monotonic() > loading if guard.LOADED not in said else observer.mark_if_hung()
 
     return is_stuck
 
@@ -145,7 +145,7 @@ def _stopped(config: pytest.Config, ended: guard.Ended) -> int:
 def _told(config: pytest.Config, ended: guard.Ended) -> int:
     """What there is to say of a run whose process was ended; its exit code, which is never that of a good run."""
     how = describe_exit(ended.status)
-    entry = take(Path(config.option.report).expanduser(), "main")
+    entry = pop(Path(config.option.report).expanduser(), "main")
     if ended.stopped:
         return _stopped(config, ended)
     if ended.closed:
@@ -165,4 +165,4 @@ def _told(config: pytest.Config, ended: guard.Ended) -> int:
         print(f"the run ended there (-n 1 goes on): {end_cut_off(session, entry, failure, code)}")
         return code
 
-    return guard.watched(tell).code or int(pytest.ExitCode.INTERNAL_ERROR)
+    return guard.run_watched(tell).code or int(pytest.ExitCode.INTERNAL_ERROR)

@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from autograd_conformance.checking.check import Broken, related_as
+from autograd_conformance.checking.check import RuleViolated, related_as
 from autograd_conformance.checking.session import ADAPTER_ERROR, Session
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED, describe_exit
@@ -53,7 +53,7 @@ class Replayed:
     """Whether it passes now."""
     reason: str | None = None
     """Why it cannot run, or the rule that it still breaks."""
-    broken: Broken | None = None
+    broken: RuleViolated | None = None
     """How it still breaks the rule."""
 
 
@@ -65,7 +65,7 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: f
     """
     with TemporaryDirectory() as folder:
         observer = journal.Observer(Path(folder), WORKER, watchdog)
-        ended = guard.watched(lambda: main(Path(folder)), lambda said: observer.is_stuck())
+        ended = guard.run_watched(lambda: main(Path(folder)), lambda said: observer.mark_if_hung())
         if ended.code is not None:
             return ended.code
         how = describe_exit(ended.status)
@@ -154,7 +154,7 @@ def _cannot(program: Program, target: Target) -> Replayed | None:
     """Why a program cannot be run on a target, if it cannot."""
     if not len(program):
         return Replayed("cannot run", "the program has no instructions")
-    missing = sorted(lacking(program, target))
+    missing = sorted(unsupported_by(program, target))
     if missing:
         return Replayed("cannot run", f"{target.name} lacks {', '.join(missing)}")
     try:
@@ -182,7 +182,7 @@ def _alone(
         violation = judge(program, observation, reference, each.capabilities, excuses).violation
         violation = violation or next(iter(listed), None)
         if violation is not None:
-            return Replayed("still failing", violation.rule, Broken(program, observation, violation, each))
+            return Replayed("still failing", violation.rule, RuleViolated(program, observation, violation, each))
     return _unjudged(program, observation, target) or Replayed("fixed")
 
 
@@ -210,7 +210,7 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
     if violation is None:
         unjudged = (_unjudged(related.first, observation, target), _unjudged(related.second, other, target))
         return next(filter(None, unjudged), Replayed("fixed"))
-    broken = Broken(related.first, observation, violation, target, related)
+    broken = RuleViolated(related.first, observation, violation, target, related)
     return Replayed("still failing", violation.rule, broken)
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import errors
 
 from autograd_conformance.checking.budget import BoundedCheck
-from autograd_conformance.checking.check import broken_in, ended_in
-from autograd_conformance.checking.known_answers import unsound
+from autograd_conformance.checking.check import process_end_in, violation_in
+from autograd_conformance.checking.known_answers import judge_error
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
 from autograd_conformance.failures import advisory
@@ -101,8 +101,8 @@ def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome
 
 def _doubt(session: Session) -> str | None:
     """Why nothing that this process judges can be believed, if so."""
-    session.doubted += 1
-    return unsound(session.doubted)
+    session.judge_checks += 1
+    return judge_error(session.judge_checks)
 
 
 def _records(
@@ -122,8 +122,8 @@ def _records(
         verdict, reason = _skipped(raised, call.when, check.programs if check is not None else 0)
     elif call.excinfo is not None:
         verdict, reason = "error", harmless(call.excinfo.exconly())
-        ended = ended_in(call.excinfo.value)
-        broken = broken_in(call.excinfo.value) or (check.shortest if check is not None and ended is None else None)
+        ended = process_end_in(call.excinfo.value)
+        broken = violation_in(call.excinfo.value) or (check.shortest if check is not None and ended is None else None)
         if broken is not None:
             verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
             past = tuple(session.past)  # what shrinks and explains a failure runs programs, too

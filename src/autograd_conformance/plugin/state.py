@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.checking.alphabet import alphabet_of
-from autograd_conformance.checking.audit.outcome import Audited
+from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.shares import NOTHING_KEPT, AuditCutShort, AuditFailed, audit
 from autograd_conformance.checking.audit.store import Store
 from autograd_conformance.checking.budget import Budget
@@ -23,7 +23,7 @@ from autograd_conformance.frameworks.probing.descriptions import Statement
 from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.known_differences import MalformedExpectations
+from autograd_conformance.known_differences import MalformedKnownDifferences
 from autograd_conformance.places import SUITES
 from autograd_conformance.plugin.options import PROFILE
 from autograd_conformance.plugin.run_plan import Plan
@@ -34,7 +34,7 @@ from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs.language import DTYPES
 
 SESSION = pytest.StashKey[Session]()
-AUDITED = pytest.StashKey[Audited]()
+AUDITED = pytest.StashKey[AuditResult]()
 CHECK = pytest.StashKey[Check]()
 BEGAN = pytest.StashKey[float]()
 LIMITS = pytest.StashKey[Limits]()
@@ -81,11 +81,11 @@ def open_session(config: pytest.Config, worker: str) -> Session:
     faulthandler.dump_traceback_later(stretched(max(option.patience, LOADING)), exit=True)
     try:
         target, _, _ = session.target, session.known, session.saved_tensor_counter
-        guard.say(guard.LOADED)
+        guard.notify_parent(guard.LOADED)
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
-    except (BrokenAdapter, MalformedExpectations) as error:
-        if (option.known or option.update_known) and isinstance(error, MalformedExpectations):
+    except (BrokenAdapter, MalformedKnownDifferences) as error:
+        if (option.known or option.update_known) and isinstance(error, MalformedKnownDifferences):
             raise pytest.UsageError(str(error)) from None
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     finally:
@@ -96,7 +96,7 @@ def open_session(config: pytest.Config, worker: str) -> Session:
     return session
 
 
-def audited(config: pytest.Config) -> Audited:
+def audited(config: pytest.Config) -> AuditResult:
     """The outcome of the audit, which is held once in a run, in a process of its own: for a mode whose units cost much,
     of the framework without it, and then of the mode, with the ops that are right without it.
     """
@@ -109,11 +109,11 @@ def audited(config: pytest.Config) -> Audited:
             absent = found.wrong | found.lost | found.missing
             found = found.with_mode(_held(config, session.name, session.target, absent))
         config.stash[AUDITED] = found
-        session.take_over(found)
+        session.adopt_audit(found)
     return config.stash[AUDITED]
 
 
-def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] = frozenset()) -> Audited:
+def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] = frozenset()) -> AuditResult:
     """The outcome of the audit of a framework, less some ops; where it cannot be held, the run ends."""
     session = config.stash[SESSION]
     profile = config.getoption("--hypothesis-profile") or PROFILE

@@ -12,7 +12,7 @@ import pytest
 from hypothesis.errors import Unsatisfiable
 
 from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Spent
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import UNLIMITED
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
@@ -255,7 +255,7 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
         request.config.stash[BUDGET].used(request.node.stash[NUMBER], check.programs, seconds)
 
 
-def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: Broken) -> None:
+def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: RuleViolated) -> None:
     """Write down what a test found, before it is shrunk; where that goes wrong, the test itself is not disturbed."""
     with suppress(Exception):
         failure = unexplained(broken, test, session)

@@ -82,6 +82,6 @@ class Workers:
             for worker, process in list(self.processes.items()):
                 if worker not in observers:
                     observers[worker] = Observer(self.session.folder, worker, self.session.watchdog)
-                if observers[worker].is_stuck():
+                if observers[worker].mark_if_hung():
                     with suppress(OSError):
                         process.kill()

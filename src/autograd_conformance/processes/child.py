@@ -50,7 +50,7 @@ def go_on() -> None:
 
 
 @contextmanager
-def ending_at(moment: float) -> Iterator[None]:
+def deadline(moment: float) -> Iterator[None]:
     """Have whatever is waited for end by a moment, on the monotonic clock."""
     before, _Running.until = _Running.until, moment
     try:
@@ -74,7 +74,7 @@ class Finished(NamedTuple):
     """Its exit code, that of a signal below zero; None where it took longer than it may, or the run is to stop."""
     printed: str
     """What it wrote to its standard output."""
-    complained: str
+    errors: str
     """What it wrote to its standard error."""
 
 
@@ -93,14 +93,14 @@ def finished(
     if _Running.stopped or time.monotonic() >= _Running.until:
         return Finished(None, "", "")
     out, err = folder / "stdout", folder / "stderr"
-    with out.open("wb") as printed, err.open("wb") as complained:
+    with out.open("wb") as printed, err.open("wb") as errors:
         process = subprocess.Popen(
             [*command, *arguments],
             env=(environment() if tuple(command) in (PYTHON, PYTHON[:1]) else own_environment())
             | dict(variables or {}),
             stdin=subprocess.DEVNULL,
             stdout=printed,
-            stderr=complained,
+            stderr=errors,
         )
         _Running.processes.add(process)
         try:

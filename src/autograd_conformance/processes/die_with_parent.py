@@ -11,7 +11,7 @@ from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import PYTHON, own_environment
 
 
-def tied(command: str) -> tuple[str, ...]:
+def dying_with_parent(command: str) -> tuple[str, ...]:
     """The words before a command's own with which it ends when this process does."""
     if sys.platform != "linux":
         return (command,)

@@ -80,7 +80,7 @@ class Ended:
     """Whether it closed its way to the parent, long before it ended."""
 
 
-def say(word: bytes) -> None:
+def notify_parent(word: bytes) -> None:
     """Tell the parent something, if there is one; the framework may have closed the way to it."""
     if is_watched():
         with suppress(OSError):
@@ -105,7 +105,7 @@ def die_with_parent(parent: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _not_stuck) -> Ended:
+def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _not_stuck) -> Ended:
     """Call a function in a child, and wait for its end; the child itself never comes back from here. What the child
     said so far is given to `is_stuck` now and then, which says whether it is to be ended.
     """
@@ -181,7 +181,7 @@ def _be_child(main: Callable[[], int], parent: int) -> None:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):  # the framework closed it
                 stream.flush()
-        say(ENDED + str(code).encode())
+        notify_parent(ENDED + str(code).encode())
         os._exit(code)
 
 

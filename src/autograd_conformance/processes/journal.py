@@ -96,7 +96,7 @@ class Observer:
         self.since = time.monotonic()
         self.limit = 0.0
 
-    def is_stuck(self) -> bool:
+    def mark_if_hung(self) -> bool:
         """Whether one program has been running for longer than the watchdog of its process allows; it is marked then.
 
         The watchdog's limit hangs on the load when it was set, so the largest one since then counts.
@@ -119,7 +119,7 @@ class Observer:
         return (found.st_mtime_ns, found.st_size) if found.st_size else None
 
 
-def take(folder: Path, worker: str) -> Entry | None:
+def pop(folder: Path, worker: str) -> Entry | None:
     """What a worker was running when it died, or None; its journal goes."""
     entry = read(folder, worker)
     for path in _paths(folder, worker):

@@ -62,7 +62,7 @@ class Termination:
         """From now on the run ends, and signals change nothing."""
         self.heard.set()
         if self.received:
-            guard.say(guard.HEARD)
+            guard.notify_parent(guard.HEARD)
 
     def end_after(self, seconds: float, reason: str) -> None:
         """Interrupt the run in so many seconds, as a signal does."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.checkpoints import (
     TorchCheckpointCaptured,
@@ -46,7 +46,7 @@ RIGHT = [
 def test_what_pytorch_does_is_right(text: str, target: InProcess):
     program = parse(text, VOCABULARY)
     assert violation_of(program, target) is None
-    assert judged(program, target.observe_printed(program), target) is None
+    assert first_violation(program, target.observe_printed(program), target) is None
 
 
 @every
@@ -81,7 +81,7 @@ def test_what_it_finds_as_it_was_gives_the_right_ones():
     observation[-1] = replace(
         observation[-1], gradients={Ref(0): None, Ref(1): replace(gradient, value=gradient.value + 1)}
     )
-    assert judged(program, observation, CAPTURED) is not None
+    assert first_violation(program, observation, CAPTURED) is not None
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_only_what_a_function_was_given_may_be_missed_by_its_derivative(written:
     text = f"{A} const; c = expand_dims a dim=0; w = leaf [3, 4]; b = multiply a w; d = sigmoid b; e = sin d"
     program = parse(f"{text}; hook w observe; write {written} exp_; backward e with [1, 1]", VOCABULARY)
     observation = list(target.observe(program))
-    assert judged(program, observation, target) is None
+    assert first_violation(program, observation, target) is None
     raised = Raised(Kind.MODIFIED, "RuntimeError", "modified by an inplace operation")
     observation[-1] = replace(observation[-1], outcome=raised, gradients={Ref(2): None})
-    violation = judged(program, observation, target)
+    violation = first_violation(program, observation, target)
     assert (None if violation is None else violation.rule) == rule
 
 
@@ -204,6 +204,6 @@ def test_a_checkpoint_can_be_compiled():
     target = InProcess(TorchCompileCheckpoint())
     program = parse(f"{A}; b = square a; c = sin b; backward c with [1, 2]", VOCABULARY)
     for seen in (target.observe(program), target.observe_printed(program)):
-        assert judged(program, seen, target) is None
+        assert first_violation(program, seen, target) is None
         assert all(isinstance(each.outcome, Returned) for each in seen)
     assert [*target.plainer()] == ["without the checkpoint", "without torch.compile", "with neither"]

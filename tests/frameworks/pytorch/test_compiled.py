@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from autograd_conformance.checking.check import judged
+from autograd_conformance.checking.check import first_violation
 from autograd_conformance.frameworks.pytorch.compiled import (
     TorchCompileAotDynamic,
     TorchCompileAotFresh,
@@ -27,7 +27,7 @@ STEPPED = "a = leaf f32 [1, 2]; b = square a; c = sin b; backward c with [1, 2] 
 def test_what_pytorch_does_is_right_as_called_and_as_printed(make):
     target = InProcess(make())
     for seen in (target.observe(PROGRAM), target.observe_printed(PROGRAM)):
-        assert judged(PROGRAM, seen, target) is None
+        assert first_violation(PROGRAM, seen, target) is None
     assert ("dynamic=True" in target.dialect.unit_head) == (make is TorchCompileAotDynamic)
 
 
@@ -38,8 +38,8 @@ def test_other_sizes_need_no_other_code_where_sizes_are_symbols():
     adapter.made = lambda function: compiled.append(function) or made(function)
     target = InProcess(adapter)
     longer = parse("a = leaf [1, 2, 3]; b = square a; c = sin b; backward c with [1, 2, 3]", VOCABULARY)
-    assert judged(PROGRAM, target.observe(PROGRAM), target) is None
-    assert judged(longer, target.observe(longer), target) is None
+    assert first_violation(PROGRAM, target.observe(PROGRAM), target) is None
+    assert first_violation(longer, target.observe(longer), target) is None
     assert len(compiled) == 1
 
 
@@ -66,7 +66,7 @@ def test_the_nearest_variation_keeps_sizes_numbers():
 def test_a_compiled_step_does_what_a_step_does_as_called_and_as_printed(behind: str):
     program, target = parse(f"{STEPPED}; {behind}", VOCABULARY), InProcess(TorchCompileAotSteps())
     for seen in (target.observe(program), target.observe_printed(program)):
-        assert judged(program, seen, target) is None
+        assert first_violation(program, seen, target) is None
 
 
 @pytest.mark.slow

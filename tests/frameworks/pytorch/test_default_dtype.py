@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit import programs as audit
-from autograd_conformance.checking.check import Broken, Check
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.check import Check, RuleViolated
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.compiled import TorchCompileAotDynamic
@@ -91,7 +91,7 @@ def test_it_is_in_both_forms_of_a_program(program: Program) -> None:
 
 def test_det_differs_as_it_is_known_to_and_without_it_does_not() -> None:
     check = Check(InProcess(Torch()))
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(RuleViolated) as caught:
         check(DET)
     assert caught.value.violation.rule == "errors/legal-returns"
     check(parse("a = leaf f32 [[2, 1], [1, 3]]; b = det a; backward b"))
@@ -100,7 +100,7 @@ def test_det_differs_as_it_is_known_to_and_without_it_does_not() -> None:
 
 def test_it_stays_in_a_reduced_program_only_where_it_matters() -> None:
     matters = parse("default_dtype float64; a = leaf f32 [[2, 1], [1, 3]]; b = sin a; c = det a; backward c")
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(RuleViolated) as caught:
         Check(InProcess(Torch()))(matters)
     assert isinstance(reduced(caught.value).program[0], DefaultDtype)
 
@@ -112,7 +112,7 @@ def test_it_stays_in_a_reduced_program_only_where_it_matters() -> None:
                 else super().apply(op, operands, attrs)
             )
 
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(RuleViolated) as caught:
         Check(InProcess(Doubles()))(SINE)
     assert not any(isinstance(step, DefaultDtype) for step in reduced(caught.value).program)
 
@@ -123,7 +123,7 @@ def test_it_stays_in_a_reduced_program_only_where_it_matters() -> None:
 @pytest.mark.parametrize("adapter", [Tiny(), TorchCheckpoint(), TorchCompileAotDynamic()])
 def test_who_does_not_claim_it_lacks_it(adapter) -> None:  # type: ignore[no-untyped-def]
     assert needs(SINE) >= {Capability.DEFAULT_DTYPE}
-    assert lacking(SINE, InProcess(adapter)) >= {Capability.DEFAULT_DTYPE.value}
+    assert unsupported_by(SINE, InProcess(adapter)) >= {Capability.DEFAULT_DTYPE.value}
 
 
 def drawn(strategy, claims: bool, number: int = 300) -> list[Program]:  # type: ignore[no-untyped-def]

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
-from autograd_conformance.checking.check import judged
+from autograd_conformance.checking.check import first_violation
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.regions import (
     KEPT_IN,
@@ -100,7 +100,7 @@ class ReachesNothingElse(TorchUnits):
 def violation(text: str, adapter: TorchUnits):
     program = parse(text, VOCABULARY)
     target = InProcess(adapter)
-    return judged(program, target.observe(program), target)
+    return first_violation(program, target.observe(program), target)
 
 
 def seen(text: str, adapter: TorchUnits):
@@ -194,11 +194,11 @@ def test_a_gradient_behind_a_write_to_what_nobody_saw_is_judged_as_closely_as_an
     program = parse(f"{text}; e = multiply b d; backward e with [[1, 2], [3, 5]]", VOCABULARY)
     target = InProcess(TorchUnits())
     observation = target.observe(program)
-    assert judged(program, observation, target) is None
+    assert first_violation(program, observation, target) is None
     (leaf,), last = program.leaves, observation[-1]
     gradient = last.gradients[leaf]
     wrong = replace(last, gradients={leaf: replace(gradient, value=gradient.value * factor)})
-    assert judged(program, (*observation[:-1], wrong), target) is not None
+    assert first_violation(program, (*observation[:-1], wrong), target) is not None
 
 
 WRITTEN = {
@@ -215,11 +215,11 @@ def test_what_a_unit_wrote_is_judged_as_closely_as_any(text: str) -> None:
     """What stood there before is no measure of how far rounding may take it."""
     target, program = InProcess(TorchUnits()), parse(text, VOCABULARY)
     observation = target.observe(program)
-    assert judged(program, observation, target) is None
+    assert first_violation(program, observation, target) is None
     last = observation[-1]
     for ref, tensor in last.values.items():
         wrong = replace(last, values={**last.values, ref: replace(tensor, value=tensor.value * np.float32(1.001))})
-        assert judged(program, (*observation[:-1], wrong), target) is not None, ref
+        assert first_violation(program, (*observation[:-1], wrong), target) is not None, ref
 
 
 def test_what_stands_behind_an_error_is_judged() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.checking.check import judged, violation_of
+from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.functional import TorchFunc
 from autograd_conformance.frameworks.target import InProcess
@@ -29,7 +29,7 @@ def test_derivatives_of_every_order_are_right(text: str):
 def test_printed_code_does_the_same():
     program = program_of(THROUGH)
     printed = TARGET.observe_printed(program)
-    assert judged(program, printed, TARGET) is None
+    assert first_violation(program, printed, TARGET) is None
     assert all(isinstance(seen.outcome, Returned) for seen in printed)
 
 

@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
-from autograd_conformance.checking.check import judged, violation_of
-from autograd_conformance.checking.unsupported import lacking
+from autograd_conformance.checking.check import first_violation, violation_of
+from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import opened
@@ -76,16 +76,16 @@ def test_it_is_served(target):
 def test_calls_modes_and_steps_are_right(name: str, text: str):
     target = target_of(name)
     program = parse(text, VOCABULARY)
-    assert not lacking(program, target)
+    assert not unsupported_by(program, target)
     for seen in (target.observe(program), target.observe_printed(program)):
         assert all(isinstance(each.outcome, Returned) for each in seen)
-        assert judged(program, seen, target) is None
+        assert first_violation(program, seen, target) is None
 
 
 def test_a_fault_is_seen(target):
     first = PROGRAMS[target.name][0]
     other = first.replace("with [1, 10]", "with [2, 10]", 1)
-    violation = judged(parse(first, VOCABULARY), target.observe(parse(other, VOCABULARY)), target)
+    violation = first_violation(parse(first, VOCABULARY), target.observe(parse(other, VOCABULARY)), target)
     assert violation is not None
     assert violation.rule.startswith("gradients/")
 

@@ -15,7 +15,7 @@ from filelock import FileLock
 
 from autograd_conformance.frameworks.environment.caches import caches
 from autograd_conformance.processes.child import finished
-from autograd_conformance.processes.die_with_parent import tied
+from autograd_conformance.processes.die_with_parent import dying_with_parent
 from autograd_conformance.reporting.prose import shortened
 
 PLACE = "{}"
@@ -92,10 +92,10 @@ def _make(place: Path, python: Path, needs: Sequence[str]) -> None:
     venv.create(place, with_pip=True)
     with TemporaryDirectory() as folder:
         words = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", NEEDED, *needs]
-        command, *before = tied(str(python))  # an orphan would go on where the next worker begins anew
+        command, *before = dying_with_parent(str(python))  # an orphan would go on where the next worker begins anew
         done = finished([*before, *words], None, Path(folder), (command,))
     if done.code:
-        lines = [line for line in done.complained.splitlines() if line.startswith("ERROR:")]
-        said = lines[-1].removeprefix("ERROR: ") if lines else done.complained
+        lines = [line for line in done.errors.splitlines() if line.startswith("ERROR:")]
+        said = lines[-1].removeprefix("ERROR: ") if lines else done.errors
         raise NotMade(shortened(f"pip install {' '.join(needs)}: {said}", 300))
     (place / MADE).touch()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autograd_conformance.checking import corpus
-from autograd_conformance.known_differences import Known, MalformedExpectations, is_known
+from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known
 from autograd_conformance.known_differences import read as known
 from autograd_conformance.plugin import replay
 from autograd_conformance.programs import codec
@@ -92,7 +92,7 @@ def findings(path: Path) -> Sequence[Finding]:
         raise UnusableFinding(f"{path}: {error.strerror or error}") from None
     except RecursionError:
         raise UnusableFinding(f"{path}: it is nested too deeply to be a program") from None
-    except (MalformedExpectations, corpus.Misplaced, InvalidReport) as error:
+    except (MalformedKnownDifferences, corpus.MalformedCorpusFile, InvalidReport) as error:
         raise UnusableFinding(str(error)) from None
     except (MalformedProgram, ValueError) as error:
         raise UnusableFinding(f"{path}: {error}") from None
@@ -108,6 +108,6 @@ def _findings(path: Path) -> Sequence[Finding]:
         program, before = replay.held(form)
         return [Finding(program, None if form.get("rule") is None else current_slug(form["rule"]), before=before)]
     if "program" in tomllib.loads(text):
-        found = corpus.find(path)
+        found = corpus.read(path)
         return [Finding(found.program, found.rule)]
     return [Finding(each.witness, each.rule, each.op, entry=each) for each in known(path)]

@@ -14,7 +14,7 @@ def known_texts(paths: Sequence[Path], where: str) -> tuple[Texts, Texts]:
     if not paths:
         return (), ()
     from autograd_conformance.known_differences import (  # here: they bring JAX along
-        MalformedExpectations,
+        MalformedKnownDifferences,
         own_files,
         read,
     )
@@ -22,7 +22,7 @@ def known_texts(paths: Sequence[Path], where: str) -> tuple[Texts, Texts]:
     try:
         entries = [entry for path in paths for entry in read(path)]
         files = {file.resolve(): file for path in paths for file in own_files(path)}
-    except MalformedExpectations as error:
+    except MalformedKnownDifferences as error:
         raise MalformedPlan(f"{where}: known: {error}") from None
     places = {*files, *(Path(entry.where).resolve() for entry in entries)}  # also those that come with the suite
     if len({place.name for place in places}) < len(places):

@@ -149,7 +149,7 @@ def _records(done: Finished, path: Path, programs: int) -> bytes | NotDone:
 
 def told(done: Finished) -> str:
     """The last words of a process."""
-    lines = [line for line in (done.complained or done.printed).splitlines() if line.strip()]
+    lines = [line for line in (done.errors or done.printed).splitlines() if line.strip()]
     return shortened(" ".join(lines[-3:]), 600)
 
 

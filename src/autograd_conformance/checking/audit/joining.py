@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from autograd_conformance.checking.check import advises, judged
+from autograd_conformance.checking.check import first_violation, is_advisory
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Apply, Backward, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.observations import is_open
@@ -61,7 +61,7 @@ def can_join(program: Program) -> bool:
 def tried(whole: Joined, target: Target) -> tuple[bool, int | None]:
     """Whether some programs are right as one, with every kernel there, and which of them is not, where one is named."""
     observation = target.observe(whole.program)
-    violation = judged(whole.program, observation, target, advises)
+    violation = first_violation(whole.program, observation, target, is_advisory)
     if violation is None:
         return not is_open(*observation), None
     return False, whole.at_fault(violation)

@@ -43,7 +43,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditResult:
     """The ops that are not right by themselves: each in the set of the first derivative that it fails at."""
 
     wrong: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class Audited:
     """How many programs the audit ran."""
 
     @classmethod
-    def of(cls, outcomes: Mapping[str, Outcome], faults: Mapping[str, Fault]) -> Audited:
+    def of(cls, outcomes: Mapping[str, Outcome], faults: Mapping[str, Fault]) -> AuditResult:
         """The outcomes of all ops, sorted into sets."""
 
         def having(outcome: Outcome) -> frozenset[str]:
@@ -72,9 +72,9 @@ class Audited:
         bad = {op: fault for op, fault in faults.items() if op in wrong | lost}
         return cls(wrong, lost, having("missing"), having("once"), having("twice"), bad)
 
-    def with_mode(self, mode: Audited) -> Audited:
+    def with_mode(self, mode: AuditResult) -> AuditResult:
         """What this audit found of a framework, and another one of a mode of it with the ops that were right here."""
-        return Audited(
+        return AuditResult(
             self.wrong | mode.wrong,
             self.lost | mode.lost,
             self.missing | mode.missing,
@@ -89,13 +89,13 @@ class Audited:
         return {name: sorted(getattr(self, name)) for name in SETS}
 
     @classmethod
-    def from_json(cls, form: Mapping[str, Collection[str]]) -> Audited:
+    def from_json(cls, form: Mapping[str, Collection[str]]) -> AuditResult:
         """The sets from plain data."""
         wrong, lost, missing, once, twice = (frozenset(form[name]) for name in SETS)
         return cls(wrong, lost, missing, once, twice)
 
 
-NOTHING_FOUND = Audited()
+NOTHING_FOUND = AuditResult()
 """No op is left out: the outcome where no audit was held."""
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.notes import END, TOGETHER, Note, Notes, ran, read
 from autograd_conformance.checking.audit.programs import outcomes
-from autograd_conformance.checking.audit.together import GROUP, right_together
-from autograd_conformance.checking.known_answers import unsound
+from autograd_conformance.checking.audit.together import GROUP, passing_in_batch
+from autograd_conformance.checking.known_answers import judge_error
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
@@ -106,7 +106,7 @@ def main(
             except ENDED:  # a process elsewhere: the op is lost, and the audit goes on
                 pass
             counting.keep()
-        if why := unsound():
+        if why := judge_error():
             raise BrokenAdapter(f"{target.name}: {why}")
         notes.take(Note(END, "fine"))
     except BrokenAdapter as error:
@@ -144,7 +144,7 @@ def together(
             left += group
             continue
         notes.take(Note(named, "begun"))
-        right = set(right_together(group, target, dtypes))
+        right = set(passing_in_batch(group, target, dtypes))
         for op in group:
             if op in right:
                 notes.take(Note(op, "fine"))

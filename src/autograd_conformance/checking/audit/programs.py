@@ -15,9 +15,9 @@ from typing import Any
 
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.joining import suspects
-from autograd_conformance.checking.audit.outcome import Audited, Fault, Outcome
-from autograd_conformance.checking.category import deviation_of
-from autograd_conformance.checking.check import advises, judged
+from autograd_conformance.checking.audit.outcome import AuditResult, Fault, Outcome
+from autograd_conformance.checking.category import category_of
+from autograd_conformance.checking.check import first_violation, is_advisory
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import LONG
 from autograd_conformance.ops.domains import ANY, Domain
@@ -237,7 +237,7 @@ def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -
                 yield program
 
 
-def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> Audited:
+def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> AuditResult:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
     An op that ends its process ends this one: `checking.audit.process` holds the audit in another.
@@ -250,7 +250,7 @@ def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> Audited:
                 found[op] = outcome
                 if fault is not None:
                     faults[op] = fault
-    return Audited.of(found, faults)
+    return AuditResult.of(found, faults)
 
 
 def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> Iterator[tuple[Outcome, Fault | None]]:
@@ -282,10 +282,10 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
     absent: Outcome | None = None
     for program in suspects(programs(op, dtypes), target):
         observation = target.observe(program)
-        violation = judged(program, observation, target, advises)
+        violation = first_violation(program, observation, target, is_advisory)
         if violation is not None and violation.op == op:
             allowed = tuple(allowed_texts(violation))
-            observed, deviation = observed_text(violation), deviation_of(violation)
+            observed, deviation = observed_text(violation), category_of(violation)
             fault = Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
             return fault, absent
         if is_open(*observation):
@@ -308,7 +308,7 @@ def _fails(op: str, target: Target, dtypes: Sequence[str], times: int) -> bool:
         return False
     for program in curvatures(op, dtypes[:1], times=times):
         observation = target.observe(program)
-        if unsupported(observation) or judged(program, observation, target, advises):
+        if is_unimplemented(observation) or first_violation(program, observation, target, is_advisory):
             return True
     return False
 
@@ -318,7 +318,7 @@ def is_long(op: str) -> bool:
     return OPS[op].family in LONG
 
 
-def unsupported(observation: Observation) -> bool:
+def is_unimplemented(observation: Observation) -> bool:
     """Whether the framework says of an instruction that it does not implement it, here or at all."""
     found = (seen.outcome for seen in observation)
     refused = any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from autograd_conformance.checking.audit.notes import END, Note, faults, of_ops, ran, read
-from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, Audited
+from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult
 from autograd_conformance.checking.audit.process import FAILED, SAID, SPENT
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Statement
@@ -32,7 +32,7 @@ NOTHING_KEPT: Mapping[str, Note] = {}
 class Audit(NamedTuple):
     """An audit that came to its end."""
 
-    found: Audited
+    found: AuditResult
     """What it found."""
     notes: Mapping[str, Note]
     """What was noted of each op."""
@@ -43,7 +43,7 @@ class AuditCutShort(Exception):
 
     notes: Mapping[str, Note] = NOTHING_KEPT
     """What was noted of the ops that were through by then, and right."""
-    found: Audited = NOTHING_FOUND
+    found: AuditResult = NOTHING_FOUND
     """What was found wrong until then; nothing of the ops that were being tried."""
 
 
@@ -87,12 +87,12 @@ def audit(
         except AuditCutShort as error:  # what an op that is not right was noted as may not be the last word on it
             noted = {op: note for op, note in _noted(shares).items() if note.outcome != "begun"}
             error.notes = dict(kept) | {op: note for op, note in noted.items() if note.outcome == "fine"}
-            error.found = Audited.of({op: note.outcome for op, note in noted.items()}, faults(noted))
+            error.found = AuditResult.of({op: note.outcome for op, note in noted.items()}, faults(noted))
             raise
         found = dict(kept) | _noted(shares)
         programs = sum(ran(share.notes) for share in shares)
     outcomes = {op: each.outcome for op, each in found.items()}
-    return Audit(replace(Audited.of(outcomes, faults(found)), programs=programs), found)
+    return Audit(replace(AuditResult.of(outcomes, faults(found)), programs=programs), found)
 
 
 def _noted(shares: Sequence[Share]) -> dict[str, Note]:

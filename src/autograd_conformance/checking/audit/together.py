@@ -9,7 +9,7 @@ from itertools import islice
 
 from autograd_conformance.checking.audit.joining import MOST, can_join, first, joined, tried
 from autograd_conformance.checking.audit.programs import sample
-from autograd_conformance.checking.check import Broken, Check
+from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
 
@@ -36,7 +36,7 @@ def _check_joined(check: Check, programs: Sequence[Program]) -> None:
     whole = joined(programs)
     try:
         check(whole.program)
-    except Broken as broken:
+    except RuleViolated as broken:
         singly = first(programs, whole.at_fault(broken.violation))
         right = [program for program in singly if not _is_known_to_differ(check, program)]
         if len(right) == len(programs):
@@ -51,7 +51,7 @@ def _is_known_to_differ(check: Check, program: Program) -> bool:
     return check.differences.total() > before
 
 
-def right_together(ops: Sequence[str], target: Target, dtypes: Sequence[str]) -> Iterator[str]:
+def passing_in_batch(ops: Sequence[str], target: Target, dtypes: Sequence[str]) -> Iterator[str]:
     """Those of some ops that break no rule in a program of several. Where it breaks one, the op that is wrong is left
     out of the next; where none is named, as where the whole is refused, it is halved.
     """
@@ -61,8 +61,8 @@ def right_together(ops: Sequence[str], target: Target, dtypes: Sequence[str]) ->
     if is_right:
         yield from dict.fromkeys(op for op, _ in samples)  # of an op without any, nothing is known yet
     elif part is not None:
-        yield from right_together([op for op in ops if op != samples[part][0]], target, dtypes)
+        yield from passing_in_batch([op for op in ops if op != samples[part][0]], target, dtypes)
     elif len(ops) > 1:
         half = len(ops) // 2
-        yield from right_together(ops[:half], target, dtypes)
-        yield from right_together(ops[half:], target, dtypes)
+        yield from passing_in_batch(ops[:half], target, dtypes)
+        yield from passing_in_batch(ops[half:], target, dtypes)

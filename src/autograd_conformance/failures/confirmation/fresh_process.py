@@ -19,7 +19,7 @@ from typing import Any
 
 import hypothesis
 
-from autograd_conformance.checking.check import judged, related_as
+from autograd_conformance.checking.check import first_violation, related_as
 from autograd_conformance.failures.variations.confirmed_cause import possible
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
@@ -127,7 +127,7 @@ def _broken(form: Mapping[str, Any], target: Target, observe: Callable[[Program]
         found.update(possible(violation))
         return True
 
-    judged(program, observe(program), target, excuses)
+    first_violation(program, observe(program), target, excuses)
     return frozenset(found)
 
 

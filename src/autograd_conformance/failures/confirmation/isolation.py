@@ -158,13 +158,13 @@ def _script(failure: Failure, session: Session) -> tuple[str, str | None]:
         path = Path(folder) / "script.py"
         path.write_text(failure.script, encoding="utf-8")
         elsewhere = tuple(session.target.script) != PYTHON[:1] and not is_built_in(session.name)
-        code, printed, complained = finished(
+        code, printed, errors = finished(
             [str(path)], session.timeout + RUNS, Path(folder), session.target.script, with_folder() if elsewhere else {}
         )
     trouble = None
     if code is None:
         trouble = "it did not come back in time"
     elif code:
-        last = complained.strip().splitlines()[-1:] or ["it printed no error"]
+        last = errors.strip().splitlines()[-1:] or ["it printed no error"]
         trouble = f"it ended with exit code {code}: {last[0]}" if code > 0 else f"it died of signal {-code}"
     return printed[:LONGEST], trouble

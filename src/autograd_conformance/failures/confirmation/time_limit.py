@@ -34,7 +34,7 @@ def confirmed(failure: Failure, session: Session, past: Sequence[Program] = (), 
     began = time.monotonic()
     if until - began < SHORTEST:
         return replace(failure, alone=NOT_RUN)
-    with child.ending_at(until):
+    with child.deadline(until):
         tried = isolation.confirmed(failure, session, past, whatever)
     session.confirming += time.monotonic() - began
     return replace(failure, alone=NOT_RUN) if time.monotonic() >= until else tried

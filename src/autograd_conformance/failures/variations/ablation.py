@@ -5,8 +5,8 @@ An op that is wrong by itself shows in the programs of many rules; that it is to
 
 from __future__ import annotations
 
-from autograd_conformance.checking.category import deviation_of
-from autograd_conformance.checking.check import judged
+from autograd_conformance.checking.category import category_of
+from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs.editing import bypassed, replaced, sound, without
 from autograd_conformance.programs.language import Apply, Leaf, Literal, Program, Ref
@@ -31,8 +31,8 @@ def _cures(op: str, program: Program, case: Case) -> bool:
     observation = case.target.observe(changed)
     if not stays_smooth(changed, observation, case.target.traits):
         return False  # what is not judged is not right
-    violation = judged(changed, observation, case.target)
-    return violation is None or deviation_of(violation) != deviation_of(case.violation)
+    violation = first_violation(changed, observation, case.target)
+    return violation is None or category_of(violation) != category_of(case.violation)
 
 
 def _spared(op: str, program: Program) -> Program | None:

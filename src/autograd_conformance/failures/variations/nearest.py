@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain, islice
 
-from autograd_conformance.checking.check import judged, violation_of
-from autograd_conformance.checking.unsupported import beyond
+from autograd_conformance.checking.check import first_violation, violation_of
+from autograd_conformance.checking.unsupported import unsupported_forms
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.variations.candidates import Variations, telling
 from autograd_conformance.frameworks.adapter import Target
@@ -74,7 +74,7 @@ def _is_another(changed: Program, program: Program, target: Target) -> bool:
         return False
     ops = {step.op for step in changed if isinstance(step, Apply)}
     dtypes = {step.value.dtype for step in changed if isinstance(step, Leaf)}
-    has = ops <= {*target.ops} and dtypes <= {*target.dtypes} and not beyond(changed, target)
+    has = ops <= {*target.ops} and dtypes <= {*target.dtypes} and not unsupported_forms(changed, target)
     return has and needs(changed) <= target.capabilities | needs(program)
 
 
@@ -91,7 +91,7 @@ def _holds(changed: Program, case: Case, by_rule: bool) -> bool:
     """Whether a variation breaks no rule, and its end is asked for what failed: where `by_rule`, by the very rule."""
     try:
         observation = case.target.observe(changed)
-        violation = judged(changed, observation, case.target)
+        violation = first_violation(changed, observation, case.target)
     except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
         return False
     if violation is not None or not stays_smooth(changed, observation, case.target.traits):

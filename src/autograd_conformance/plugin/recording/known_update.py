@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from autograd_conformance.checking.check import Broken, is_advice, judged
+from autograd_conformance.checking.check import RuleViolated, first_violation, is_advice
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
-from autograd_conformance.known_differences import Known, MalformedExpectations, is_known
+from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known
 from autograd_conformance.known_differences.file import parsed, read
-from autograd_conformance.known_differences.update import HEADER, About, Common, Finding
+from autograd_conformance.known_differences.update import HEADER, Common, Finding, Signature
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.text import parse
@@ -48,7 +48,7 @@ class Shown:
         return tuple(broken.violation for broken in self.broken)
 
     @cached_property
-    def broken(self) -> tuple[Broken, ...]:
+    def broken(self) -> tuple[RuleViolated, ...]:
         """The same, as failures."""
         target = self.session.target_of(self.finding.about.rule).surviving()
         observation, seen = target.observe(self.program), list[Violation]()
@@ -57,9 +57,9 @@ class Shown:
             seen.append(violation)
             return True
 
-        judged(self.program, observation, target, note)
-        same = (each for each in seen if About.of(self.program, each) == self.finding.about)
-        return tuple(Broken(self.program, observation, violation, target) for violation in same)
+        first_violation(self.program, observation, target, note)
+        same = (each for each in seen if Signature.of(self.program, each) == self.finding.about)
+        return tuple(RuleViolated(self.program, observation, violation, target) for violation in same)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def update(path: Path, findings: Sequence[Finding], common: Common, session: Ses
     update = Update(written, tuple(Unwritten(each, why) for each in all_ if (why := refused[each.finding]) is not None))
     try:
         _write(path, [made[finding] or "" for finding in written], update.lines())
-    except MalformedExpectations as error:
+    except MalformedKnownDifferences as error:
         return Update((), tuple(Unwritten(each, f"{error}") for each in all_))
     return update
 
@@ -136,20 +136,20 @@ def _refused(shown: Shown, text: str | None, all_: Sequence[Shown], path: Path) 
         return UNNAMED
     try:
         (entry,) = parsed(text, path)
-    except MalformedExpectations as error:
+    except MalformedKnownDifferences as error:
         return f"{error}".partition(": ")[2]
     others = [each for each in all_ if _differs(shown.finding.about, each.finding.about)]
     wide = next((each for each in others if _excuses(entry, each)), None)
     return None if wide is None else f"the entry would excuse {wide.finding.about.rule}: {wide.finding.witness}, too"
 
 
-def _differs(one: About, other: About) -> bool:
+def _differs(one: Signature, other: Signature) -> bool:
     """Whether one rule is broken in two ways: by two ops, or by what was observed."""
     same_message = one.message is not None and one.message == other.message
     return one.rule == other.rule and not same_message and _way(one) != _way(other)
 
 
-def _way(about: About) -> tuple[object, ...]:
+def _way(about: Signature) -> tuple[object, ...]:
     return about.op, about.raised, about.message, about.gives, about.shape
 
 
@@ -158,7 +158,7 @@ def _excuses(entry: Known, shown: Shown) -> bool:
 
 
 def _write(path: Path, entries: Sequence[str], unwritten: Sequence[str]) -> None:
-    """Add entries to a file, and as comments what is not written; `MalformedExpectations`, and the file as it was,
+    """Add entries to a file, and as comments what is not written; `MalformedKnownDifferences`, and the file as it was,
     where the whole cannot be read.
     """
     old = (path.read_text(encoding="utf-8") if path.exists() else "") or HEADER

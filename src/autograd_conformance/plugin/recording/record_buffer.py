@@ -9,7 +9,7 @@ from autograd_conformance.reporting.records.stream import Writer, assembled
 from autograd_conformance.reporting.render import markdown
 
 
-class KeptRecords:
+class RecordBuffer:
     """Records that are written to a file as long as it takes them, and kept in any case."""
 
     def __init__(self, path: Path) -> None:

@@ -29,7 +29,7 @@ from autograd_conformance.known_differences import Known as Entry
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.plugin.recording.known_update import Update, update
 from autograd_conformance.plugin.recording.parts import Parts
-from autograd_conformance.plugin.recording.record_buffer import KeptRecords
+from autograd_conformance.plugin.recording.record_buffer import RecordBuffer
 from autograd_conformance.plugin.recording.terminal import leave_out, print_end
 from autograd_conformance.plugin.recording.truncated_run import result_of
 from autograd_conformance.plugin.run_plan import PLAN
@@ -74,14 +74,14 @@ class Recorder:
         self.path = session.folder / "records.jsonl"
         self.page = session.folder / "report.md"
         self.folder = ReportFolder(session.folder)
-        self.left = journal.take(session.folder, "main")
+        self.left = journal.pop(session.folder, "main")
         self.folder.clear()
         try:
-            self.writer = KeptRecords(self.path)
+            self.writer = RecordBuffer(self.path)
         except OSError as error:
             raise unusable(session.folder, error) from None
         self.termination = Termination(controls=True, keyboard=keyboard)
-        guard.say(guard.BEGUN)
+        guard.notify_parent(guard.BEGUN)
         self.started = time.monotonic()
         self.running: pytest.Session | None = None
         self.stopped = int(pytest.ExitCode.INTERNAL_ERROR)
@@ -172,7 +172,7 @@ class Recorder:
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
         """A worker died: its journal says in which program."""
         worker = report.node.gateway.id
-        entry = journal.take(self.session.folder, worker)
+        entry = journal.pop(self.session.folder, worker)
         if entry is None:
             self._write_found(worker)
             return
@@ -371,7 +371,7 @@ class Recorder:
             self.writer.write(Known(rule=new.about.rule, op=new.about.op, reason=new.observed, seen=new.seen))
 
     def _shows(self, entry: Entry) -> bool:
-        return self.session.witnessed(entry)
+        return self.session.is_shown(entry)
 
     def _write_claims(self) -> None:
         """Write what the framework showed of the articles' claims."""

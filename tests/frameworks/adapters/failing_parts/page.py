@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograd_conformance.plugin.recording.record_buffer import KeptRecords
+from autograd_conformance.plugin.recording.record_buffer import RecordBuffer
 
 
 def fail(*arguments: Any, **options: Any) -> Any:
@@ -12,4 +12,4 @@ def fail(*arguments: Any, **options: Any) -> Any:
     raise TypeError("must be real number, not complex")
 
 
-KeptRecords.write_page = fail  # type: ignore[method-assign]
+RecordBuffer.write_page = fail  # type: ignore[method-assign]
