@@ -136,7 +136,7 @@ def two_forwards(b: OpBuilder) -> None:
 @situation
 def rebuilt_last_op(b: OpBuilder) -> None:
     """A freed graph of which only the last op is computed anew, and a call on that."""
-    root = b.beyond(b.root(3)) if b.below(2) else b.root(3)
+    root = b.successor(b.root(3)) if b.below(2) else b.root(3)
     b.backward(root, retain=b.pick(FREEING))
     step = b.reference.steps[root.at]
     assert isinstance(step, Apply)

@@ -16,7 +16,7 @@ from autograd_conformance.programs.language import Apply, Backward, Literal, Rea
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import situation
 
-WEIGHING = "multiply"
+WEIGHT_OP = "multiply"
 
 
 @situation
@@ -35,15 +35,15 @@ def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int 
     whether they depended on one to the last.
     """
     roots = [r for r in made if b.requires(r)]
-    if weighted and WEIGHING in b.alphabet.ops:
+    if weighted and WEIGHT_OP in b.alphabet.ops:
         roots = [_weigh(b, r) for r in roots]
-    roots = _within_claims(b, roots)
+    roots = _within_capabilities(b, roots)
     if not roots:
         return False
     cotangents = [_with_zero(b.cotangent(r)) if weighted else b.cotangent(r) for r in roots]
     for order in range(times - 1):
         if order:
-            roots = _within_claims(b, roots)
+            roots = _within_capabilities(b, roots)
             cotangents = [b.cotangent(r) for r in roots]
         leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
         at = b.add(b.called(roots, cotangents, None, True))
@@ -56,7 +56,7 @@ def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int 
     return True
 
 
-def _within_claims(b: OpBuilder, roots: Sequence[Ref]) -> list[Ref]:
+def _within_capabilities(b: OpBuilder, roots: Sequence[Ref]) -> list[Ref]:
     """The roots that one call can take."""
     roots = list(roots if b.can(Capability.MULTIPLE_ROOTS) else roots[-1:])
     return roots if b.can(Capability.COTANGENTS) else [b.total(r) for r in roots]
@@ -79,7 +79,7 @@ def _with_zero(cotangent: Literal | None) -> Literal | None:
 
 def _weigh(b: OpBuilder, value: Ref) -> Ref:
     weight = b.leaf(value=b.tensor(b.shape(value), b.dtypes[value]))
-    return b.apply(WEIGHING, (value, weight))[0]
+    return b.apply(WEIGHT_OP, (value, weight))[0]
 
 
 def applies(b: OpBuilder, name: str) -> bool:

@@ -53,7 +53,7 @@ def _add(b: OpBuilder, kind: str, called: list[Ref]) -> None:
             joined(b, [b.recent(b.live), b.recent(b.live)])
         case "fan":
             value = b.recent(b.live)
-            joined(b, [b.beyond(value) for _ in range(2 + b.below(1 + b.below(8)))])
+            joined(b, [b.successor(value) for _ in range(2 + b.below(1 + b.below(8)))])
         case "rebuild" if called:
             called.append(b.rebuild(b.recent(called)))
             _call(b, [called[-1]])
@@ -63,7 +63,7 @@ def _add(b: OpBuilder, kind: str, called: list[Ref]) -> None:
             b.leaf(value=step.value)
         case "refused":
             root = b.recent(b.live)
-            if ways := b.refusable(root):
+            if ways := b.refused_cotangents(root):
                 b.backward(root, cotangents=[b.pick(ways)], retain=True)
 
 

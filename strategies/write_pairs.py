@@ -64,7 +64,7 @@ class Time(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenValue:
     """An operand or a result of an op, which is written to."""
 
     operand: bool
@@ -100,19 +100,19 @@ class Sample:
     """Whether operands with several dimensions are transposed views: what is saved may then be a copy."""
 
     @property
-    def targets(self) -> tuple[Written, ...]:
+    def targets(self) -> tuple[WrittenValue, ...]:
         """The operands and results that can be written to. A write leaves no old value of its own target behind, and a
         result with internal overlap may not be written to.
         """
         first = 1 if self.row.name in WRITES else 0
-        operands = tuple(Written(True, k) for k in range(first, len(self.operands)))
-        results = () if self.row.overlaps else tuple(Written(False, k) for k in range(len(self.cotangents)))
+        operands = tuple(WrittenValue(True, k) for k in range(first, len(self.operands)))
+        results = () if self.row.overlaps else tuple(WrittenValue(False, k) for k in range(len(self.cotangents)))
         return tuple(t for t in (*operands, *results) if size(self._shape(t)))
 
-    def _shape(self, target: Written) -> Shape:
+    def _shape(self, target: WrittenValue) -> Shape:
         return (self.operands if target.operand else self.cotangents)[target.number].shape
 
-    def ways(self, target: Written) -> tuple[Way, ...]:
+    def ways(self, target: WrittenValue) -> tuple[Way, ...]:
         """The ways in which a target can be written to."""
         ways = [Way.DIRECT, Way.VIEW, Way.DETACHED]
         if target.operand or not self.row.multi:  # several views of one value may refuse recorded writes
@@ -122,7 +122,7 @@ class Sample:
         return tuple(ways)
 
     @property
-    def pairs(self) -> tuple[tuple[Written, Way, Time], ...]:
+    def pairs(self) -> tuple[tuple[WrittenValue, Way, Time], ...]:
         """Every target with every way and every time."""
         return tuple((t, way, time) for t in self.targets for way, time in product(self.ways(t), Time))
 
@@ -132,7 +132,7 @@ class Sample:
         draft.backward(retain=True)
         return draft.program()
 
-    def program(self, target: Written, way: Way, time: Time) -> Program:
+    def program(self, target: WrittenValue, way: Way, time: Time) -> Program:
         """The program of a pair: the row on its operands, the write, and the backward call or calls."""
         draft = _PairDraft(self, target.number if way is Way.STEP else None)
         if time is Time.BETWEEN:
@@ -143,13 +143,15 @@ class Sample:
 
 
 class _PairDraft:
-    """A program under construction; `bare` is the number of the operand that is a leaf, where one is."""
+    """A program under construction; `leaf_operand` is the number of the operand that is a leaf, where one is."""
 
-    def __init__(self, sample: Sample, bare: int | None) -> None:
-        self.sample, self.bare = sample, bare
+    def __init__(self, sample: Sample, leaf_operand: int | None) -> None:
+        self.sample, self.leaf_operand = sample, leaf_operand
         self.steps: list[Instruction] = []
         self.modes: list[Modes] = []
-        self.leaves = [self.add(Leaf(self.laid(x), r)) for x, r in zip(sample.operands, sample.requires, strict=True)]
+        self.leaves = [
+            self.add(Leaf(self.leaf_value(x), r)) for x, r in zip(sample.operands, sample.requires, strict=True)
+        ]
         self.operands = [self.operand(k, x) for k, x in enumerate(sample.operands)]
         row, count = sample.row, len(sample.cotangents)
         if row.name in WRITES:
@@ -164,7 +166,7 @@ class _PairDraft:
         self.modes.append(modes)
         return Ref(len(self.steps) - 1)
 
-    def laid(self, value: Literal) -> Literal:
+    def leaf_value(self, value: Literal) -> Literal:
         """A leaf's value, transposed where its operand is to be a transposed view."""
         if not self.is_transposed(value):
             return value
@@ -175,13 +177,13 @@ class _PairDraft:
 
     def operand(self, k: int, value: Literal) -> Ref:
         """An operand: a copy of its leaf, unless the leaf is written to."""
-        made = self.leaves[k] if k == self.bare else self.add(Apply("clone", (self.leaves[k],)))
+        made = self.leaves[k] if k == self.leaf_operand else self.add(Apply("clone", (self.leaves[k],)))
         return self.add(Apply("matrix_transpose", (made,))) if self.is_transposed(value) else made
 
     def backward(self, retain: bool | None = None) -> None:
         self.add(Backward(tuple(self.results), self.sample.cotangents, retain))
 
-    def write(self, target: Written, way: Way, time: Time) -> None:
+    def write(self, target: WrittenValue, way: Way, time: Time) -> None:
         value = (self.operands if target.operand else self.results)[target.number]
         match way:
             case Way.DIRECT:
@@ -195,7 +197,7 @@ class _PairDraft:
             case Way.STEP:
                 leaf = self.leaves[target.number]
                 if time is Time.BEFORE:
-                    self.add(Backward((leaf,), (_ones(self.laid(self.sample.operands[target.number])),)))
+                    self.add(Backward((leaf,), (_ones(self.leaf_value(self.sample.operands[target.number])),)))
                 self.add(Step((leaf,), "sgd", (("lr", 0.5),)))
             case _:
                 assert_never(way)
@@ -229,8 +231,8 @@ def subsets(count: int) -> tuple[tuple[bool, ...], ...]:
 
 @lru_cache(maxsize=None)
 def samples(name: str, dtypes: tuple[str, ...]) -> tuple[Sample, ...]:
-    """A row's samples: each choice of operands that require grad on operands of its own, laid out plainly and turned;
-    dtypes take turns.
+    """Samples of a row: for each choice of the operands that require grad, one with contiguous operands and one with
+    transposed views. Samples take the dtypes in turn.
     """
     row = row_of(name)
     shapes = [
@@ -274,24 +276,24 @@ def _sample(
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-Pair = tuple[Sample, Written, Way, Time]
+Pair = tuple[Sample, WrittenValue, Way, Time]
 """A sample, the value that is written to, how, and when."""
 
 
-def programs(name: str, dtypes: Sequence[str]) -> Iterator[Pair]:
+def pairs(name: str, dtypes: Sequence[str]) -> Iterator[Pair]:
     """Every pair of every sample of a row."""
     for sample in samples(name, tuple(dtypes)):
         for pair in sample.pairs:
             yield (sample, *pair)
 
 
-def some(name: str, dtypes: Sequence[str], most: int) -> Sequence[Pair]:
+def some_pairs(name: str, dtypes: Sequence[str], most: int) -> Sequence[Pair]:
     """So many of a row's pairs at most, in their order; which, follows from its name: rows have other ones."""
-    pairs = list(programs(name, dtypes))
-    if len(pairs) <= most:
-        return pairs
+    found = list(pairs(name, dtypes))
+    if len(found) <= most:
+        return found
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    return [pairs[k] for k in sorted(rng.permutation(len(pairs))[:most])]
+    return [found[k] for k in sorted(rng.permutation(len(found))[:most])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,7 @@ class Coverage:
 
 def coverage(names: Sequence[str], dtypes: Sequence[str] = ("float64",)) -> Coverage:
     """How much the programs of these rows cover."""
-    found = [(name, *rest) for name in names for _, *rest in programs(name, dtypes)]
+    found = [(name, *rest) for name in names for _, *rest in pairs(name, dtypes)]
     return Coverage(
         len({name for name, *_ in found}),
         len({(name, target) for name, target, *_ in found}),

@@ -90,6 +90,6 @@ def test_assigned_objects(check, drawn: Drawn):
 
 
 @rule("accumulation/assigned-form")
-@given(drawn=accumulation.misfit_gradients())
+@given(drawn=accumulation.misshapen_gradients())
 def test_assigned_form(check, drawn: Drawn):
     check(drawn)

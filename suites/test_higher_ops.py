@@ -13,7 +13,7 @@ from autograd_conformance.checking.check import Check, violation_of
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NothingDrawn
 from autograd_conformance.programs.language import Apply, BackwardCall, Program
-from autograd_conformance.strategies.higher_order import WEIGHING, derivatives_of
+from autograd_conformance.strategies.higher_order import WEIGHT_OP, derivatives_of
 
 rule = pytest.mark.rule
 
@@ -44,7 +44,7 @@ if FEW >= 3:
     @given(data=st.data())
     def test_op(check: Check, prepared: Session, op: str, data: st.DataObject):
         drawn = data.draw(derivatives_of(op))
-        if sound(drawn.program, op, prepared):
+        if passes_lower_orders(drawn.program, op, prepared):
             check(drawn)
 
     @rule("higher/op-third")
@@ -52,7 +52,7 @@ if FEW >= 3:
     @given(data=st.data())
     def test_third(check: Check, prepared: Session, op: str, data: st.DataObject):
         drawn = data.draw(derivatives_of(op, 3))
-        if not audit.is_long(op) and sound(drawn.program, op, prepared):
+        if not audit.is_long(op) and passes_lower_orders(drawn.program, op, prepared):
             check(drawn)
 
 
@@ -61,7 +61,7 @@ def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> 
     suspect = op in session.faulty_ops | session.faulty_second_order | session.faulty_third_order
     unsupported = False
     for program in audit.curvatures(op, session.drawable, seeds, times):
-        if sound(program, op, session):
+        if passes_lower_orders(program, op, session):
             check(program)
             unsupported |= suspect and audit.is_unimplemented(session.target.observe(program))
     if unsupported:
@@ -69,14 +69,14 @@ def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> 
         raise NothingDrawn(f"{session.target.name} does not implement the {order} derivative of {op}")
 
 
-def sound(program: Program, op: str, session: Session) -> bool:
+def passes_lower_orders(program: Program, op: str, session: Session) -> bool:
     """Whether an op is right as far as the call before the last: else that is what fails, and by a rule of its own.
 
     An op that is wrong in the last call is to stand by itself, too: with another one it would break a rule about both.
     """
     calls = [at for at, step in enumerate(program) if isinstance(step, BackwardCall)]
     wrong = session.faulty_second_order if len(calls) == 2 else session.faulty_third_order
-    others = {step.op for step in program if isinstance(step, Apply)} - {op, WEIGHING}
+    others = {step.op for step in program if isinstance(step, Apply)} - {op, WEIGHT_OP}
     if op in wrong and others:
         return False
     if len(calls) < 2 or op not in (

@@ -26,37 +26,37 @@ MOST = settings().max_examples // 10 if settings().max_examples < 1_000 else sys
 
 @rule("writes/error-or-recorded")
 def test_op(check: Check, prepared: Session, op: str):
-    every(check, prepared, op)
+    check_pairs(check, prepared, op)
 
 
 @rule("writes/error-or-recorded")
 @pytest.mark.parametrize("write", WRITES)
 def test_write(check: Check, prepared: Session, write: str):
-    every(check, prepared, write)
+    check_pairs(check, prepared, write)
 
 
-def every(check: Check, session: Session, name: str) -> None:
+def check_pairs(check: Check, session: Session, name: str) -> None:
     """Check the programs of all pairs of a row; the first that breaks a rule is reported when all have been run."""
-    broken = None
-    for program in programs(session.target, session.drawable, name, most(session.target)):
+    first = None
+    for program in programs(session.target, session.drawable, name, program_limit(session.target)):
         try:
             check(program)
         except RuleViolated as error:
-            broken = broken or error
-    if broken:
-        raise broken
+            first = first or error
+    if first:
+        raise first
     if not check.programs:
-        raise reason(session, name)
+        raise skip_reason(session, name)
 
 
-def most(target: Target) -> int:
+def program_limit(target: Target) -> int:
     """How many programs of one row are tried; fewer where each needs units of its own, and these cost much."""
     return max(1, MOST // target.programs_each) if target.programs_each else MOST
 
 
-def reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
+def skip_reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
     """Why no program of a row's pairs was run."""
-    found = [sample.program(*pair) for sample, *pair in write_pairs.programs(name, session.drawable)]
+    found = [sample.program(*pair) for sample, *pair in write_pairs.pairs(name, session.drawable)]
     missing = Counter(each for program in found for each in unsupported_by(program, session.target))
     if missing:
         return NotApplicable(f"needs {missing.most_common(1)[0][0]}, not claimed")
@@ -65,11 +65,11 @@ def reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
 
 def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Iterator[Program]:
     """The programs of a row's pairs that ask for nothing unclaimed, of samples that are right without a write."""
-    sound: dict[write_pairs.Sample, bool] = {}
-    for sample, *pair in write_pairs.some(name, dtypes, most):
+    passing: dict[write_pairs.Sample, bool] = {}
+    for sample, *pair in write_pairs.some_pairs(name, dtypes, most):
         program = sample.program(*pair)
         if not unsupported_by(program, target):
-            if sample not in sound:
-                sound[sample] = violation_of(sample.untouched(), target) is None
-            if sound[sample]:
+            if sample not in passing:
+                passing[sample] = violation_of(sample.untouched(), target) is None
+            if passing[sample]:
                 yield program

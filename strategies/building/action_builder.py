@@ -73,7 +73,7 @@ class ActionBuilder(OpBuilder):
         if missing:
             raise Unsupported(f"needs {', '.join(missing)}, not claimed")
 
-    def require_units(self) -> None:
+    def require_regions(self) -> None:
         """Give up unless the framework takes runs of instructions as units."""
         if not self.alphabet.regions:
             raise Unsupported("needs a framework that takes functions as units")
@@ -165,7 +165,7 @@ class ActionBuilder(OpBuilder):
     ) -> None:
         """A backward call with all its options; cotangents are drawn where none are given."""
         if self.limited:
-            roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
+            roots, retain, cotangents = self._within_capabilities(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         call = self.called(roots, given, retain, create)
         self.add(call if inputs is None else replace(call, inputs=tuple(inputs)))
@@ -182,7 +182,7 @@ class ActionBuilder(OpBuilder):
     ) -> list[Ref]:
         """A call of the functional form; those of its results that are not None."""
         if self.limited:
-            roots, retain, cotangents = self._within_claims(tuple(roots), retain, cotangents)
+            roots, retain, cotangents = self._within_capabilities(tuple(roots), retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         if not self.can(Capability.UNUSED):
             unused, materialize = None, True

@@ -138,7 +138,9 @@ class Draft(Choices):
         return self.alphabet.capabilities.issuperset(needs)
 
     def available(self, *names: str) -> tuple[str, ...]:
-        """Those of the named ops that can be drawn; raises `UnsupportedOp` where there is none, or `UnsupportedShape`."""
+        """The named ops that can be drawn. Raises `UnsupportedOp` if there are none, or `UnsupportedShape` if the
+        alphabet retries such draws.
+        """
         found = tuple(name for name in names if name in self.alphabet.ops)
         if not found:
             lacking = (
@@ -147,7 +149,7 @@ class Draft(Choices):
             raise (UnsupportedShape if self.alphabet.retries else UnsupportedOp)(f"it needs {' or '.join(lacking)}")
         return found
 
-    def require_none(self) -> None:
+    def require_absent_grad(self) -> None:
         """Give up where leaves always hold a gradient."""
         if self.alphabet.traits.begins_with_zeros and not self.can(Capability.ZERO_TO_NONE):
             raise Unsupported("every leaf holds a gradient, of zeros in the beginning")
@@ -177,10 +179,10 @@ class Draft(Choices):
     def add(self, step: Instruction) -> int:
         """Append an instruction; its values become operands for later ones."""
         if self.alphabet.limits_forms and isinstance(step, Apply | InPlace):
-            self._keep_within(step)
+            self._require_supported(step)
         at = len(self.reference.steps)
         self.under_modes.append(self.modes)
-        for k, _ in enumerate(self._advance(at, step)):
+        for k, _ in enumerate(self._record(at, step)):
             ref = Ref(at, k)
             self.live.append(ref)
             self.dtypes[ref] = self._dtype_of(step, k)
@@ -202,7 +204,7 @@ class Draft(Choices):
                 assert_never(step)
         return at
 
-    def _keep_within(self, step: Apply | InPlace) -> None:
+    def _require_supported(self, step: Apply | InPlace) -> None:
         """Raise `UnsupportedShape` where the framework does not take an op, or a write, in this form."""
         beyond = self.unsupported_form(step)
         if beyond is not None:
@@ -213,7 +215,7 @@ class Draft(Choices):
         shapes = [self.shape(ref) for ref in operands(step)]
         return self.alphabet.unsupported(step.op, shapes, step.attrs)
 
-    def _advance(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
+    def _record(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
         """Let the reference take an instruction, unless it will raise; `fails` says whether it will."""
         if self.tape is None:
             return self.reference.add(step, self.modes)
@@ -313,7 +315,7 @@ class Draft(Choices):
     ) -> None:
         """A backward call; cotangents are drawn where none are given."""
         if self.limited:
-            roots, retain, cotangents = self._within_claims(roots, retain, cotangents)
+            roots, retain, cotangents = self._within_capabilities(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
         self.add(self.called(roots, given, retain))
 
@@ -331,7 +333,7 @@ class Draft(Choices):
         unused = None if zeros else True
         return Grad(tuple(roots), tuple(inputs), tuple(cotangents), retain, create, unused, materialize_grads=zeros)
 
-    def _within_claims(
+    def _within_capabilities(
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
     ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None] | None]:
         """The nearest call within the claims: one root, its sum, each root once, nothing said about the graph."""
@@ -361,7 +363,7 @@ class Draft(Choices):
         return self.apply("sum", (value,), self.choices("sum", value)[0])[0]
 
     def choices(self, op: str, *operands: Ref) -> Sequence[Attrs]:
-        """The attributes that an op may have on some operands; raises `UnsupportedShape` where the framework takes none."""
+        """The attributes that an op may have on these operands. Raises `UnsupportedShape` if there are none."""
         shapes = tuple(map(self.shape, operands))
         found = choices_of(self.alphabet.row(op), shapes)
         if not found:
@@ -376,7 +378,7 @@ class Draft(Choices):
             return None
         return self.tensor(shape, self.dtypes[root])
 
-    def refusable(self, root: Ref) -> list[Literal | None]:
+    def refused_cotangents(self, root: Ref) -> list[Literal | None]:
         """The cotangents with which a call on a root may be refused: none, and one of two elements. What a framework
         does with one that it neither takes nor claims to refuse is said nowhere.
         """

@@ -18,7 +18,7 @@ Layout = typing.Literal["transposed", "permuted", "stepped", "offset", "columns"
 LAYOUTS: tuple[Layout, ...] = ("transposed", "stepped", "columns", "expanded", "offset", "reversed", "permuted")
 """Every layout, those that frameworks get wrong most easily first."""
 
-LEAST: dict[Layout, int] = {
+LEAST_RANK: dict[Layout, int] = {
     "transposed": 2, "permuted": 3, "stepped": 1, "offset": 1, "columns": 2, "reversed": 1, "expanded": 1,
 }  # fmt: skip
 """How many dimensions a value of a layout has at least."""
@@ -46,7 +46,7 @@ class View:
 
 def view(value: np.ndarray, layout: Layout) -> View | None:
     """How a value comes to lie in a layout; None where it has too few dimensions, or no equal parts to expand."""
-    if value.ndim < LEAST[layout]:
+    if value.ndim < LEAST_RANK[layout]:
         return None
     match layout:
         case "transposed":
@@ -98,11 +98,11 @@ def equal_along(value: np.ndarray, dim: int) -> np.ndarray:
     return np.broadcast_to(value.take([0], dim), value.shape) if value.shape[dim] else value
 
 
-def shows(shape: Shape, layout: Layout) -> bool:
+def differs_from_contiguous(shape: Shape, layout: Layout) -> bool:
     """Whether a value of some shape lies otherwise in a layout than one element after another: not where dimensions of
     size one leave nothing to see.
     """
-    if len(shape) < LEAST[layout] or 0 in shape:
+    if len(shape) < LEAST_RANK[layout] or 0 in shape:
         return False
     wide = [dim for dim, count in enumerate(shape) if count > 1]
     match layout:
@@ -120,11 +120,11 @@ def shows(shape: Shape, layout: Layout) -> bool:
             assert_never(layout)
 
 
-def behind(shape: Shape, layout: Layout) -> tuple[str, Attrs] | None:
+def downstream_op(shape: Shape, layout: Layout) -> tuple[str, Attrs] | None:
     """An op, with its attributes, behind which the cotangent of a value of some shape lies in a layout; None where its
     shape does not allow it.
     """
-    if len(shape) < LEAST[layout]:
+    if len(shape) < LEAST_RANK[layout]:
         return None
     match layout:
         case "transposed":

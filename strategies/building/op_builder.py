@@ -19,7 +19,7 @@ from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.alphabet import SAVING
 from autograd_conformance.strategies.building.draft import Draft, Unsupported, UnsupportedShape
-from autograd_conformance.strategies.building.layouts import Layout, behind, equal_along, view
+from autograd_conformance.strategies.building.layouts import Layout, downstream_op, equal_along, view
 
 LIMIT = 100.0
 """The largest magnitude of a value: what would exceed it is passed through a calm op instead."""
@@ -170,9 +170,9 @@ class OpBuilder(Draft):
                     if domain is ANY or domain.holds(self.reference.values[ref]):
                         return ref
         value = self.tensor(self.pick(shapes), dtype or self.dtype, domain)
-        return self._laid(value, domain, self.pick(self.requiring))
+        return self._leaf_in_layout(value, domain, self.pick(self.requiring))
 
-    def _laid(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
+    def _leaf_in_layout(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
         """A fresh leaf, or a view of one that lies in one of `layouts` where shape and domain allow it."""
         layout = self.pick(self.layouts)
         if layout is None or self.alphabet.one_element:
@@ -190,9 +190,9 @@ class OpBuilder(Draft):
         """Whether a view of a value of some shape can be drawn."""
         return op in self.alphabet.ops and self.alphabet.unsupported(op, (shape,), attrs) is None
 
-    def behind(self, value: Ref, layout: Layout | None) -> Ref:
+    def with_cotangent_layout(self, value: Ref, layout: Layout | None) -> Ref:
         """A value made from another one, whose cotangent lies in a layout for it; itself where that cannot be."""
-        made = None if layout is None or self.alphabet.one_element else behind(self.shape(value), layout)
+        made = None if layout is None or self.alphabet.one_element else downstream_op(self.shape(value), layout)
         if made is None or not self._views(made[0], self.shape(value), made[1]):
             return value
         op, attrs = made
@@ -216,16 +216,16 @@ class OpBuilder(Draft):
         """The result of an op that certainly saves tensors, all of whose operands are `value`; of any op where the
         framework has none that saves.
         """
-        name = name or self.pick(self._products() or self.stand_ins(value))
+        name = name or self.pick(self.saving_ops() or self.substitutes(value))
         args = (value,) * arity(OPS[name])
         attrs = choices_of(self.alphabet.row(name), tuple(map(self.shape, args)))
         return self.apply(name, args, attrs[0] if attrs else ())[0]
 
-    def _products(self) -> tuple[str, ...]:
+    def saving_ops(self) -> tuple[str, ...]:
         found = [[n for n in names if n in self.alphabet.ops] for names in (SAVING[:5], SAVING[5:])]
         return tuple(found[0] or found[1])
 
-    def stand_ins(self, value: Ref) -> tuple[str, ...]:
+    def substitutes(self, value: Ref) -> tuple[str, ...]:
         """Where none of the usual ops is there: those that certainly save and give another value of this one's shape;
         of a framework that has none which saves, those that take the value. Raises `UnsupportedShape` where no op does.
         """
@@ -276,7 +276,7 @@ class OpBuilder(Draft):
             return self.recent(options)
         return self.nonlinear(self.required())
 
-    def beyond(self, value: Ref) -> Ref:
+    def successor(self, value: Ref) -> Ref:
         """A new value made from `value` by one op that can take it."""
         for _ in range(2):
             made = self.op(on=value)[0]

@@ -64,7 +64,7 @@ def _compute(a: ActionBuilder) -> None:
             case "op":
                 a.op()
             case "beyond" if a.requires(value):
-                a.beyond(value)
+                a.successor(value)
             case "write" if a.can(Capability.WRITES):
                 made = [r for r in a.made() if not a.reference.storages.overlaps_itself(r) and a.traversable(r)]
                 if made:
@@ -211,7 +211,7 @@ def sharings(a: ActionBuilder) -> Related:
     a.leaf()
     a.grow(0, 6)
     value = a.nonlinear(a.required()) if a.below(2) else _root(a)
-    uses = [a.beyond(value) for _ in range(1 + a.below(3))]
+    uses = [a.successor(value) for _ in range(1 + a.below(3))]
     a.grow(0, 2)
     again = a.pick(("multiply", "add", "subtract", "negative"))
     if again in a.alphabet.ops and again != "negative":

@@ -20,7 +20,7 @@ from autograd_conformance.strategies.training.drawing import drawn_plan
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.losses import losses
 from autograd_conformance.strategies.training.nets import SMOOTH
-from autograd_conformance.strategies.training.patterns import PATTERNS, started
+from autograd_conformance.strategies.training.patterns import PATTERNS, start_loop
 from autograd_conformance.strategies.training.plan import Plan
 
 
@@ -45,10 +45,10 @@ def _related(rule: str, first: Loop, second: Loop) -> Related:
 
 def _calm(a: ActionBuilder, plan: Plan) -> Plan:
     """The plan with no more iterations than leave its numbers small: where they grow, an op stands in for another."""
-    loop = started(plan, _again(a, plan))
+    loop = start_loop(plan, _again(a, plan))
     for i in range(plan.iterations - 1):
         loop.update(0, i, lambda i: losses(loop, i)[:1])
-        if loop.is_wild():
+        if loop.has_diverged():
             return replace(plan, iterations=max(1, i))
     return plan
 
@@ -68,7 +68,7 @@ def micro_batches(a: ActionBuilder) -> Related:
     plan = _plan(a, "micro-batches")
     plan = replace(plan, clip=None, activation=plan.activation if plan.activation in SMOOTH else "tanh")
     plan = _calm(a, plan)
-    whole, parted = started(plan, a), started(plan, _again(a, plan))
+    whole, parted = start_loop(plan, a), start_loop(plan, _again(a, plan))
     for loop in (whole, parted):
         _before(loop)
     last, rows = plan.iterations - 1, plan.batch * plan.count
@@ -93,7 +93,7 @@ def micro_batches(a: ActionBuilder) -> Related:
 def several_losses(a: ActionBuilder) -> Related:
     """Some iterations, and then several losses of one result: a call on each, or one on their sum."""
     plan = _calm(a, replace(_plan(a, "several losses"), clip=None))
-    each, once = started(plan, a), started(plan, _again(a, plan))
+    each, once = start_loop(plan, a), start_loop(plan, _again(a, plan))
     for loop in (each, once):
         last = _before(loop)
         found = losses(loop, last)
@@ -109,7 +109,7 @@ def networks_apart(a: ActionBuilder) -> Related:
     made: list[Program] = []
     for _ in range(2):
         b = ActionBuilder(a.draw, a.dtype)
-        loop = started(_plan(b, b.pick(runnable)), b)
+        loop = start_loop(_plan(b, b.pick(runnable)), b)
         PATTERNS[loop.plan.pattern].run(loop)
         made.append(Program(tuple(b.reference.steps), tuple(b.under_modes)))
     mine, its = (list(range(len(program))) for program in made)

@@ -2,7 +2,7 @@
 
 A sequence is a number of actions, each drawn from a table in which none is rare, on values that are drawn, too. An
 action that has nothing to act on does nothing, and neither does the simplest, so that a failing sequence shrinks by
-losing actions anywhere.
+loss_of actions anywhere.
 """
 
 from __future__ import annotations

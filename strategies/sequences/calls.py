@@ -25,7 +25,7 @@ def backward(s: Sequence) -> None:
 
 
 @action(2)
-def once_more(s: Sequence) -> None:
+def repeat_call(s: Sequence) -> None:
     """A backward call on a root that was called before."""
     called = [r for r in s.called if r in s.b.live]
     if called:
@@ -90,7 +90,7 @@ def _plain(root: Ref, s: Sequence) -> Backward:
 def refused(s: Sequence) -> None:
     """A call with a cotangent of another shape, or on a value that has no history."""
     root = s.value()
-    if ways := s.b.refusable(root):
+    if ways := s.b.refused_cotangents(root):
         s.b.call(root, cotangents=[s.b.pick(ways)], retain=True)
 
 

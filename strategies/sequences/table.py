@@ -10,7 +10,7 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 
-TRIED = 4
+OTHER_ROOTS = 4
 """How many other roots are tried where a call on the one that was drawn would not be legal."""
 
 Action = Callable[["Sequence"], None]
@@ -66,7 +66,7 @@ class Sequence:
             return None
         drawn = b.recent(options)
         if b.below(6) and not b.traversable(drawn):
-            others = [r for r in reversed(options) if r != drawn][:TRIED]
+            others = [r for r in reversed(options) if r != drawn][:OTHER_ROOTS]
             return next((r for r in others if b.traversable(r)), drawn)
         return drawn
 

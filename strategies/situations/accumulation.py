@@ -14,8 +14,8 @@ from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
     LEAF_SHAPES,
+    action_situation,
     chain,
-    history,
     joined,
     joining,
     situation,
@@ -68,7 +68,7 @@ def unreached_leaves(b: OpBuilder) -> None:
     if b.below(2):
         b.backward(b.nonlinear(other), cotangents=None)
     start = b.leaf()
-    b.backward(b.beyond(b.nonlinear(start)), retain=b.pick((None, True)))
+    b.backward(b.successor(b.nonlinear(start)), retain=b.pick((None, True)))
 
 
 @situation
@@ -83,7 +83,7 @@ def constant_leaves(b: OpBuilder) -> None:
         constant = b.apply(b.pick(calm), (constant,))[0]
     join = joining(b, ("multiply", "add", "subtract"))
     made = join(value, constant) if b.below(2) == 0 else join(constant, value)
-    b.backward(b.beyond(made) if b.below(2) else made)
+    b.backward(b.successor(made) if b.below(2) else made)
 
 
 SHAPES = ((3,), (2, 3), (), (2, 2))
@@ -94,7 +94,7 @@ def _again(b: ActionBuilder, leaf: Ref, root: Ref) -> Ref:
     return root if b.can(Capability.RETAIN) and b.below(2) else b.nonlinear(leaf)
 
 
-@history
+@action_situation
 def added_in_place(b: ActionBuilder) -> None:
     """References to the gradient that a leaf holds, and calls that add to it: the references see the sum."""
     b.require(Capability.ASSIGNS)
@@ -112,7 +112,7 @@ def added_in_place(b: ActionBuilder) -> None:
             b.call(b.nonlinear(leaf))
 
 
-@history
+@action_situation
 def replaced_gradients(b: ActionBuilder) -> None:
     """A leaf that holds a gradient, and a call with create_graph: a new object, and the old one as it was."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
@@ -127,10 +127,10 @@ def replaced_gradients(b: ActionBuilder) -> None:
         b.call(_again(b, leaf, root), create=bool(b.below(2)))
 
 
-@history
+@action_situation
 def layouts(b: ActionBuilder) -> None:
     """Leaves of every layout: as they were made, or detached from a view that is transposed, spread or one of many."""
-    b.require_none()
+    b.require_absent_grad()
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2, 3), (3, 2)))))
     if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")
@@ -140,15 +140,15 @@ def layouts(b: ActionBuilder) -> None:
         b.set_requires_grad(leaf, True)
     if not b.reference.values[leaf].size:
         return
-    root = b.beyond(leaf) if b.below(2) else b.nonlinear(leaf)
-    root = b.beyond(root) if b.below(2) else root
+    root = b.successor(leaf) if b.below(2) else b.nonlinear(leaf)
+    root = b.successor(root) if b.below(2) else root
     b.call(root)
     if b.below(3) == 2:
         b.call(b.nonlinear(leaf))
 
 
-@history
-def misfit_gradients(b: ActionBuilder) -> None:
+@action_situation
+def misshapen_gradients(b: ActionBuilder) -> None:
     """A gradient of another shape, also one that would broadcast, assigned: refused; a fitting one after it."""
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2,)))))
@@ -163,7 +163,7 @@ def misfit_gradients(b: ActionBuilder) -> None:
     b.call(_again(b, leaf, root))
 
 
-@history
+@action_situation
 def assigned_objects(b: ActionBuilder) -> None:
     """A gradient that is assigned: a constant, what another leaf holds, a part of something; added to and written to
     afterwards.
@@ -188,7 +188,7 @@ def assigned_objects(b: ActionBuilder) -> None:
         b.call(_again(b, leaf, root), retain=keep)
 
 
-@history
+@action_situation
 def clipped_gradients(b: ActionBuilder) -> None:
     """Gradients scaled or clipped in place, then used by a step, as in a training loop."""
     b.require(Capability.ASSIGNS, Capability.WRITES, Capability.MODES)
@@ -205,7 +205,7 @@ def clipped_gradients(b: ActionBuilder) -> None:
             b.zero_grad(leaf, to_none=bool(b.below(2)))
 
 
-@history
+@action_situation
 def assigned_gradients(b: ActionBuilder) -> None:
     """A gradient replaced, by another value or by none, and added to."""
     b.require(Capability.ASSIGNS)

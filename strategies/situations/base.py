@@ -39,7 +39,7 @@ def situation(write: Callable[..., None]) -> Callable[..., Programs]:
     return drawn
 
 
-def history(write: Callable[..., None]) -> Callable[..., Programs]:
+def action_situation(write: Callable[..., None]) -> Callable[..., Programs]:
     """The strategy of the programs that `write` puts into an `ActionBuilder`."""
 
     @st.composite
@@ -85,7 +85,7 @@ def negative(b: OpBuilder) -> str | None:
     return "negative" if "negative" in b.alphabet.ops else None
 
 
-def cut(b: OpBuilder) -> None:
+def end_region(b: OpBuilder) -> None:
     """An action that has nothing to do with what was computed: the unit ends here."""
     leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     if b.can(Capability.ZERO_TO_NONE):
@@ -94,23 +94,23 @@ def cut(b: OpBuilder) -> None:
         b.backward(leaf)
 
 
-def may_cut(b: OpBuilder) -> None:
+def maybe_end_region(b: OpBuilder) -> None:
     """Where the framework takes functions as units, mostly a cut: between two results of one unit nothing may flow, so
     that what is about a value within a graph needs a unit on either side of it.
     """
     if b.alphabet.regions and b.below(4):
-        cut(b)
+        end_region(b)
 
 
 NONEMPTY = tuple(s for s in POOL if 0 not in s)
 
-LOOKING = (
+VIEW_OPS = (
     "reshape", "slice", "matrix_transpose", "expand_dims", "select", "diagonal", "transpose", "narrow", "permute_dims",
     "squeeze", "flatten", "moveaxis", "unflatten",
 )  # fmt: skip
 """Ops that give one view, no two elements of which are one in memory."""
 
-SPLITTING = ("split", "unstack", "chunk", "tensor_split")
+MULTI_VIEW_OPS = ("split", "unstack", "chunk", "tensor_split")
 """Ops that give several views."""
 
 
@@ -144,7 +144,7 @@ def view(b: ActionBuilder, source: Ref, most: int = 2, several: bool = False) ->
     """A view of a value, by one to `most` view ops, each on the result of the one before; `several` lets in the ops
     that give several views.
     """
-    names = b.available(*LOOKING, *(SPLITTING if several else ()))
+    names = b.available(*VIEW_OPS, *(MULTI_VIEW_OPS if several else ()))
     made = source
     for _ in range(1 + b.below(most)):
         fitting = [n for n in names if takes(b.alphabet.row(n), b.shape(made))]
@@ -174,7 +174,7 @@ def chain(b: OpBuilder, value: Ref, most: int = 3) -> Ref:
     """One to `most` smooth ops that save, each on the result of the one before; other ops where none is there."""
     smooth = [name for name in SMOOTH[:5] if name in b.alphabet.ops]
     for _ in range(1 + b.below(most)):
-        value = b.nonlinear(value, b.pick(smooth)) if smooth else b.beyond(value)
+        value = b.nonlinear(value, b.pick(smooth)) if smooth else b.successor(value)
     return value
 
 
@@ -184,5 +184,5 @@ def among(b: OpBuilder, root: Ref) -> tuple[Ref, ...]:
     """
     if not b.can(Capability.MULTIPLE_ROOTS) or b.below(4) < 3:
         return (root,)
-    other = b.beyond(root) if b.below(2) else b.nonlinear(b.leaf(b.pick(b.shapes(LEAF_SHAPES))))
+    other = b.successor(root) if b.below(2) else b.nonlinear(b.leaf(b.pick(b.shapes(LEAF_SHAPES))))
     return (root, other) if b.below(2) else (other, root)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import computed, history, joining, negative, situation, view
+from autograd_conformance.strategies.situations.base import (
+    action_situation,
+    computed,
+    joining,
+    negative,
+    situation,
+    view,
+)
 
 
 @situation
@@ -15,7 +22,7 @@ def detached_operands(b: OpBuilder) -> None:
     detached = b.detach(source)
     other = b.pick([source, b.leaf(b.shape(source))]) if b.dtypes[source] == b.dtype else source
     made = joining(b, ("multiply", "add", "subtract"), most=2)(other, detached)
-    b.backward(b.beyond(made) if b.below(2) else made)
+    b.backward(b.successor(made) if b.below(2) else made)
 
 
 @situation
@@ -35,10 +42,10 @@ def detached_sources(b: OpBuilder) -> None:
     detached = b.detach(source)
     if b.below(2):
         b.nonlinear(detached)
-    b.backward(b.beyond(source) if b.below(2) else source)
+    b.backward(b.successor(source) if b.below(2) else source)
 
 
-@history
+@action_situation
 def values_detached_twice(b: ActionBuilder) -> None:
     """A value that is detached twice; between that, the first detached one is switched to require grad, or gets a
     history by a write, or is only used.
@@ -63,10 +70,10 @@ def values_detached_twice(b: ActionBuilder) -> None:
 # -- in place ----------------------------------------------------------------------------------------------------------
 
 
-@history
+@action_situation
 def values_detached_in_place(b: ActionBuilder) -> None:
-    """A result, or a leaf, that is detached in place: what is made from it has no history, what it came from has. It
-    may be switched to require grad, and is a leaf then.
+    """A result or a leaf is detached in place and used. Values computed from it earlier keep their history; values
+    computed from it later have none. It may be switched to require grad, which makes it a leaf.
     """
     b.require(Capability.DETACH, Capability.WRITES)
     value = computed(b, (3,), (2, 3), ())
@@ -84,7 +91,7 @@ def values_detached_in_place(b: ActionBuilder) -> None:
         b.call(before)
 
 
-@history
+@action_situation
 def views_detached_in_place(b: ActionBuilder) -> None:
     """A view that is detached in place: refused, and a call on the graph stays legal."""
     b.require(Capability.DETACH, Capability.WRITES, Capability.VIEWS)

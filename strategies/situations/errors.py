@@ -9,7 +9,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import FREEING, among, history, joined, situation
+from autograd_conformance.strategies.situations.base import FREEING, action_situation, among, joined, situation
 
 
 @situation
@@ -184,7 +184,7 @@ def _together(b: ActionBuilder, parts: list[Ref]) -> Ref:
     return joined(b, parts) if b.alphabet.has_binary_op else b.recent(parts)
 
 
-@history
+@action_situation
 def resumed(b: ActionBuilder) -> None:
     """Leaves with or without gradients, a call that fails, and legal calls over other graphs and the same leaves."""
     ways = [fail for fail, needs in FAILURES if b.can(*needs)]
@@ -198,12 +198,12 @@ def resumed(b: ActionBuilder) -> None:
         b.call(b.nonlinear(b.pick(leaves)))
     for _ in range(1 + b.below(2)):
         b.pick(ways)(b, root, b.pick(parts))
-        _go_on(b, leaves, other)
+        _legal_calls(b, leaves, other)
     if b.below(3) == 2:  # what had to fail has to fail still; what had not works still
         b.call(*among(b, b.pick([root, *parts])), retain=True if b.can(Capability.RETAIN) else None)
 
 
-def _go_on(b: ActionBuilder, leaves: list[Ref], other: Ref) -> None:
+def _legal_calls(b: ActionBuilder, leaves: list[Ref], other: Ref) -> None:
     """A legal call or two: over a graph that is there and was not touched, over a new one, over the failed one anew."""
     if b.below(3) == 2:
         b.zero_grad(*leaves, to_none=bool(b.below(2)))
@@ -214,4 +214,4 @@ def _go_on(b: ActionBuilder, leaves: list[Ref], other: Ref) -> None:
         case 2 if b.can(Capability.FUNCTIONAL):
             b.grad([root], leaves[:1], unused=True)
         case _:
-            b.call(b.beyond(root) if b.below(2) else root)
+            b.call(b.successor(root) if b.below(2) else root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.situations.base import FREEING, among, computed, history, joined
+from autograd_conformance.strategies.situations.base import FREEING, action_situation, among, computed, joined
 
 SHAPES = ((3,), (2, 3), (), (2,))
 
@@ -13,7 +13,7 @@ SHAPES = ((3,), (2, 3), (), (2,))
 def _graph(b: ActionBuilder) -> tuple[Ref, list[Ref], list[Ref]]:
     """A root, the leaves that it certainly depends on, and a value between each of these and the root."""
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(3))]
-    inner = [b.nonlinear(b.beyond(leaf)) if b.below(2) else b.nonlinear(leaf) for leaf in leaves]
+    inner = [b.nonlinear(b.successor(leaf)) if b.below(2) else b.nonlinear(leaf) for leaf in leaves]
     root = joined(b, inner)
     return b.nonlinear(root) if b.below(2) else root, leaves, inner
 
@@ -23,7 +23,7 @@ def _keeping(b: ActionBuilder) -> bool | None:
     return b.pick((None, True, False)) if b.can(Capability.RETAIN) else None
 
 
-@history
+@action_situation
 def functional_gradients(b: ActionBuilder) -> None:
     """Gradients of one or several roots with respect to leaves and other values, used as values afterwards."""
     b.require(Capability.FUNCTIONAL)
@@ -32,10 +32,10 @@ def functional_gradients(b: ActionBuilder) -> None:
     inputs = list(dict.fromkeys(b.pick([*leaves, *inner]) for _ in range(1 + b.below(3))))
     made = b.grad(roots, inputs, _keeping(b))
     if made and b.below(2):
-        b.call(joined(b, [b.beyond(b.leaf(b.shape(made[0]))), b.nonlinear(made[0])]))
+        b.call(joined(b, [b.successor(b.leaf(b.shape(made[0]))), b.nonlinear(made[0])]))
 
 
-@history
+@action_situation
 def functional_beside_grads(b: ActionBuilder) -> None:
     """Leaves that hold gradients, and leaves that hold none, before and after a functional call."""
     b.require(Capability.FUNCTIONAL, Capability.RETAIN)
@@ -49,7 +49,7 @@ def functional_beside_grads(b: ActionBuilder) -> None:
     b.call(root)
 
 
-@history
+@action_situation
 def functional_frees(b: ActionBuilder) -> None:
     """A functional call that does not retain, then another call over the same graph, or a larger one; perhaps with an
     input that is not used, or only some of those that are.
@@ -63,11 +63,11 @@ def functional_frees(b: ActionBuilder) -> None:
         b.grad([root], [*leaves[b.below(2) :], _unused(b)], freeing, unused=True, materialize=bool(b.below(2)))
     else:
         (b.grad([root], leaves[b.below(2) :] or leaves, freeing) if b.below(3) else b.call(root, retain=freeing))
-    again = b.beyond(root) if b.below(3) == 2 else root
+    again = b.successor(root) if b.below(3) == 2 else root
     b.grad(among(b, again), [b.pick(leaves)], _keeping(b))
 
 
-@history
+@action_situation
 def inner_inputs(b: ActionBuilder) -> None:
     """Gradients with respect to results, to the root itself, to a result of several; written to before, perhaps."""
     b.require(Capability.FUNCTIONAL)
@@ -81,7 +81,7 @@ def inner_inputs(b: ActionBuilder) -> None:
     b.grad([root], inputs, _keeping(b), unused=True if b.below(2) else None)
 
 
-@history
+@action_situation
 def duplicate_inputs(b: ActionBuilder) -> None:
     """The same input two or three times, beside others."""
     b.require(Capability.FUNCTIONAL)
@@ -104,18 +104,18 @@ def _beside(b: ActionBuilder, value: Ref) -> Ref:
     return b.leaf(value=b.tensor(b.shape(value), b.pick(others) if others else None))
 
 
-@history
+@action_situation
 def unused_inputs(b: ActionBuilder) -> None:
     """An input that the roots do not depend on, where that is not allowed."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
-    other = b.beyond(root) if b.below(4) == 3 else _unused(b)
+    other = b.successor(root) if b.below(4) == 3 else _unused(b)
     inputs = [*leaves[: b.below(2)], other]
     b.grad([root], inputs, True if b.can(Capability.RETAIN) else None, unused=b.pick((None, False)))
     b.call(b.nonlinear(leaves[0]))
 
 
-@history
+@action_situation
 def allowed_unused(b: ActionBuilder) -> None:
     """An input that the roots do not depend on, where that is allowed."""
     b.require(Capability.FUNCTIONAL)
@@ -123,7 +123,7 @@ def allowed_unused(b: ActionBuilder) -> None:
     b.grad([root], [_unused(b), *leaves[: b.below(3)], *([_unused(b)] if b.below(2) else [])], _keeping(b), unused=True)
 
 
-@history
+@action_situation
 def materialized(b: ActionBuilder) -> None:
     """An input that the roots do not depend on, whose gradient is to be zeros; used as a value afterwards. Another one
     may have its shape, and another dtype.
@@ -137,7 +137,7 @@ def materialized(b: ActionBuilder) -> None:
         b.nonlinear(made[0])
 
 
-@history
+@action_situation
 def contradicting_options(b: ActionBuilder) -> None:
     """Materialised gradients, and unused inputs forbidden: refused; the legal call after it works."""
     b.require(Capability.FUNCTIONAL)
@@ -147,7 +147,7 @@ def contradicting_options(b: ActionBuilder) -> None:
     b.grad([root], leaves) if b.below(2) else b.call(root)
 
 
-@history
+@action_situation
 def constant_inputs(b: ActionBuilder) -> None:
     """An input that requires no grad: a constant, a detached value; in the functional form, or of a backward call."""
     b.require(Capability.CONSTANTS)
@@ -164,7 +164,7 @@ def constant_inputs(b: ActionBuilder) -> None:
     b.call(root)
 
 
-@history
+@action_situation
 def restricted_calls(b: ActionBuilder) -> None:
     """A backward call restricted to leaves and results: listed once or twice, reached or not, holding or not."""
     b.require(Capability.INPUTS)
@@ -179,7 +179,7 @@ def restricted_calls(b: ActionBuilder) -> None:
         b.call(b.nonlinear(b.pick(leaves)), inputs=[b.pick(leaves)])
 
 
-@history
+@action_situation
 def empty_inputs(b: ActionBuilder) -> None:
     """A backward call with an empty list of inputs, and the legal call after it."""
     b.require(Capability.INPUTS)

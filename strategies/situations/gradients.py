@@ -13,10 +13,10 @@ from autograd_conformance.strategies.situations.base import joined, joined_roots
 SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 """Ops with several results."""
 
-CUTTING = ("slice", "narrow", "select", "take", "gather", "unfold", "diagonal", "tril")
+SLICING = ("slice", "narrow", "select", "take", "gather", "unfold", "diagonal", "tril")
 """Ops that give a part of their operand, by their attributes this or that."""
 
-LAID: tuple[Layout | None, ...] = (None, *LAYOUTS)
+ALL_LAYOUTS: tuple[Layout | None, ...] = (None, *LAYOUTS)
 """As a leaf lies in memory, and in every other way."""
 
 
@@ -26,7 +26,7 @@ def single_ops(b: OpBuilder, name: str) -> None:
     memory now in this way, now in another.
     """
     if name in b.alphabet.ops and b.below(2):  # what is wrong by itself is told by itself
-        b.layouts = LAID
+        b.layouts = ALL_LAYOUTS
     made = b.op(name, fresh=True)
     for _ in range(2):  # a draw whose results are too large, or whose operands tie, comes to a calm op instead
         if getattr(b.reference.steps[made[0].at], "op", None) == name:
@@ -35,7 +35,7 @@ def single_ops(b: OpBuilder, name: str) -> None:
     if not b.requires(made[0]):
         return
     roots = made if len(made) == 1 or b.below(2) == 0 else [b.pick(made)]
-    b.backward(*(b.behind(root, b.pick(b.layouts)) for root in roots))
+    b.backward(*(b.with_cotangent_layout(root, b.pick(b.layouts)) for root in roots))
 
 
 @situation
@@ -52,7 +52,7 @@ def chains(b: OpBuilder) -> None:
     """A long chain: four to sixteen ops, each on the result of the one before, and a backward call from its end."""
     value = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
     for _ in range(4 + b.below(13)):
-        value = b.beyond(value)
+        value = b.successor(value)
     b.backward(value)
 
 
@@ -62,14 +62,14 @@ def fan_outs(b: OpBuilder) -> None:
     way, so that parts overlap.
     """
     value = b.required() if b.below(2) else b.nonlinear(b.required())
-    cutting = [name for name in CUTTING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
+    cutting = [name for name in SLICING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if cutting and b.below(3) == 2:
         name = b.pick(cutting)
         parts = [b.op(name, on=value)[0] for _ in range(2 + b.below(3))]
         parts = [part for part in parts if b.requires(part)] or [value]
         b.backward(*joined_roots(b, [b.nonlinear(part) for part in parts] if b.below(2) else parts))
         return
-    uses = [b.beyond(value) for _ in range(2 + b.below(9))]
+    uses = [b.successor(value) for _ in range(2 + b.below(9))]
     b.backward(*(joined_roots(b, uses) if b.below(4) < 3 else (b.recent(uses),)))
 
 
@@ -88,7 +88,7 @@ def same_arguments(b: OpBuilder) -> None:
     ):
         name = pairs[0]
     made = b.apply(name, (value, value))[0]
-    b.backward(b.beyond(made) if b.below(2) else made)
+    b.backward(b.successor(made) if b.below(2) else made)
 
 
 @situation
@@ -121,7 +121,7 @@ def several_results(b: OpBuilder) -> None:
     chosen = [r for r in made if b.requires(r)][: 1 + b.below(len(made))]
     if not chosen:
         return
-    roots = [b.beyond(r) if b.below(2) else r for r in chosen]
+    roots = [b.successor(r) if b.below(2) else r for r in chosen]
     if b.can(Capability.MULTIPLE_ROOTS) and b.below(2):
         b.backward(*roots)
     else:
@@ -132,7 +132,7 @@ def several_results(b: OpBuilder) -> None:
 def several_roots(b: OpBuilder) -> None:
     """One backward call over two or three roots, some sharing a subgraph, some the same."""
     first = b.root()
-    second = b.pick([b.beyond(first), first, b.root(2)] if b.below(2) else [b.beyond(first)])
+    second = b.pick([b.successor(first), first, b.root(2)] if b.below(2) else [b.successor(first)])
     roots = [first, second] + ([b.recent(b.made())] if b.below(3) == 2 else [])
     b.backward(*roots)
 
@@ -155,7 +155,7 @@ def equal_leaves(b: OpBuilder) -> None:
     assert isinstance(step, Leaf)
     second = b.leaf(value=step.value)
     left = b.nonlinear(first)
-    right = b.beyond(second) if b.below(2) else second
+    right = b.successor(second) if b.below(2) else second
     b.backward(*joined_roots(b, [left, right]))
 
 
@@ -166,8 +166,8 @@ def shared_contributions(b: OpBuilder) -> None:
     """
     shape = b.pick(b.shapes(((3,), (), (2, 3), (1,))))
     leaves = [b.leaf(shape) for _ in range(2 + b.below(2))]
-    made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.beyond(leaf) for leaf in leaves])
-    b.backward(b.beyond(made) if b.below(2) else made, retain=True)
+    made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.successor(leaf) for leaf in leaves])
+    b.backward(b.successor(made) if b.below(2) else made, retain=True)
     if b.below(2):
         b.backward(b.pick(leaves))
 
@@ -177,5 +177,5 @@ def forms(b: OpBuilder) -> None:
     """Leaves of every rank, with dimensions of zero and one, that reach a root through few ops."""
     shapes = ((), (1,), (0,), (2, 1), (0, 3), (2, 2, 3), (1, 2, 1, 2), (2, 3))
     value = b.leaf(b.pick(b.shapes(shapes)))
-    made = b.nonlinear(value) if b.below(2) else b.beyond(value)
-    b.backward(b.beyond(made) if b.below(2) else made)
+    made = b.nonlinear(value) if b.below(2) else b.successor(value)
+    b.backward(b.successor(made) if b.below(2) else made)

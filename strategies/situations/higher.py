@@ -6,7 +6,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history, joined
+from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain, joined
 
 SHAPES = ((3,), (2,), (), (2, 2))
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp", "cos")
@@ -51,7 +51,7 @@ def _function(b: ActionBuilder, leaves: list[Ref], most: int = 3) -> Ref:
     return _smooth(b, made)
 
 
-@history
+@action_situation
 def derivatives_of_grads(b: ActionBuilder) -> None:
     """A leaf's `.grad` after a call with create_graph, used and differentiated, up to the third order."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
@@ -67,7 +67,7 @@ def derivatives_of_grads(b: ActionBuilder) -> None:
     b.call(root, retain=True if b.can(Capability.RETAIN) and b.below(2) else None)
 
 
-@history
+@action_situation
 def functional_derivatives(b: ActionBuilder) -> None:
     """Gradients by the functional form with create_graph, differentiated again, up to the third order."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
@@ -86,7 +86,7 @@ def functional_derivatives(b: ActionBuilder) -> None:
         b.call(root)
 
 
-@history
+@action_situation
 def penalised_gradients(b: ActionBuilder) -> None:
     """A gradient penalty: the gradient's square is added to the loss, and backward is called on the sum."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
@@ -99,7 +99,7 @@ def penalised_gradients(b: ActionBuilder) -> None:
     b.call(joined(b, [loss, *penalties]))
 
 
-@history
+@action_situation
 def created_graphs(b: ActionBuilder) -> None:
     """A graph is retained by create_graph, unless it is said to be freed; the gradient's own graph is freed."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.RETAIN)
@@ -110,7 +110,7 @@ def created_graphs(b: ActionBuilder) -> None:
         b.grad([again], leaves, b.pick((None, True)), unused=True)
 
 
-@history
+@action_situation
 def plain_results(b: ActionBuilder) -> None:
     """A gradient computed without create_graph, by either form, taken for a root: it has no history."""
     b.require(Capability.FUNCTIONAL)
@@ -122,7 +122,7 @@ def plain_results(b: ActionBuilder) -> None:
     b.call(b.nonlinear(leaves[0]))
 
 
-@history
+@action_situation
 def second_derivatives(b: ActionBuilder) -> None:
     """A gradient computed with create_graph, used in a computation, and differentiated; up to the third order."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
@@ -136,7 +136,7 @@ def second_derivatives(b: ActionBuilder) -> None:
     b.call(root)
 
 
-@history
+@action_situation
 def plain_gradients(b: ActionBuilder) -> None:
     """A gradient computed without create_graph, retained or not, taken for a root."""
     b.require(Capability.ASSIGNS)

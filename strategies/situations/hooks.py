@@ -5,7 +5,14 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.situations.base import among, computed, history, joined, may_cut, view
+from autograd_conformance.strategies.situations.base import (
+    action_situation,
+    among,
+    computed,
+    joined,
+    maybe_end_region,
+    view,
+)
 
 SHAPES = ((3,), (2, 3), (), (2, 2))
 CHANGING = (("scale", 2.0), ("replace", 0.5), ("scale", -0.5), ("replace", 0.0), ("scale", 0.0))
@@ -21,13 +28,13 @@ def _hooked(b: ActionBuilder) -> tuple[Ref, Ref]:
             value = view(b, b.nonlinear(leaf), 1)
         case _:
             value = b.nonlinear(leaf)
-    may_cut(b)
+    maybe_end_region(b)
     return value, leaf
 
 
 def _root(b: ActionBuilder, value: Ref) -> Ref:
     """A root that certainly depends on a value, perhaps in several ways."""
-    uses = [b.nonlinear(value), *(b.beyond(value) for _ in range(b.below(3)))]
+    uses = [b.nonlinear(value), *(b.successor(value) for _ in range(b.below(3)))]
     return joined(b, uses)
 
 
@@ -43,7 +50,7 @@ def _call(b: ActionBuilder, root: Ref, *values: Ref, last: bool = True) -> None:
             b.call(*among(b, root), retain=retain)
 
 
-@history
+@action_situation
 def observed(b: ActionBuilder) -> None:
     """A hook that observes, on a leaf, a result or a view; one to three calls."""
     b.require(Capability.HOOKS)
@@ -57,7 +64,7 @@ def observed(b: ActionBuilder) -> None:
         _call(b, root, leaf, last=n == calls - 1)
 
 
-@history
+@action_situation
 def changing_hooks(b: ActionBuilder) -> None:
     """Hooks that scale or replace the gradient that goes on from there."""
     b.require(Capability.HOOKS)
@@ -71,7 +78,7 @@ def changing_hooks(b: ActionBuilder) -> None:
     _call(b, root, leaf)
 
 
-@history
+@action_situation
 def ordered_hooks(b: ActionBuilder) -> None:
     """Two to four hooks on one value, some of which change the gradient; one is taken away, perhaps, and another one
     put on.
@@ -89,7 +96,7 @@ def ordered_hooks(b: ActionBuilder) -> None:
     _call(b, root, leaf)
 
 
-@history
+@action_situation
 def hooks_and_writes(b: ActionBuilder) -> None:
     """Hooks put on a value before and after a recorded write to it: each stays with the value that it was put on."""
     b.require(Capability.HOOKS, Capability.WRITES)
@@ -102,7 +109,7 @@ def hooks_and_writes(b: ActionBuilder) -> None:
     b.call(_root(b, value))
 
 
-@history
+@action_situation
 def removed_hooks(b: ActionBuilder) -> None:
     """One to four hooks on a value, some of which are taken away, in any order: before any call or between two."""
     b.require(Capability.HOOKS)
@@ -116,7 +123,7 @@ def removed_hooks(b: ActionBuilder) -> None:
     _call(b, root, leaf)
 
 
-@history
+@action_situation
 def accumulated_hooks(b: ActionBuilder) -> None:
     """Hooks after accumulation, on leaves that hold a gradient already, or none; other hooks beside them."""
     b.require(Capability.ACCUMULATED_HOOKS)
@@ -138,7 +145,7 @@ def accumulated_hooks(b: ActionBuilder) -> None:
         b.call(b.nonlinear(leaf))
 
 
-@history
+@action_situation
 def refused_hooks(b: ActionBuilder) -> None:
     """A hook on a constant or a detached value, or one after accumulation on a result: refused."""
     b.require(Capability.HOOKS)
@@ -172,14 +179,14 @@ def _broken(b: ActionBuilder, effect: str) -> None:
         b.call(root if b.can(Capability.RETAIN) and b.below(2) else _root(b, value))
 
 
-@history
+@action_situation
 def raising_hooks(b: ActionBuilder) -> None:
     """A hook that raises; without it the next call works."""
     b.require(Capability.HOOKS)
     _broken(b, "raise")
 
 
-@history
+@action_situation
 def misshaping_hooks(b: ActionBuilder) -> None:
     """A hook that returns a gradient of another shape; without it the next call works."""
     b.require(Capability.HOOKS)
@@ -189,13 +196,13 @@ def misshaping_hooks(b: ActionBuilder) -> None:
 # -- retained gradients ------------------------------------------------------------------------------------------------
 
 
-@history
+@action_situation
 def retained_gradients(b: ActionBuilder) -> None:
     """Values that retain their gradient, over several calls, with hooks, after writes, and beside functional calls."""
     b.require(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
     value = view(b, value, 1) if b.can(Capability.VIEWS) and b.below(4) == 3 else value
-    may_cut(b)
+    maybe_end_region(b)
     if b.can(Capability.WRITES) and b.below(4) == 3:
         b.write(value, b.pick(("mul_scalar_", "add_scalar_")))
     first = b.below(2)
@@ -216,7 +223,7 @@ def retained_gradients(b: ActionBuilder) -> None:
     b.call(root)
 
 
-@history
+@action_situation
 def refused_retains(b: ActionBuilder) -> None:
     """A constant, or a detached value, that is asked to retain its gradient: refused."""
     b.require(Capability.RETAINS_GRAD)

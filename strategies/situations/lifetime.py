@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import FREEING, among, joined, may_cut, negative, situation
+from autograd_conformance.strategies.situations.base import (
+    FREEING,
+    among,
+    joined,
+    maybe_end_region,
+    negative,
+    situation,
+)
 
 
 @situation
@@ -34,9 +41,9 @@ def new_root_on_freed(b: OpBuilder) -> None:
     """A freed graph, and a new root built on a value inside it."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
-    new = b.beyond(root)
+    new = b.successor(root)
     if b.below(2):
-        new = b.beyond(new)
+        new = b.successor(new)
     b.backward(*among(b, new), retain=b.pick((None, True)))
 
 
@@ -45,7 +52,7 @@ def late_retains(b: OpBuilder) -> None:
     """A freed graph, and a later call that asks to keep it."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
-    b.backward(*among(b, b.beyond(root) if b.below(3) == 2 else root), retain=True)
+    b.backward(*among(b, b.successor(root) if b.below(3) == 2 else root), retain=True)
 
 
 @situation
@@ -76,12 +83,12 @@ def branches(b: OpBuilder) -> None:
     """One graph with two branches; a call on the first must leave the second."""
     left = b.nonlinear(b.leaf((3,)))
     if b.below(2):
-        left = b.beyond(left)
-    may_cut(b)
+        left = b.successor(left)
+    maybe_end_region(b)
     right = b.nonlinear(b.leaf((3,)))
     if b.below(2):
-        right = b.beyond(right)
-    may_cut(b)
+        right = b.successor(right)
+    maybe_end_region(b)
     whole = joined(b, [left, right])
     b.backward(left, retain=b.pick(FREEING))
     b.backward(*among(b, right), retain=b.pick((None, True)))
@@ -94,8 +101,8 @@ def independent_graphs(b: OpBuilder) -> None:
     """Two graphs that share leaves and nothing else; one is freed, the other traversed."""
     shared = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     first = b.nonlinear(shared)
-    may_cut(b)
-    second = b.nonlinear(b.beyond(shared)) if b.below(2) else b.nonlinear(shared, negative(b))
+    maybe_end_region(b)
+    second = b.nonlinear(b.successor(shared)) if b.below(2) else b.nonlinear(shared, negative(b))
     b.backward(first, retain=b.pick(FREEING))
     b.backward(second, retain=b.pick((None, True)))
 
@@ -104,7 +111,7 @@ def independent_graphs(b: OpBuilder) -> None:
 def rebuilt(b: OpBuilder) -> None:
     """A graph freed, computed anew by the same ops from the same leaves, and traversed again; several times perhaps."""
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (1,)))))
-    names = [b.pick(b._products() or b.stand_ins(leaf)) for _ in range(1 + b.below(4))]
+    names = [b.pick(b.saving_ops() or b.substitutes(leaf)) for _ in range(1 + b.below(4))]
     for _ in range(2 + b.below(3)):
         value = leaf
         for name in names:

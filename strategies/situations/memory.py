@@ -15,7 +15,7 @@ from autograd_conformance.programs.operands import refer, results
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
-from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, history, joined
+from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, action_situation, joined
 
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
 """Ops that save and may be differentiated twice."""
@@ -74,7 +74,7 @@ def _clear(a: ActionBuilder) -> None:
 # -- one graph ---------------------------------------------------------------------------------------------------------
 
 
-@history
+@action_situation
 def freed(a: ActionBuilder) -> None:
     """A graph traversed without retaining it, beside one that is not, or that has a part which is not."""
     root = a.root()
@@ -88,7 +88,7 @@ def freed(a: ActionBuilder) -> None:
         _backward(a, other, a.pick(FREEING))
 
 
-@history
+@action_situation
 def retained(a: ActionBuilder) -> None:
     """A graph traversed two to four times, retained each time but perhaps the last; values come and go between."""
     root = a.root()
@@ -105,7 +105,7 @@ def retained(a: ActionBuilder) -> None:
     _backward(a, root, a.pick((True, None, False)))
 
 
-@history
+@action_situation
 def deleted(a: ActionBuilder) -> None:
     """A graph that is deleted, never traversed, or traversed and retained, or in part; detached values may stay, and
     values may have hooks.
@@ -128,7 +128,7 @@ def deleted(a: ActionBuilder) -> None:
         _delete(a, [r for r in _values_since(a) if r not in stays])
 
 
-@history
+@action_situation
 def failed(a: ActionBuilder) -> None:
     """A call that meets a freed part on its way, or a hook that raises, beside parts that it has yet to reach; then all
     values are deleted; perhaps another call returns before it, or behind it.
@@ -151,7 +151,7 @@ def failed(a: ActionBuilder) -> None:
         _delete(a, _values_since(a))
 
 
-@history
+@action_situation
 def cycles(a: ActionBuilder) -> None:
     """Gradients that are differentiable, perhaps differentiated, then cleared; all values deleted before or after, but
     for a gradient's detached value, perhaps.
@@ -186,7 +186,7 @@ def _plain(a: ActionBuilder, leaf: Ref) -> None:
 
 
 def _retained(a: ActionBuilder, leaf: Ref) -> None:
-    root = a.beyond(a.nonlinear(leaf))
+    root = a.successor(a.nonlinear(leaf))
     for _ in range(1 + a.below(2)):
         _backward(a, root, True)
 
@@ -207,11 +207,11 @@ def _failing(a: ActionBuilder, leaf: Ref) -> None:
         a.call(root, cotangents=[wrong], create=a.can(Capability.CREATE_GRAPH) and not a.below(2))
     else:
         a.call(root, retain=a.pick(FREEING))
-        a.call(a.beyond(root) if a.below(2) else root, retain=a.pick((None, True)))
+        a.call(a.successor(root) if a.below(2) else root, retain=a.pick((None, True)))
 
 
 def _uncalled(a: ActionBuilder, leaf: Ref) -> None:
-    a.beyond(a.nonlinear(leaf))
+    a.successor(a.nonlinear(leaf))
     if a.can(Capability.MODES) and a.below(2):
         with a.under("no_grad"):
             a.nonlinear(leaf)

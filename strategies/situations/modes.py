@@ -7,9 +7,9 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.situations.base import (
     FREEING,
-    LOOKING,
+    VIEW_OPS,
+    action_situation,
     computed,
-    history,
     joined,
     joining,
     plain,
@@ -31,7 +31,7 @@ def _uses(b: ActionBuilder, *values: Ref) -> Ref:
     return joined(b, [b.nonlinear(v) if b.below(2) else v for v in values])
 
 
-@history
+@action_situation
 def unrecorded(b: ActionBuilder) -> None:
     """Ops under no_grad, however it is nested, on values that require grad."""
     b.require(Capability.MODES)
@@ -46,7 +46,7 @@ def unrecorded(b: ActionBuilder) -> None:
     b.call(_uses(b, source, made) if b.below(2) else source)
 
 
-@history
+@action_situation
 def unrecorded_views(b: ActionBuilder) -> None:
     """Views, made under no_grad, of values that require grad."""
     b.require(Capability.MODES)
@@ -57,7 +57,7 @@ def unrecorded_views(b: ActionBuilder) -> None:
     b.call(source)
 
 
-@history
+@action_situation
 def recorded(b: ActionBuilder) -> None:
     """Ops under enable_grad inside no_grad are recorded: backward can be called on their result."""
     b.require(Capability.MODES)
@@ -65,11 +65,11 @@ def recorded(b: ActionBuilder) -> None:
     with b.under(*b.pick(ON)):
         made = plain(b, source)
         made = made if b.requires(made) else b.nonlinear(source)
-        made = b.beyond(made) if b.below(2) else made
-    b.call(b.beyond(made) if b.below(2) else made, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
+        made = b.successor(made) if b.below(2) else made
+    b.call(b.successor(made) if b.below(2) else made, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
 
 
-@history
+@action_situation
 def restored(b: ActionBuilder) -> None:
     """A no_grad block that ends normally, or by an error, and ops after it; perhaps the same as in it."""
     b.require(Capability.MODES)
@@ -104,7 +104,7 @@ def _fail(b: ActionBuilder, source: Ref) -> None:
             b.call(root)
 
 
-@history
+@action_situation
 def constants(b: ActionBuilder) -> None:
     """A value computed under no_grad, as an operand beside values that require grad."""
     b.require(Capability.MODES)
@@ -114,10 +114,10 @@ def constants(b: ActionBuilder) -> None:
     other = b.pick((source, b.leaf(value=b.tensor(b.shape(constant), b.dtypes[constant]))))
     join = joining(b, ("multiply", "add", "subtract"))
     made = join(other, constant) if b.below(2) else join(constant, other)
-    b.call(b.beyond(made) if b.below(2) else made)
+    b.call(b.successor(made) if b.below(2) else made)
 
 
-@history
+@action_situation
 def constant_roots(b: ActionBuilder) -> None:
     """A backward call on a value that was computed under no_grad, inside of it or after it."""
     b.require(Capability.MODES)
@@ -131,7 +131,7 @@ def constant_roots(b: ActionBuilder) -> None:
     b.call(source)
 
 
-@history
+@action_situation
 def unrecorded_calls(b: ActionBuilder) -> None:
     """A backward call, or a functional one, under no_grad, on a graph that was recorded before."""
     b.require(Capability.MODES)
@@ -146,7 +146,7 @@ def unrecorded_calls(b: ActionBuilder) -> None:
         b.call(root)
 
 
-@history
+@action_situation
 def unrecorded_writes(b: ActionBuilder) -> None:
     """A write under no_grad to a leaf or to a result, after which what is computed from it flows as before; or of what
     requires grad into a constant, which stays one.
@@ -170,7 +170,7 @@ def unrecorded_writes(b: ActionBuilder) -> None:
 # -- requires_grad -----------------------------------------------------------------------------------------------------
 
 
-@history
+@action_situation
 def frozen_leaves(b: ActionBuilder) -> None:
     """A leaf that is frozen between the forward pass and the call, and perhaps set free again."""
     b.require(Capability.SWITCHES)
@@ -185,18 +185,18 @@ def frozen_leaves(b: ActionBuilder) -> None:
         b.call(root if b.can(Capability.RETAIN) else b.nonlinear(leaf))
 
 
-@history
+@action_situation
 def frozen_results(b: ActionBuilder) -> None:
     """A value that is no leaf cannot be frozen; a call on its graph stays legal."""
     b.require(Capability.SWITCHES)
     value = computed(b)
-    value = view(b, value) if b.below(3) == 2 and any(n in b.alphabet.ops for n in LOOKING) else value
-    root = b.beyond(value) if b.below(2) else value
+    value = view(b, value) if b.below(3) == 2 and any(n in b.alphabet.ops for n in VIEW_OPS) else value
+    root = b.successor(value) if b.below(2) else value
     b.set_requires_grad(value, False)
     b.call(root)
 
 
-@history
+@action_situation
 def unfrozen_constants(b: ActionBuilder) -> None:
     """A constant, or a detached value, that is made a leaf after all: it gets a gradient from then on."""
     b.require(Capability.SWITCHES)

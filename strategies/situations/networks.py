@@ -12,7 +12,7 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
 from autograd_conformance.strategies.networks.network import WEIGHT
-from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history
+from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain
 
 KINDS: tuple[Callable[[ActionBuilder], Network], ...] = (
     lambda b: linear(b, 2, 1 + b.below(3), bool(b.below(3)), frozen=True),
@@ -41,7 +41,7 @@ def roots(b: ActionBuilder, results: Sequence[Ref]) -> list[Ref]:
         case "loss":
             return [b.total(b.nonlinear(b.pick(results)))]
         case "beyond":
-            return [b.beyond(b.pick(results))]
+            return [b.successor(b.pick(results))]
     return [b.pick(results)]
 
 
@@ -62,19 +62,19 @@ def passes_and_calls(b: ActionBuilder, made: Network, once: bool) -> None:
         b.call(*begin)
 
 
-@history
+@action_situation
 def single(b: ActionBuilder) -> None:
     """One forward pass and one call on it."""
     passes_and_calls(b, network(b), once=True)
 
 
-@history
+@action_situation
 def several(b: ActionBuilder) -> None:
     """Forward passes of one network, and calls that retain."""
     passes_and_calls(b, network(b), once=False)
 
 
-@history
+@action_situation
 def chained(b: ActionBuilder) -> None:
     """Two networks one after the other; the second's parameters may be the first's."""
     width = 2
@@ -104,7 +104,7 @@ def _attributes(b: ActionBuilder, name: str, value: Ref) -> Attrs:
     return b.pick(choices_of(RANDOM_OPS[name], (b.shape(value),)))
 
 
-@history
+@action_situation
 def dropouts(b: ActionBuilder) -> None:
     """Dropout once or several times, with a seed of its own or with the same one, and calls through it."""
     _claims(b)
@@ -122,7 +122,7 @@ def dropouts(b: ActionBuilder) -> None:
         b.call(value)
 
 
-@history
+@action_situation
 def noisy(b: ActionBuilder) -> None:
     """A location and a scale with noise between them: the noise is a constant, whatever it was drawn for."""
     _claims(b)

@@ -7,7 +7,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.optimizers import OptimizerChoice, optimizer, variants
-from autograd_conformance.strategies.situations.base import LEAF_SHAPES, chain, history
+from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain
 
 BOUNDS = (1.0, 0.25, 4.0, 0.0625, 64.0)
 """The bounds that gradients are clipped to."""
@@ -35,7 +35,7 @@ def _renew(b: ActionBuilder, leaves: list[Ref]) -> None:
     _differentiate(b, leaves)
 
 
-@history
+@action_situation
 def steps(b: ActionBuilder, name: str | None = None) -> None:
     """One to four iterations of forward, backward and step, some without clearing, some leaves without a gradient."""
     leaves = _leaves(b)
@@ -47,7 +47,7 @@ def steps(b: ActionBuilder, name: str | None = None) -> None:
             b.zero_grad(*leaves, to_none=not b.below(2))
 
 
-@history
+@action_situation
 def remembered(b: ActionBuilder, name: str | None = None) -> None:
     """Two to six steps of one optimizer over leaves that all hold gradients each time."""
     leaves = _leaves(b)
@@ -59,10 +59,10 @@ def remembered(b: ActionBuilder, name: str | None = None) -> None:
         b.step(leaves, *drawn)
 
 
-@history
+@action_situation
 def skipped(b: ActionBuilder) -> None:
     """A leaf that some steps find without a gradient, between steps that move it."""
-    b.require_none()
+    b.require_absent_grad()
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
     skipping = leaves[0]
@@ -77,7 +77,7 @@ def skipped(b: ActionBuilder) -> None:
         b.step(leaves, *drawn)
 
 
-@history
+@action_situation
 def grouped(b: ActionBuilder) -> None:
     """Steps over leaves in groups with settings of their own."""
     b.require(Capability.OPTIMIZERS, Capability.GROUPS)
@@ -88,7 +88,7 @@ def grouped(b: ActionBuilder) -> None:
         b.step(leaves, *drawn)
 
 
-@history
+@action_situation
 def varied(b: ActionBuilder) -> None:
     """Steps of an optimizer in one of its implementations."""
     b.require(Capability.OPTIMIZERS, Capability.FOREACH)
@@ -101,7 +101,7 @@ def varied(b: ActionBuilder) -> None:
         b.step(leaves, name, settings, groups)
 
 
-@history
+@action_situation
 def layouts(b: ActionBuilder) -> None:
     """Steps of leaves whose elements do not stand side by side in memory, or not in the order of their gradients'."""
     b.require(Capability.OPTIMIZERS, Capability.VIEWS, Capability.DETACH, Capability.SWITCHES, Capability.ASSIGNS)
@@ -136,7 +136,7 @@ def _spread(b: ActionBuilder) -> Ref:
     return leaf
 
 
-@history
+@action_situation
 def kept_gradients(b: ActionBuilder) -> None:
     """A step, and what the leaves, and others, hold afterwards; a second step along the same gradients."""
     leaves = _leaves(b)
@@ -146,7 +146,7 @@ def kept_gradients(b: ActionBuilder) -> None:
         b.step(leaves, *drawn)
 
 
-@history
+@action_situation
 def cleared(b: ActionBuilder) -> None:
     """Gradients cleared by an optimizer, of its leaves in all groups, beside others that hold gradients."""
     b.require(Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS)
@@ -161,7 +161,7 @@ def cleared(b: ActionBuilder) -> None:
         _differentiate(b, leaves[: 1 + b.below(len(leaves))])
 
 
-@history
+@action_situation
 def clipped(b: ActionBuilder) -> None:
     """Gradients clipped by their norm or by value, above the bound or within it; some leaves hold none, or have another
     dtype.

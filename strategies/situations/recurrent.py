@@ -11,7 +11,7 @@ from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.networks.elementwise import elementwise
 from autograd_conformance.strategies.networks.recurrent import CARRYING, CELLS, Recurrent, composable, recurrent
 from autograd_conformance.strategies.situations import networks
-from autograd_conformance.strategies.situations.base import FREEING, history
+from autograd_conformance.strategies.situations.base import FREEING, action_situation
 
 SHORT = ((2, 1), (1, 2), (3, 2), (1, 0))
 """Lengths and batches of a sequence's parts."""
@@ -26,19 +26,19 @@ def _network(b: ActionBuilder, cell: str | None = None) -> Recurrent:
 # -- whole sequences ---------------------------------------------------------------------------------------------------
 
 
-@history
+@action_situation
 def single(b: ActionBuilder) -> None:
     """One sequence through a module, and one call on its results."""
     networks.passes_and_calls(b, _network(b), once=True)
 
 
-@history
+@action_situation
 def several(b: ActionBuilder) -> None:
     """One or two sequences through one module, and calls that retain."""
     networks.passes_and_calls(b, _network(b), once=False)
 
 
-@history
+@action_situation
 def partial_roots(b: ActionBuilder) -> None:
     """Calls that begin at one time of the output, or at a part of the last state alone."""
     made = _network(b)
@@ -54,7 +54,7 @@ def partial_roots(b: ActionBuilder) -> None:
         b.call(root, retain=True if n == 0 and b.can(Capability.RETAIN) else None)
 
 
-@history
+@action_situation
 def composed(b: ActionBuilder) -> None:
     """A sequence through cells that are composed of ops, and one or two calls on what comes out."""
     part = _composed(b)
@@ -133,14 +133,14 @@ def _truncated(b: ActionBuilder, detaches: bool) -> None:
                 b.zero_grad(*parameters, to_none=not b.below(2))
 
 
-@history
+@action_situation
 def detached_states(b: ActionBuilder) -> None:
     """A sequence in parts; each part's state is detached before the next one begins with it."""
     b.require(Capability.DETACH)
     _truncated(b, detaches=True)
 
 
-@history
+@action_situation
 def carried_states(b: ActionBuilder) -> None:
     """A sequence in parts; the next one begins with the last one's state as it is."""
     _truncated(b, detaches=False)

@@ -7,7 +7,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Unsupported
-from autograd_conformance.strategies.situations.base import alias, computed, history, joined, plain, view
+from autograd_conformance.strategies.situations.base import action_situation, alias, computed, joined, plain, view
 
 
 def _touch(b: ActionBuilder, target: Ref) -> None:
@@ -19,7 +19,7 @@ def _touch(b: ActionBuilder, target: Ref) -> None:
         b.write(target, b.pick(("fill_", "add_scalar_", "zero_", "copy_")))
 
 
-@history
+@action_situation
 def views(b: ActionBuilder) -> None:
     """Views of leaves and of results, views of views, detached values; a write shows who shares."""
     b.require(Capability.WRITES, Capability.VIEWS)
@@ -34,7 +34,7 @@ def views(b: ActionBuilder) -> None:
     b.call(b.recent([r for r in values if b.requires(r) and b.reference.values[r].size]))
 
 
-@history
+@action_situation
 def copies(b: ActionBuilder) -> None:
     """Results that have memory of their own, also those that are equal to their operand; a write shows it."""
     b.require(Capability.WRITES)
@@ -53,7 +53,7 @@ def copies(b: ActionBuilder) -> None:
         b.call(b.pick(roots))
 
 
-@history
+@action_situation
 def view_histories(b: ActionBuilder) -> None:
     """A recorded write to a view, or to its base; then the base and other views of it are used and differentiated."""
     b.require(Capability.WRITES, Capability.VIEWS)
@@ -72,10 +72,10 @@ def view_histories(b: ActionBuilder) -> None:
         b.write(b.pick((base, *others)))
     uses = [r for r in (base, target, *others) if b.requires(r)]
     uses = [uses[0] if chosen == target else uses[1], *([b.pick(uses)] if b.below(2) else [])]
-    b.call(joined(b, [b.beyond(r) if b.below(2) else r for r in uses]))
+    b.call(joined(b, [b.successor(r) if b.below(2) else r for r in uses]))
 
 
-@history
+@action_situation
 def buffered_histories(b: ActionBuilder) -> None:
     """A plain buffer that is filled, part by part, with what requires grad; then the whole is used."""
     b.require(Capability.WRITES, Capability.VIEWS)
@@ -86,10 +86,10 @@ def buffered_histories(b: ActionBuilder) -> None:
         if row == 0 or b.below(4) < 3:
             part = b.apply("select", (buffer,), (("dim", 0), ("index", row)))[0]
             b.write(part, "copy_", computed(b, b.shape(part)))
-    b.call(b.beyond(buffer) if b.below(2) else buffer)
+    b.call(b.successor(buffer) if b.below(2) else buffer)
 
 
-@history
+@action_situation
 def restricted_views(b: ActionBuilder) -> None:
     """A view made under no_grad, or one of several made by one op: written to, or used after its base was written."""
     b.require(Capability.WRITES, Capability.VIEWS)

@@ -13,11 +13,11 @@ from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
     FREEING,
     LEAF_SHAPES,
+    action_situation,
     alias,
     chain,
     computed,
-    history,
-    may_cut,
+    maybe_end_region,
     plain,
     situation,
     view,
@@ -35,7 +35,7 @@ def around(b: ActionBuilder) -> list[str]:
     return ["no_grad"] if b.can(Capability.MODES) and b.below(4) == 3 else []
 
 
-@history
+@action_situation
 def single_writes(b: ActionBuilder, name: str) -> None:
     """One write to a copy of a fresh leaf, or to a part that lies in one with gaps, with operands that may require
     grad, and a backward call from its target, or from all of the copy.
@@ -66,7 +66,7 @@ def _copied(b: ActionBuilder, value: Literal, requires_grad: bool) -> tuple[Ref,
     return copy, b.apply(part.op, (copy,), part.attrs)[0]
 
 
-@history
+@action_situation
 def written_values(b: ActionBuilder) -> None:
     """One to four writes to values of every kind, among values that have nothing to do with them."""
     b.require(Capability.WRITES)
@@ -89,7 +89,7 @@ def _call(b: ActionBuilder, values: list[Ref]) -> None:
     b.call(plain(b, b.recent(roots) if roots else computed(b)))
 
 
-@history
+@action_situation
 def written_aliases(b: ActionBuilder) -> None:
     """Values that share memory (views, views of views, detached ones), and writes to one or two of them."""
     b.require(Capability.WRITES, Capability.VIEWS)
@@ -104,7 +104,7 @@ def written_aliases(b: ActionBuilder) -> None:
     _call(b, values)
 
 
-@history
+@action_situation
 def recorded_writes(b: ActionBuilder) -> None:
     """A value that is computed, written to by a recorded write, and gone on with; several times perhaps."""
     b.require(Capability.WRITES)
@@ -136,7 +136,7 @@ def _record(b: ActionBuilder, target: Ref) -> None:
     b.write(target, b.pick(("copy_", "add_", "mul_", "sub_")), source)
 
 
-@history
+@action_situation
 def requiring_writes(b: ActionBuilder) -> None:
     """Something that requires grad, written into a value that may require none: the target has to require it then."""
     b.require(Capability.WRITES)
@@ -151,14 +151,14 @@ def requiring_writes(b: ActionBuilder) -> None:
     b.call(plain(b, target) if b.below(2) else target)
 
 
-@history
+@action_situation
 def written_leaves(b: ActionBuilder) -> None:
     """A recorded write to a leaf that requires grad, or to a view of one: refused; other calls stay legal."""
     b.require(Capability.WRITES, Capability.WRITE_CHECKS)
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
     root = plain(b, leaf)
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(2) else leaf
-    may_cut(b)  # of a unit that is refused as a whole, nobody says which values it keeps
+    maybe_end_region(b)  # of a unit that is refused as a whole, nobody says which values it keeps
     modes = ("no_grad", "enable_grad") if b.can(Capability.MODES) and b.below(4) == 3 else ()
     with b.under(*modes):
         b.write(target)
@@ -169,7 +169,7 @@ def written_leaves(b: ActionBuilder) -> None:
 # -- writes to what a graph was recorded with --------------------------------------------------------------------------
 
 
-@history
+@action_situation
 def written_saved(b: ActionBuilder) -> None:
     """A value that a derivative needs, written to after it was saved: by whatever way memory can be reached."""
     b.require(Capability.WRITES)
@@ -181,7 +181,7 @@ def written_saved(b: ActionBuilder) -> None:
     if value not in b.reference.entries[-1].args or not b.reference.values[made].size or not b.requires(made):
         made = b.nonlinear(value)
     target = b.pick((value, made))
-    root = b.beyond(made) if b.below(2) or target == made else made
+    root = b.successor(made) if b.below(2) or target == made else made
     if b.can(Capability.RETAIN) and b.below(4) == 3:
         b.call(root, retain=True)
     _reach(b, target)
@@ -197,13 +197,13 @@ def _reach(b: ActionBuilder, target: Ref) -> None:
             b.write(target, "zero_")
 
 
-@history
+@action_situation
 def written_parameters(b: ActionBuilder) -> None:
     """A leaf that was saved, written to under no_grad, as an optimizer of one's own would; then the old graph."""
     b.require(Capability.WRITES, Capability.MODES, Capability.RETAIN)
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(3) == 2 else leaf
-    root = b.beyond(b.nonlinear(leaf))
+    root = b.successor(b.nonlinear(leaf))
     b.call(root, retain=True)
     with b.under("no_grad"):
         if b.can(Capability.ASSIGNS) and b.below(2):
@@ -213,7 +213,7 @@ def written_parameters(b: ActionBuilder) -> None:
     b.call(root, retain=b.pick((None, True)))
 
 
-@history
+@action_situation
 def written_unneeded(b: ActionBuilder) -> None:
     """A value that no derivative needs, written to; then a call on what was computed from it."""
     b.require(Capability.WRITES)
@@ -243,7 +243,7 @@ def _unneeded(b: ActionBuilder, value: Ref) -> None:
 # -- what is not specified ---------------------------------------------------------------------------------------------
 
 
-@history
+@action_situation
 def overlapping_writes(b: ActionBuilder) -> None:
     """A write to a value of which several elements are one in memory, or one that reads what it writes."""
     b.require(Capability.WRITES, Capability.VIEWS)

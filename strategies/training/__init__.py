@@ -11,7 +11,7 @@ from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.training import losses, second_order, several  # noqa: F401 (they register their patterns)
 from autograd_conformance.strategies.training.drawing import drawn_plan, runnable
 from autograd_conformance.strategies.training.loop import Loop
-from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern, started
+from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern, start_loop
 from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
 
 __all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops", "plans", "write"]
@@ -19,7 +19,7 @@ __all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops
 
 def write(plan: Plan, a: ActionBuilder) -> Loop:
     """Write the loop of a plan into a draft."""
-    loop = started(plan, a)
+    loop = start_loop(plan, a)
     PATTERNS[loop.plan.pattern].run(loop)
     return loop
 

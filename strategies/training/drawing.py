@@ -10,7 +10,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.optimizers import optimizer
-from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, drawn_apart
+from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, draw_separately
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern
 from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
 
@@ -66,7 +66,7 @@ def _with_optimizers(b: ActionBuilder, pattern: Pattern, plan: Plan) -> Plan:
     """The plan with drawn networks, one time in four, and an optimizer of each set of parameters."""
     sizes = [plan.layers * (1 + plan.bias)] * len(pattern.networks)
     if b.below(4) == 3 and pattern.order == 1:
-        networks = [drawn_apart(b, plan.widths(*ends), plan.layers) for ends in pattern.networks]
+        networks = [draw_separately(b, plan.widths(*ends), plan.layers) for ends in pattern.networks]
         plan, sizes = replace(plan, networks=tuple(drawn for drawn, _ in networks)), [size for _, size in networks]
     rest = iter(sizes)
     leaves = [sum(next(rest) for _ in range(owned)) for owned in pattern.owns]

@@ -15,7 +15,7 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 from autograd_conformance.strategies.building.op_builder import LIMIT
 from autograd_conformance.strategies.building.tensors import VALUES
 from autograd_conformance.strategies.networks import Network
-from autograd_conformance.strategies.training.nets import Net, remade
+from autograd_conformance.strategies.training.nets import Net, rebuild_network
 from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
 
 CALM = 3.0
@@ -86,7 +86,7 @@ class Loop:
         plan = self.plan
         into, out = plan.widths(*ends)
         if plan.networks:
-            network = remade(self.a, plan.networks[number], into, out, plan.layers)
+            network = rebuild_network(self.a, plan.networks[number], into, out, plan.layers)
             self.lasting.update(network.parameters)
             return network
         made = []
@@ -162,7 +162,7 @@ class Loop:
         """The numbers of the iterations; between two of them, what the first made goes away."""
         for number in range(self.plan.iterations):
             yield number
-            if self.is_wild():
+            if self.has_diverged():
                 return
             if self.plan.deletes and number + 1 < self.plan.iterations:
                 gone = [r for r in self.a.live if r not in self.lasting]
@@ -170,7 +170,7 @@ class Loop:
                 if gone:
                     self.a.delete(*gone)
 
-    def is_wild(self) -> bool:
+    def has_diverged(self) -> bool:
         """Whether a parameter has grown too large, or any value that is there."""
         values = self.a.reference.values
         parameters = (values[p] for leaves in self.leaves for p in leaves)

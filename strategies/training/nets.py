@@ -50,7 +50,7 @@ def activated(a: ActionBuilder, value: Ref, activation: str) -> Ref:
     return a.apply(op.name, (value,), choices_of(op, (a.shape(value),))[0])[0]
 
 
-def drawn_apart(a: ActionBuilder, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
+def draw_separately(a: ActionBuilder, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
     """The values of all draws of a network, and how many parameters it has; the draft itself stays as it is."""
     found: list[Any] = []
 
@@ -62,7 +62,7 @@ def drawn_apart(a: ActionBuilder, ends: tuple[int, ...], layers: int) -> tuple[t
     return tuple(found), len(made.parameters)
 
 
-def remade(a: ActionBuilder, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
+def rebuild_network(a: ActionBuilder, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
     """The network of earlier draws, made in a draft."""
     rest, draw = iter(drawn), a.draw
     a.draw = lambda strategy: next(rest)

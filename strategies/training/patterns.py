@@ -81,7 +81,7 @@ def pattern(
     return register
 
 
-def started(plan: Plan, a: ActionBuilder) -> Loop:
+def start_loop(plan: Plan, a: ActionBuilder) -> Loop:
     """The loop of a plan, with its networks and optimizers, of which nothing has run yet."""
     made = PATTERNS[plan.pattern]
     return Loop(plan, a, made.networks, made.owns)

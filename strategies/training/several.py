@@ -15,7 +15,7 @@ TRUNK = (("wide", "wide"), ("wide", 1), ("wide", 1))
 CELL = (("wide", "wide"), ("wide", "wide"), ("wide", "out"))
 
 
-def losing(loop: Loop, result: Ref, number: int = 0, target: float | None = None) -> Forward:
+def loss_of(loop: Loop, result: Ref, number: int = 0, target: float | None = None) -> Forward:
     """One loss of a result that is there."""
     return lambda i: [loop.loss(result, i, number, target)]
 
@@ -25,7 +25,7 @@ def two(loop: Loop) -> None:
     """Two networks that share nothing, each with its own loss and optimizer."""
     for i in loop.iterations():
         for k in range(2):
-            loop.update(k, i, losing(loop, loop.call(k, loop.batch(f"x {k}", i)), k))
+            loop.update(k, i, loss_of(loop, loop.call(k, loop.batch(f"x {k}", i)), k))
 
 
 @pattern(
@@ -41,9 +41,9 @@ def chained(loop: Loop) -> None:
     for i in loop.iterations():
         made = loop.call(0, loop.batch("x", i))
         if loop.plan.variant == 0:
-            loop.update(0, i, losing(loop, made))
+            loop.update(0, i, loss_of(loop, made))
         given = made if loop.plan.variant or loop.wrong(Mistake.DETACH) else loop.a.detach(made)
-        loop.update(1, i, losing(loop, loop.call(1, given), 1))
+        loop.update(1, i, loss_of(loop, loop.call(1, given), 1))
         if loop.plan.variant:
             loop.step(0)
             loop.zero(0)
@@ -71,7 +71,7 @@ def adversaries(loop: Loop) -> None:
     for i in loop.iterations():
         fake = loop.call(1, loop.batch("noise", i))
         loop.update(0, i, judged, backward_calls)
-        loop.update(1, i, losing(loop, loop.call(0, fake), target=1.0))
+        loop.update(1, i, loss_of(loop, loop.call(0, fake), target=1.0))
 
 
 @pattern(

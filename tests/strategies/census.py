@@ -220,7 +220,7 @@ def size(program: Program) -> tuple[int, int]:
     return sum(isinstance(s, Apply) for s in program), sum(isinstance(s, (Backward, Grad, ZeroGrad)) for s in program)
 
 
-ELSEWHERE = ("memory", "networks", "optimizers", "recurrent", "units")
+ELSEWHERE = ("memory", "networks", "optimizers", "recurrent", "regions")
 """Families whose situations have tests of their own."""
 
 

@@ -7,7 +7,15 @@ import pytest
 import torch
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.strategies.building.layouts import LAYOUTS, LEAST, Layout, behind, equal_along, shows, view
+from autograd_conformance.strategies.building.layouts import (
+    LAYOUTS,
+    LEAST_RANK,
+    Layout,
+    differs_from_contiguous,
+    downstream_op,
+    equal_along,
+    view,
+)
 
 SHAPES = ((3,), (2, 3), (3, 2), (2, 2, 3), (1, 3), (3, 1), (0, 3), (1, 2, 1, 2))
 
@@ -28,7 +36,7 @@ def test_a_view_is_the_value(shape: tuple[int, ...], layout: Layout) -> None:
     wanted = value(shape, layout)
     made = view(wanted, layout)
     if made is None:
-        assert len(shape) < LEAST[layout] or (layout == "expanded" and max(shape) <= 1) or not wanted.size
+        assert len(shape) < LEAST_RANK[layout] or (layout == "expanded" and max(shape) <= 1) or not wanted.size
         return
     (got,) = ADAPTER.apply(made.op, [torch.tensor(made.base.copy())], made.attrs)
     assert got.shape == wanted.shape
@@ -48,7 +56,7 @@ def test_it_lies_otherwise(layout: Layout) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_where_a_layout_shows_it_lies_otherwise(shape: tuple[int, ...], layout: Layout) -> None:
     made = view(value(shape, layout), layout)
-    if shows(shape, layout):
+    if differs_from_contiguous(shape, layout):
         assert made is not None
         (got,) = ADAPTER.apply(made.op, [torch.tensor(made.base.copy())], made.attrs)
         assert not got.is_contiguous()
@@ -60,8 +68,8 @@ def test_where_a_layout_shows_it_lies_otherwise(shape: tuple[int, ...], layout: 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_behind_every_shape(shape: tuple[int, ...], layout: Layout) -> None:
-    made = behind(shape, layout)
-    assert (made is None) == (len(shape) < LEAST[layout])
+    made = downstream_op(shape, layout)
+    assert (made is None) == (len(shape) < LEAST_RANK[layout])
     if made is not None:
         ADAPTER.apply(made[0], [torch.ones(shape)], made[1])
 
@@ -70,6 +78,6 @@ def test_a_cotangent_lies_otherwise() -> None:
     leaf = torch.ones(2, 3, requires_grad=True)
     seen: list[torch.Tensor] = []
     leaf.register_hook(seen.append)
-    op, attrs = behind((2, 3), "expanded") or ("", ())
+    op, attrs = downstream_op((2, 3), "expanded") or ("", ())
     ADAPTER.apply(op, [leaf], attrs)[0].backward(torch.ones(3))
     assert seen[0].stride() == (0, 1)

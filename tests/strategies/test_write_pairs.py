@@ -16,14 +16,14 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import InPlace, Program
 from autograd_conformance.programs.text import parse, render
 from autograd_conformance.strategies import write_pairs
-from autograd_conformance.strategies.write_pairs import Time, Way, Written, coverage
+from autograd_conformance.strategies.write_pairs import Time, Way, WrittenValue, coverage
 from autograd_conformance.suites import test_write_pairs as suite
 
 ROWS = (*OPS, *WRITES)
 
 
 def of(name: str, dtypes: tuple[str, ...] = ("float64",)) -> list[Program]:
-    return [sample.program(*pair) for sample, *pair in write_pairs.programs(name, dtypes)]
+    return [sample.program(*pair) for sample, *pair in write_pairs.pairs(name, dtypes)]
 
 
 def test_every_row_has_pairs_but_those_of_overlapping_results():
@@ -36,16 +36,19 @@ def test_every_row_has_pairs_but_those_of_overlapping_results():
 
 @pytest.mark.parametrize("name", OPS)
 def test_every_operand_and_result_is_written_in_every_way_at_every_time(name: str):
-    row, found = OPS[name], {(t, way, time) for _, t, way, time in write_pairs.programs(name, ("float64",))}
+    row, found = OPS[name], {(t, way, time) for _, t, way, time in write_pairs.pairs(name, ("float64",))}
     operands = max(len(sample.operands) for sample in write_pairs.samples(name, ("float64",)))
-    assert {(Written(True, k), way, time) for k in range(operands) for way in Way for time in Time} <= found
+    assert {(WrittenValue(True, k), way, time) for k in range(operands) for way in Way for time in Time} <= found
     kinds = [way for way in Way if way is not Way.STEP and not (row.multi and way is Way.RECORDED)]
-    results = set() if row.overlaps else {(Written(False, 0), way, time) for way in kinds for time in Time}
+    results = set() if row.overlaps else {(WrittenValue(False, 0), way, time) for way in kinds for time in Time}
     assert results <= found
 
 
 def test_what_a_write_overwrites_is_not_its_operand_any_more():
-    assert {t for _, t, *_ in write_pairs.programs("mul_", ("float64",))} == {Written(True, 1), Written(False, 0)}
+    assert {t for _, t, *_ in write_pairs.pairs("mul_", ("float64",))} == {
+        WrittenValue(True, 1),
+        WrittenValue(False, 0),
+    }
 
 
 def test_programs_are_the_same_every_time():
@@ -56,19 +59,19 @@ def test_programs_are_the_same_every_time():
 
 def test_a_few_of_each_row_are_of_every_way_and_time():
     rows = ROWS[::5]
-    found = [pair for name in rows for pair in write_pairs.some(name, ("float64",), 1)]
+    found = [pair for name in rows for pair in write_pairs.some_pairs(name, ("float64",), 1)]
     assert len(found) == len(rows)
     assert {(way, time) for *_, way, time in found} == set(product(Way, Time))
 
 
 def test_rows_alike_have_other_pairs():
-    (one,), (other,) = (write_pairs.some(name, ("float64",), 1) for name in ("sin", "cos"))
+    (one,), (other,) = (write_pairs.some_pairs(name, ("float64",), 1) for name in ("sin", "cos"))
     assert one[1:] != other[1:]
 
 
 @pytest.mark.parametrize(("programs_each", "most"), [(0, suite.MOST), (16, max(1, suite.MOST // 16)), (10**6, 1)])
-def test_fewer_are_tried_where_units_cost_much(programs_each: int, most: int):
-    assert suite.most(SimpleNamespace(programs_each=programs_each)) == most
+def test_fewer_are_tried_where_regions_cost_much(programs_each: int, most: int):
+    assert suite.program_limit(SimpleNamespace(programs_each=programs_each)) == most
 
 
 @pytest.mark.parametrize("name", ["multiply", "unstack", "kron", "set_slice_", "linear"])
@@ -81,7 +84,7 @@ def test_how_a_value_is_written():
     sample = next(
         s for s in write_pairs.samples("multiply", ("float64",)) if s.requires == (True, True) and not s.transposed
     )
-    text = {way: render(sample.program(Written(True, 1), way, Time.BEFORE)).splitlines()[-3:] for way in Way}
+    text = {way: render(sample.program(WrittenValue(True, 1), way, Time.BEFORE)).splitlines()[-3:] for way in Way}
     assert text[Way.DIRECT][-2].startswith("no_grad: write d mul_scalar_")
     assert text[Way.VIEW][-3:-1] == ["f = expand_dims d dim=0", "no_grad: write f mul_scalar_ scalar=-0.5"]
     assert text[Way.DETACHED][-3:-1] == ["f = detach d", "write f mul_scalar_ scalar=-0.5"]
@@ -91,7 +94,7 @@ def test_how_a_value_is_written():
 
 def test_between_means_that_the_graph_is_walked_before_and_after():
     sample = write_pairs.samples("exp", ("float64",))[0]
-    kinds = [type(step).__name__ for step in sample.program(Written(False, 0), Way.DIRECT, Time.BETWEEN)]
+    kinds = [type(step).__name__ for step in sample.program(WrittenValue(False, 0), Way.DIRECT, Time.BETWEEN)]
     assert kinds[-3:] == ["Backward", "InPlace", "Backward"]
 
 
@@ -116,7 +119,7 @@ class LosesSight(Torch):
 def test_a_framework_that_loses_sight_of_a_write_is_caught():
     framework = LosesSight()
     found = {}
-    for sample, target, way, time in write_pairs.programs("sin", ("float64",)):
+    for sample, target, way, time in write_pairs.pairs("sin", ("float64",)):
         program = sample.program(target, way, time)
         violation = violation_of(program, InProcess(framework))
         found[target, way, time] = violation and violation.rule
@@ -129,7 +132,7 @@ def test_torch_keeps_sight_of_everything_but_what_kron_saves():
     framework = Torch()
     broken = [
         target
-        for sample, target, way, time in write_pairs.programs("kron", ("float64",))
+        for sample, target, way, time in write_pairs.pairs("kron", ("float64",))
         if not sample.transposed and violation_of(sample.program(target, way, time), InProcess(framework))
     ]
-    assert set(broken) == {Written(True, 0), Written(True, 1)}
+    assert set(broken) == {WrittenValue(True, 0), WrittenValue(True, 1)}

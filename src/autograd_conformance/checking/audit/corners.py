@@ -16,7 +16,7 @@ from autograd_conformance.programs.language import Apply, Delete, Program, Ref, 
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Unsupported
-from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, shows
+from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, differs_from_contiguous
 from autograd_conformance.strategies.building.op_builder import Rarity
 from autograd_conformance.strategies.higher_order import applies
 
@@ -55,15 +55,17 @@ def _on_operands(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | N
     steps = sampler.reference.steps
     step = steps[made[0].at]
     operands = step.args if isinstance(step, Apply) else ()
-    visible = [r for r in operands if isinstance(steps[r.at], Apply) and shows(sampler.shape(r), layout)]
+    visible = [
+        r for r in operands if isinstance(steps[r.at], Apply) and differs_from_contiguous(sampler.shape(r), layout)
+    ]
     return program, any(np.any(sampler.reference.values[r]) for r in visible)
 
 
 def _behind(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
     """A program of an op on whose results the cotangent lies so, and whether one of these shows it."""
     made = sampler.op(op, fresh=True)
-    visible = any(shows(sampler.shape(result), layout) for result in made)
-    return called(sampler, [sampler.behind(result, layout) for result in made], op), visible
+    visible = any(differs_from_contiguous(sampler.shape(result), layout) for result in made)
+    return called(sampler, [sampler.with_cotangent_layout(result, layout) for result in made], op), visible
 
 
 PLACES = {"on": _on_operands, "behind": _behind}
@@ -87,7 +89,7 @@ def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sample
     """
     row = alphabet.current().row(op)
     fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
-    fitting.sort(key=lambda shape: (not shows(shape, layout), -len(shape)))
+    fitting.sort(key=lambda shape: (not differs_from_contiguous(shape, layout), -len(shape)))
     for draw, first in product(range(TURNS), fitting):
         yield Sampler(zlib.crc32(f"{op} {what} {first} {draw}".encode()), dtype, first)
 

@@ -17,33 +17,33 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
     FREEING,
-    LOOKING,
     SHAPES,
     SMOOTH,
+    VIEW_OPS,
     Programs,
+    action_situation,
     chain,
-    cut,
-    history,
+    end_region,
     joined,
 )
 from autograd_conformance.strategies.situations.writes import LINEAR, require_known_needs
 
-VIEWING = tuple(name for name in LOOKING if OPS[name].aliases is Certainty.ALWAYS)
+VIEWING = tuple(name for name in VIEW_OPS if OPS[name].aliases is Certainty.ALWAYS)
 """Ops that certainly give a view: of what stays within a unit, nobody sees what another one gave."""
 
 RETAINING = (True, None, False)
 """What a call may say of its graph."""
 
 
-def in_units(write: Callable[[ActionBuilder], None]) -> Callable[..., Programs]:
+def for_regions(write: Callable[[ActionBuilder], None]) -> Callable[..., Programs]:
     """The strategy of the programs that `write` puts together for a framework that takes functions as units."""
 
     def asked(b: ActionBuilder) -> None:
-        b.require_units()
+        b.require_regions()
         write(b)
 
     asked.__name__, asked.__doc__ = write.__name__, write.__doc__
-    return history(asked)
+    return action_situation(asked)
 
 
 def retain(b: ActionBuilder) -> bool | None:
@@ -70,7 +70,7 @@ def viewed(b: ActionBuilder, value: Ref) -> Ref:
     return made if value in operands(b.reference.steps[made.at]) and b.reference.values[made].size else value
 
 
-@in_units
+@for_regions
 def results_apart(b: ActionBuilder) -> None:
     """Several results of one unit, with a part in common or none, called from one after the other."""
     shape = b.pick(b.shapes(SHAPES))
@@ -81,21 +81,21 @@ def results_apart(b: ActionBuilder) -> None:
     call_some(b, results, len(results))
 
 
-@in_units
+@for_regions
 def branches_apart(b: ActionBuilder) -> None:
     """One graph whose branches are units of their own: a call on the first leaves the second as it was."""
     shape = b.pick(b.shapes(SHAPES))
     left = chain(b, b.leaf(shape), 2)
-    cut(b)
+    end_region(b)
     right = chain(b, b.leaf(shape), 2)
     if b.below(2):
-        cut(b)
+        end_region(b)
     joined(b, [left, right])
     for branch in (left, right):
         b.call(branch, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
 
 
-@in_units
+@for_regions
 def viewed_results(b: ActionBuilder) -> None:
     """A value among a unit's results beside views of it, or it detached; one of them is written to, others are used."""
     b.require(Capability.WRITES, Capability.VIEWS)
@@ -103,7 +103,7 @@ def viewed_results(b: ActionBuilder) -> None:
     family = [base, viewed(b, base)]
     if b.below(2):
         family.append(viewed(b, b.pick(family)))
-    cut(b)
+    end_region(b)
     target = b.pick(family)
     if b.below(3) or not b.can(Capability.MODES):
         b.write(target)
@@ -111,12 +111,12 @@ def viewed_results(b: ActionBuilder) -> None:
         with b.under("no_grad"):
             b.write(target)
     if b.below(2):
-        cut(b)
+        end_region(b)
     used = [b.nonlinear(value) if b.below(2) else value for value in family if b.requires(value)]
     call_some(b, used, 1)
 
 
-@in_units
+@for_regions
 def unneeded_written(b: ActionBuilder) -> None:
     """A result that no derivative of its unit needs, written to behind the unit; then a call on what was made of it."""
     b.require(Capability.WRITES)
@@ -126,17 +126,17 @@ def unneeded_written(b: ActionBuilder) -> None:
     value = made = b.apply(b.pick(b.available("negative", "clone")), (start,))[0]
     for _ in range(1 + b.below(2)):
         made = b.op(b.pick(b.available(*LINEAR)), on=made)[0]
-    cut(b)
+    end_region(b)
     b.write(value, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
     b.call(made)
 
 
-@in_units
+@for_regions
 def inputs_given_out(b: ActionBuilder) -> None:
     """Results of a unit that are all of an input: a view of it, it detached, a copy; written to, or gone on with."""
     shape = b.pick(b.shapes(((3,), (2, 3), ())))
     value = chain(b, b.leaf(shape), 1) if b.below(2) else b.leaf(shape, requires_grad=bool(b.below(4)))
-    cut(b)
+    end_region(b)
     results = [b.nonlinear(value)]
     if "permute_dims" in b.alphabet.ops and shape:
         results += b.apply("permute_dims", (value,), (("dims", tuple(range(len(shape)))),))
@@ -145,31 +145,31 @@ def inputs_given_out(b: ActionBuilder) -> None:
     if b.can(Capability.DETACH):
         results.append(b.detach(value))
     if b.below(2):
-        cut(b)
+        end_region(b)
     if b.can(Capability.WRITES) and b.below(2):
         target = b.pick(results)
         if not (b.requires(target) and b.reference.storages.storage(target) == value and b.reference.is_leaf(value)):
             b.write(target, b.pick(("mul_scalar_", "zero_", "neg_")))
-            cut(b)
+            end_region(b)
     call_some(b, [*results, b.nonlinear(b.pick(results))], 2)
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
 
 
-@in_units
+@for_regions
 def inputs_written(b: ActionBuilder) -> None:
     """An input or a result of a unit, or what shares its memory, written to between the unit and a call through it."""
     b.require(Capability.WRITES)
     shape = b.pick(b.shapes(((3,), (2, 3), ())))
     given = b.leaf(shape, requires_grad=bool(b.below(3))) if b.below(2) else chain(b, b.leaf(shape), 1)
     other = b.leaf(shape)
-    cut(b)
+    end_region(b)
     inner = b.apply(
         b.pick(b.available("multiply", "divide") if b.below(2) else b.available("multiply")), (other, given)
     )
     made = chain(b, inner[0], 2)
-    cut(b)
+    end_region(b)
     if b.can(Capability.RETAIN) and b.below(3) == 2:
         b.call(made, retain=True)
     target = b.pick((given, made, inner[0]))
@@ -180,7 +180,7 @@ def inputs_written(b: ActionBuilder) -> None:
     b.call(made)
 
 
-@in_units
+@for_regions
 def weights_stepped(b: ActionBuilder) -> None:
     """A unit whose weights are moved by a step between two calls from it, and the same unit on the weights moved."""
     b.require(Capability.OPTIMIZERS, Capability.RETAIN)
@@ -200,13 +200,13 @@ def weights_stepped(b: ActionBuilder) -> None:
             b.zero_grad(weight)
 
 
-@in_units
+@for_regions
 def hooked_between(b: ActionBuilder) -> None:
     """Hooks on inputs and results of a unit, and results that retain, between the unit and the calls through it."""
     b.require(Capability.HOOKS)
     shape = b.pick(b.shapes(((3,), (2, 3), ())))
     given = chain(b, b.leaf(shape), 1)
-    cut(b)
+    end_region(b)
     inner = chain(b, given, 1)
     results = [inner, chain(b, inner, 2), chain(b, given if b.below(2) else b.leaf(shape), 1)]
     for _ in range(1 + b.below(3)):
@@ -218,14 +218,14 @@ def hooked_between(b: ActionBuilder) -> None:
     call_some(b, results, 2)
 
 
-@in_units
+@for_regions
 def twins(b: ActionBuilder) -> None:
     """Inputs of a unit that share memory: a value, it detached, its views; read, and written to inside."""
     b.require(Capability.VIEWS)
     shape = b.pick(b.shapes(((3,), (2, 2))))
     value = chain(b, b.leaf(shape), 1) if b.below(3) else b.leaf(shape, requires_grad=bool(b.below(2)))
     other = viewed(b, value)
-    cut(b)
+    end_region(b)
     before = [b.nonlinear(x) for x in ((value, other) if b.below(2) else (other, value))]
     if b.can(Capability.WRITES) and b.below(3):
         b.write(b.pick((other, value)))
@@ -233,13 +233,13 @@ def twins(b: ActionBuilder) -> None:
     call_some(b, before, 2)
 
 
-@in_units
+@for_regions
 def numbers_and_empties(b: ActionBuilder) -> None:
     """Inputs of a unit without dimensions, or without elements, beside others."""
     shape = b.pick(b.shapes(((3,), (2, 3), (0,), (2, 0))))
     number = b.leaf((), requires_grad=bool(b.below(4)))
     several = chain(b, b.leaf(shape), 1)
-    cut(b)
+    end_region(b)
     products = [b.apply(b.pick(b.available("multiply", "add")), (several, number))[0]]
     products.append(b.apply(b.pick(b.available("multiply", "subtract")), (number, products[0]))[0])
     if b.below(2):

@@ -35,7 +35,7 @@ from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.pool import Pool
-from autograd_conformance.strategies.situations import hooks, lifetime, repeated_units, units, writes
+from autograd_conformance.strategies.situations import hooks, lifetime, regions, repeated_regions, writes
 from autograd_conformance.suites import test_units as suite
 
 EACH = 24
@@ -44,7 +44,7 @@ TARGET = InProcess(FRAMEWORK)
 TESTS = {name: test for name, test in vars(suite).items() if name.startswith("test_")}
 SITUATIONS = {
     name: make
-    for name, make in {**vars(units), **vars(repeated_units)}.items()
+    for name, make in {**vars(regions), **vars(repeated_regions)}.items()
     if getattr(make, "is_hypothesis_strategy_function", False)
 }
 
@@ -102,16 +102,16 @@ def drawn(name: str) -> tuple[tuple[Program, Observation], ...]:
 
 def features(program: Program, observation: Observation) -> Iterator[str]:
     """What happens to the units of a program, by name."""
-    regions = [region for region in seen_units(program, observation) if region.results]
-    for region in regions:
+    found = [region for region in seen_units(program, observation) if region.results]
+    for region in found:
         yield from _beside(program, observation, region)
         yield from _inside(program, region)
         yield from _behind(program, region)
         yield from _called_from(program, region)
-    if sum(bool(_calls(program, region)) for region in regions) > 1:
+    if sum(bool(_calls(program, region)) for region in found) > 1:
         yield "several functions called from"
-    for k, region in enumerate(regions):
-        for before in regions[:k]:
+    for k, region in enumerate(found):
+        for before in found[:k]:
             if canonical(program, region, FRAMEWORK.dialect) == canonical(program, before, FRAMEWORK.dialect):
                 yield from _again(program, observation, before, region)
 
@@ -284,7 +284,7 @@ def test_what_is_within_a_graph_is_put_to_the_test_where_a_unit_is_one_node(
     assert check.exercised[rule] >= least, f"{check.exercised[rule]} of {check.programs}"
 
 
-@pytest.mark.parametrize("make", [writes.written_unneeded, writes.written_unsaved, units.unneeded_written])
+@pytest.mark.parametrize("make", [writes.written_unneeded, writes.written_unsaved, regions.unneeded_written])
 def test_what_no_derivative_needs_is_not_asked_of_a_unit_that_is_one_node(make: Callable[[], Any]):
     @settings(max_examples=1, database=None, phases=[Phase.generate], deadline=None)
     @given(case=make())

@@ -10,8 +10,8 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Unsupported
-from autograd_conformance.strategies.situations.base import SMOOTH, chain, cut
-from autograd_conformance.strategies.situations.units import call_some, in_units
+from autograd_conformance.strategies.situations.base import SMOOTH, chain, end_region
+from autograd_conformance.strategies.situations.regions import call_some, for_regions
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ OF_ONE_SIZE: tuple[tuple[Shape, ...], ...] = (
 """Shapes in which a function may be called again: most of as many elements, one of more or fewer."""
 
 
-@in_units
+@for_regions
 def called_again(b: ActionBuilder) -> None:
     """One function, two or three times, on values that differ in all but form, or in form, too; calls between."""
     writes = b.can(Capability.WRITES, Capability.CONSTANTS) and b.below(4) == 3
@@ -75,11 +75,11 @@ def called_again(b: ActionBuilder) -> None:
         second = b.leaf(value=b.tensor(shape, dtype), requires_grad=False) if writes else _fresh(b, shape, dtype)
         if b.below(4) == 3 and b.can(Capability.DETACH):
             second = b.detach(b.nonlinear(first) if writes else first)
-        cut(b)
+        end_region(b)
         around = b.pick(((), (), ("no_grad",))) if b.can(Capability.MODES) else ()
         with b.under(*around):
             roots += recipe.applied(b, first, second)
-        cut(b)
+        end_region(b)
         if not b.below(3):
             call_some(b, roots, 1)
         if b.below(3) == 2:
@@ -96,7 +96,7 @@ def _fresh(b: ActionBuilder, shape: Shape, dtype: str) -> Ref:
     return value if shape == shape[::-1] else b.leaf(value=b.tensor(shape, dtype), requires_grad=kind < 4)
 
 
-@in_units
+@for_regions
 def inputs_toggled(b: ActionBuilder) -> None:
     """A leaf that is frozen, or set free, between a unit and a call through it; then the same unit again."""
     b.require(Capability.SWITCHES)
@@ -104,18 +104,18 @@ def inputs_toggled(b: ActionBuilder) -> None:
     first = bool(b.below(3)) or not b.can(Capability.CONSTANTS)
     leaf, other = b.leaf(shape, requires_grad=first), b.leaf(shape)
     recipe = drawn_recipe(b)
-    cut(b)
+    end_region(b)
     made = recipe.applied(b, leaf, other)
     if b.below(3) == 2:
         call_some(b, made, 1)
     else:
-        cut(b)
+        end_region(b)
     b.set_requires_grad(leaf, not first)
     again = recipe.applied(b, leaf, other)
     call_some(b, [*made, *again], 2)
 
 
-@in_units
+@for_regions
 def called_after_an_error(b: ActionBuilder) -> None:
     """A function that raises, for it writes to a leaf, and the same function on values that it may write to."""
     b.require(Capability.WRITES, Capability.WRITE_CHECKS, Capability.CONSTANTS)
@@ -123,9 +123,9 @@ def called_after_an_error(b: ActionBuilder) -> None:
     recipe = drawn_recipe(b, writes=True)
     leaf, source = b.leaf(shape), b.leaf(shape)
     kept = chain(b, source, 1)
-    cut(b)
+    end_region(b)
     recipe.applied(b, source, leaf)
-    cut(b)
+    end_region(b)
     again = recipe.applied(b, source, b.leaf(shape, requires_grad=False))
     call_some(b, [kept, *again], 2)
 
@@ -133,13 +133,13 @@ def called_after_an_error(b: ActionBuilder) -> None:
 # -- modes, random numbers ---------------------------------------------------------------------------------------------
 
 
-@in_units
+@for_regions
 def modes_inside(b: ActionBuilder) -> None:
     """One computation several times in a unit, under other grad modes each time, which may stand in one another."""
     b.require(Capability.MODES)
     value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), 1)
     if b.below(2):
-        cut(b)
+        end_region(b)
     op = b.pick(b.available(*SMOOTH[:5]))
     results = []
     for _ in range(2 + b.below(3)):
@@ -151,25 +151,25 @@ def modes_inside(b: ActionBuilder) -> None:
     call_some(b, results, 2)
 
 
-@in_units
+@for_regions
 def computed_again(b: ActionBuilder) -> None:
     """One computation several times in a unit, with writes to its operand between, or to its results."""
     b.require(Capability.WRITES)
     value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), 1)
     if b.below(2):
-        cut(b)
+        end_region(b)
     op = b.pick(b.available("multiply", "add", "negative", "sin"))
     results = []
     for _ in range(2 + b.below(2)):
         results.append(b.apply(op, (value, value))[0] if op in ("multiply", "add") else b.nonlinear(value, op))
         b.write(b.pick((value, results[0])), b.pick(("add_scalar_", "mul_scalar_", "zero_", "neg_")))
     if b.below(2):
-        cut(b)
+        end_region(b)
         b.write(results[0])
     call_some(b, results, 1)
 
 
-@in_units
+@for_regions
 def masks_inside(b: ActionBuilder) -> None:
     """Dropout in a unit, once or several times, whose mask is seen; calls, and other draws, between."""
     b.require(Capability.RANDOM)
@@ -180,10 +180,10 @@ def masks_inside(b: ActionBuilder) -> None:
     for _ in range(1 + b.below(2)):
         attrs = b.pick(choices_of(RANDOM_OPS["dropout_mask"], (b.shape(value),)))
         (mask,) = b.apply("dropout_mask", (value,), attrs)
-        cut(b)  # it has to be seen: what stays within a unit is not
+        end_region(b)  # it has to be seen: what stays within a unit is not
         (made,) = b.apply("dropout", (value, mask), attrs)
         results.append(chain(b, made, 1))
         value = made
         if b.below(2):
-            cut(b)
+            end_region(b)
     call_some(b, results, 2)
