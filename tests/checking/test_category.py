@@ -10,7 +10,7 @@ import pytest
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.variations.ablation import cures
+from autograd_conformance.failures.variations.ablation import essential_ops
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.text import parse
@@ -56,7 +56,7 @@ FREED = Deviation("lost error", "returned", "graph freed")
 def test_the_ops_without_which_a_program_differs_no_more(text: str, deviation: Deviation, hangs_on: tuple[str, ...]):
     found = case(text)
     assert category_of(found.violation) == deviation
-    assert cures(found) == hangs_on
+    assert essential_ops(found) == hangs_on
 
 
 def test_every_way_to_differ_has_words():

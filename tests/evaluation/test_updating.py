@@ -75,7 +75,7 @@ def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
             if probe.rule == rule:
                 check = Check(session.target, known(mutant.framework), rule, leaves_out=session.leaves_out)
                 assert failure(probe, check, 0, [Phase.generate]) is None
-                advisory.shorten(check, session)
+                advisory.shorten_findings(check, session)
                 tally.add(Tally.from_json(check.tally().to_json()))
         return update(path, tally.findings, tally.common, session, "2026-11-25")
 

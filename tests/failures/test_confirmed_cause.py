@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from autograd_conformance.failures.variations.confirmed_cause import possible, settled
+from autograd_conformance.failures.variations.confirmed_cause import possible_rules, with_confirmed_cause
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from evaluation.mutants.accumulation import Overwrites
 from evaluation.mutants.derivatives import SinFlipped
@@ -64,9 +64,9 @@ def test_a_diagnosis_that_is_an_accident_is_taken_back(
     case = failing(framework, text)
     assert diagnosis in str(case.violation.diagnosis)
     assert case.violation.rule == rule
-    found = settled(case).violation
+    found = with_confirmed_cause(case).violation
     assert (found.diagnosis, found.rule, found.op) == (None, left, None)
-    assert possible(case.violation) >= {rule, left}
+    assert possible_rules(case.violation) >= {rule, left}
 
 
 KEPT = [
@@ -80,7 +80,7 @@ KEPT = [
 @pytest.mark.parametrize(("framework", "text", "diagnosis"), KEPT, ids=[type(each[0]).__name__ for each in KEPT])
 def test_a_diagnosis_that_explains_other_numbers_stays(framework: Torch, text: str, diagnosis: str):
     case = failing(framework, text)
-    assert diagnosis in str(settled(case).violation.diagnosis)
+    assert diagnosis in str(with_confirmed_cause(case).violation.diagnosis)
 
 
 ONES = " with [1, 1] retain=True; "
@@ -111,9 +111,9 @@ OPS = [
 @pytest.mark.parametrize(("framework", "text", "rule", "op"), OPS, ids=[type(each[0]).__name__ for each in OPS])
 def test_an_op_is_blamed_that_is_wrong_by_itself(framework: Torch, text: str, rule: str, op: str | None):
     case = failing(framework, text)
-    found = settled(case).violation
+    found = with_confirmed_cause(case).violation
     assert (found.rule, found.op) == (rule, op)
-    assert found.rule in possible(case.violation)
+    assert found.rule in possible_rules(case.violation)
 
 
 class Tired(Combining):
@@ -126,7 +126,7 @@ class Tired(Combining):
 def test_no_op_is_blamed_whose_earlier_contribution_was_right():
     case = failing(Tired(), "a = leaf [1.5, 2]; b = sin a; backward b with [3, 4] retain=True; backward b with [5, 6]")
     assert (case.violation.rule, case.violation.op) == ("gradients/op", "sin")
-    found = settled(case).violation
+    found = with_confirmed_cause(case).violation
     assert (found.rule, found.op) == ("gradients/graph", None)
 
 
@@ -138,5 +138,5 @@ def test_no_op_is_blamed_that_is_walked_behind_a_write():
         " d = expand_dims c dim=0; write a sin_; backward d with [[[1, 2], [5, 7]]]",
     )
     assert (case.violation.rule, case.violation.op) == ("gradients/op", "expand_dims")
-    found = settled(case).violation
+    found = with_confirmed_cause(case).violation
     assert (found.rule, found.op) == ("gradients/graph", None)

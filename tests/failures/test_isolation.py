@@ -60,7 +60,7 @@ def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
     violation = judge(case, seen, Reference(case), bent.capabilities).violation
     assert violation is not None
     failure = record.failure(RuleViolated(case, seen, violation, bent), "suites/test_gradients.py::test_op[exp]", asked)
-    told = isolation.confirmed(failure, asked).alone
+    told = isolation.confirm(failure, asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (isolation.RUNS, isolation.RUNS, None, True)
     assert told.printed.startswith("b is  ")
@@ -74,16 +74,14 @@ def test_of_what_the_code_cannot_show_nothing_is_said(tmp_path: Path):
     seen = target.observe(case)
     violation = judge(case, seen, Reference(case), target.capabilities).violation
     assert violation is not None
-    told = isolation.confirmed(
-        record.failure(RuleViolated(case, seen, violation, target), "a test", asked), asked
-    ).alone
+    told = isolation.confirm(record.failure(RuleViolated(case, seen, violation, target), "a test", asked), asked).alone
     assert told is not None
     assert (told.failed, told.code) == (isolation.RUNS, None)
 
 
 def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
-    told = isolation.confirmed(found(asked), asked).alone
+    told = isolation.confirm(found(asked), asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (isolation.RUNS, isolation.RUNS, None, False)
     assert standing(told).endswith("; its printed code does not fail so: look at the adapter first")
@@ -92,7 +90,7 @@ def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
 @pytest.mark.slow
 def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
     asked = session(f"{MOODY}:EveryOther", tmp_path)
-    told = isolation.confirmed(found(asked), asked).alone
+    told = isolation.confirm(found(asked), asked).alone
     assert told is not None
     assert 0 < told.failed < told.runs
     assert f"it fails in {told.failed} of 5 runs: the framework does not always do the same" in standing(told)
@@ -101,7 +99,7 @@ def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
 @pytest.mark.slow
 def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: Path):
     asked = session(f"{MOODY}:AfterExp", tmp_path)
-    failure = isolation.confirmed(found(asked), asked, [program(text) for text in OTHERS])
+    failure = isolation.confirm(found(asked), asked, [program(text) for text in OTHERS])
     assert failure.alone is not None
     assert (failure.alone.failed, failure.alone.after) == (0, 1)
     assert standing(failure.alone).startswith("only after other programs: the shortest sequence that was found has 1 ")
@@ -119,14 +117,14 @@ def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: P
 def test_what_hangs_on_the_seed_of_hashes_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     asked = session(f"{MOODY}:BySeed", tmp_path)
-    failure = isolation.confirmed(found(asked), asked, [program(OTHERS[0])])
+    failure = isolation.confirm(found(asked), asked, [program(OTHERS[0])])
     assert failure.alone is not None
     assert (failure.alone.failed, failure.alone.after, failure.alone.hashes) == (5, None, "0")
     assert "with PYTHONHASHSEED=0, and not with another: it hangs on the order of a set" in standing(failure.alone)
     assert (failure.command or "").startswith("PYTHONHASHSEED=0 ")
     monkeypatch.setenv("PYTHONHASHSEED", "1")
     again = session(f"{MOODY}:BySeed", tmp_path)
-    told = isolation.confirmed(found(again), again, [program(OTHERS[0])]).alone
+    told = isolation.confirm(found(again), again, [program(OTHERS[0])]).alone
     assert told is not None
     assert (told.failed, told.hashes) == (0, None)
 
@@ -134,7 +132,7 @@ def test_what_hangs_on_the_seed_of_hashes_names_it(tmp_path: Path, monkeypatch: 
 @pytest.mark.slow
 def test_what_never_fails_again_is_said_to(tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
-    told = isolation.confirmed(found(asked), asked, [program(OTHERS[0])]).alone
+    told = isolation.confirm(found(asked), asked, [program(OTHERS[0])]).alone
     assert told is not None
     assert (told.failed, told.after) == (0, None)
     assert standing(told) == "alone it did not fail in 5 runs, nor after the programs that had run before it"
@@ -144,7 +142,7 @@ def test_what_never_fails_again_is_said_to(tmp_path: Path):
 def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     asked = session(f"{MOODY}:DiesOfSine", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    told = isolation.confirmed(record.died(entry, asked, process_end.describe_exit(0)), asked).alone
+    told = isolation.confirm(record.crash_failure(entry, asked, process_end.describe_exit(0)), asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.code) == (1, 1, False)
 
@@ -164,7 +162,9 @@ def test_a_process_that_was_killed_and_is_not_again(framework: str, status: int,
     asked = session(framework, tmp_path)
     asked.confirms = 0  # it is run again all the same
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    failure, found = time_limit.killed(record.died(entry, asked, process_end.describe_exit(status)), status, asked)
+    failure, found = time_limit.confirm_process_end(
+        record.crash_failure(entry, asked, process_end.describe_exit(status)), status, asked
+    )
     assert found is undecided
     assert (failure.alone is None) is (status not in process_end.KILLS)
 
@@ -173,9 +173,9 @@ def test_a_process_that_was_killed_and_is_not_again(framework: str, status: int,
 def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    failure = record.died(entry, asked, process_end.describe_exit(0))
+    failure = record.crash_failure(entry, asked, process_end.describe_exit(0))
     asked.name = gone
-    assert isolation.confirmed(failure, asked) == failure
+    assert isolation.confirm(failure, asked) == failure
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path
 @pytest.mark.slow
 def test_a_script_that_does_not_run_to_its_end_is_told(script: str, trouble: str, tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
-    told = isolation.confirmed(replace(found(asked), script=script), asked).alone
+    told = isolation.confirm(replace(found(asked), script=script), asked).alone
     assert told is not None
     assert told.trouble == trouble
 
@@ -196,4 +196,4 @@ def test_a_script_that_does_not_run_to_its_end_is_told(script: str, trouble: str
 def test_as_many_as_the_options_say(tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
     asked.confirms = 0
-    assert isolation.confirmed(found(asked), asked).alone is None
+    assert isolation.confirm(found(asked), asked).alone is None

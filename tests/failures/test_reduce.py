@@ -97,14 +97,14 @@ def test_the_work_is_bounded() -> None:
 
 
 def test_digits_that_have_no_part_go(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reduce, "MANY", 0)
+    monkeypatch.setattr(reduce, "MAX_NUMBERS", 0)
     text = "a = leaf [1.0221, 2.0442]\nbackward a with [1.375, -3.125]\nbackward a with [0.625, 1.25]"
     small = reduced(broken(text))
     assert render(small.program) == "a = leaf [1, 2]\nbackward a with [1, -3]\nbackward a with [1, 1]"
 
 
 def test_digits_that_have_a_part_stay(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reduce, "MANY", 0)
+    monkeypatch.setattr(reduce, "MAX_NUMBERS", 0)
     text = "a = leaf [0.25, 0.375]\nb = sin a\nbackward b with [0.25, 0.25]\nbackward a with [0.125, 0.125]"
     assert "0.125" in render(reduced(broken(text)).program)
 

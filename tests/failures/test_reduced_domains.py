@@ -15,7 +15,7 @@ from autograd_conformance.checking.check import RuleViolated, first_violation, v
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
-from autograd_conformance.failures.variations.ablation import cures
+from autograd_conformance.failures.variations.ablation import essential_ops
 from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
@@ -117,7 +117,7 @@ def test_an_op_that_leads_to_a_kink_where_it_is_left_out_is_no_cure() -> None:
     broken = failure(program, InProcess(Halves("abs")))
     assert broken is not None
     case = Case.of(broken)
-    assert "add_scalar" not in cures(case)
+    assert "add_scalar" not in essential_ops(case)
     assert "line 2" not in (nearest(case) or "")
 
 

@@ -20,9 +20,9 @@ CHAIN = parse("a = leaf [1.5, 2]; b = square a; c = sin b; backward c with [3, 4
 
 
 def test_what_one_of_two_programs_breaks_by_itself():
-    broken = relations.alone(Related("relations/order", FAN_OUT, CHAIN), InProcess(DiamondOnce()))
+    broken = relations.separate_cases(Related("relations/order", FAN_OUT, CHAIN), InProcess(DiamondOnce()))
     told = "By itself, the first program breaks gradients/fan-out on line 4: returned with another gradient; "
-    assert relations.told(broken) == f"{told}the second program breaks no rule."
+    assert relations.describe(broken) == f"{told}the second program breaks no rule."
     (part,) = relations.parts(broken)
     assert (part.rule, part.deviation) == ("gradients/fan-out", Deviation("value", "other gradient, leaf"))
     assert "only the first" in str(part.diagnosis)
@@ -36,7 +36,7 @@ def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
         verdict="fail", rule=related.rule, level="MUST", sentence="", test="",
         program=relations_codec.to_json(related), at=3, observed="another gradient",
         allowed=(Allowed("the same", related.rule),), code="a\nb\nc\nd", other="a\nb\nc\nd", script="",
-        parts=relations.parts(relations.alone(related, InProcess(DiamondOnce()))),
+        parts=relations.parts(relations.separate_cases(related, InProcess(DiamondOnce()))),
     )  # fmt: skip
     assert decode(encode(failure)) == failure
     right, wrong = pictures(failure)
@@ -48,5 +48,5 @@ def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
 
 
 def test_two_programs_that_break_no_rule_by_themselves():
-    broken = relations.alone(Related("relations/order", CHAIN, CHAIN), InProcess(DiamondOnce()))
+    broken = relations.separate_cases(Related("relations/order", CHAIN, CHAIN), InProcess(DiamondOnce()))
     assert (broken, relations.parts(broken)) == ((None, None), ())

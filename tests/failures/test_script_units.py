@@ -10,7 +10,7 @@ import pytest
 from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.votes import votes
-from autograd_conformance.failures.listing import listed
+from autograd_conformance.failures.listing import listing
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint, TorchCompileAot, TorchUnits
@@ -75,14 +75,14 @@ def test_the_printed_code_does_what_the_adapter_does() -> None:
 def test_equal_functions_are_defined_once(adapter: type[TorchUnits]) -> None:
     once = "a = leaf [1, 2]; b = square a; backward b with [1, 1]"
     text = f"{once}; c = leaf [3, 4]; d = square c; backward d with [1, 1]"
-    code = listed(parse(text, VOCABULARY), InProcess(adapter()))
+    code = listing(parse(text, VOCABULARY), InProcess(adapter()))
     assert code.count("def compute") == 1 and code.count("compute") == 3
     printed(code)
 
 
 def test_functions_stand_under_the_modes_that_all_of_them_is_under() -> None:
     text = "a = leaf [1, 2]; no_grad: b = square a; no_grad: c = sin b; d = multiply a c; no_grad: e = exp d"
-    code = listed(parse(text, VOCABULARY), InProcess(TorchUnits()))
+    code = listing(parse(text, VOCABULARY), InProcess(TorchUnits()))
     assert code.count("with torch.no_grad(): ") == 3
     printed(code)
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from autograd_conformance.failures.variations.candidates import telling
-from autograd_conformance.failures.variations.nearest import lesser, nearest
+from autograd_conformance.failures.variations.candidates import candidates
+from autograd_conformance.failures.variations.nearest import nearest, simplifications
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -48,7 +48,7 @@ def changes(text: str) -> list[tuple[str, Program]]:
         for k, value in enumerate(seen.outcome.values)
         if value is not None
     }
-    found = chain(telling(program, shapes, Torch.ops), lesser(program))
+    found = chain(candidates(program, shapes, Torch.ops), simplifications(program))
     return [(phrase, changed) for phrase, changed in found if changed != program and sound(changed)]
 
 

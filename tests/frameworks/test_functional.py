@@ -12,7 +12,7 @@ import pytest
 
 from autograd_conformance.adapters.hips_autograd.adapter import HipsAutograd
 from autograd_conformance.checking.check import violation_of
-from autograd_conformance.failures.listing import listed
+from autograd_conformance.failures.listing import listing
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
@@ -112,7 +112,7 @@ def test_printed_code_does_the_same(text: str):
 
 
 def test_a_script_runs_alone(tmp_path: Path):
-    text = listed(program_of(THROUGH), AUTOGRAD)
+    text = listing(program_of(THROUGH), AUTOGRAD)
     assert len(re.findall(r"^def function", text, flags=re.MULTILINE)) == 2
     assert len(re.findall(r"^    def function", text, flags=re.MULTILINE)) == 1
     script = tmp_path / "script.py"

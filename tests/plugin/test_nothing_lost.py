@@ -63,12 +63,12 @@ def test_a_part_that_fails_says_so_and_the_others_come(error, code, said):
 
 def test_what_was_found_is_taken_once(tmp_path: Path):
     result = Result(test="t", rule="gradients/op", op="sin", verdict="fail", programs=1, seconds=0.0)
-    pending.keep(tmp_path, "gw0", result)
-    pending.keep(tmp_path, "gw1", result)
-    pending.forget(tmp_path, "gw1")
+    pending.save(tmp_path, "gw0", result)
+    pending.save(tmp_path, "gw1", result)
+    pending.discard(tmp_path, "gw1")
     (tmp_path / "found-gw2").write_text('[{"rec')
-    assert list(pending.taken(tmp_path)) == [result]
-    assert list(pending.taken(tmp_path)) == []
+    assert list(pending.take(tmp_path)) == [result]
+    assert list(pending.take(tmp_path)) == []
 
 
 @pytest.mark.parametrize("name", ["errors", "relations"])
@@ -82,8 +82,8 @@ def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path
     related = Related("relations/order", program, other, same=((2, 2),))
     with pytest.raises(RuleViolated):
         check(program if name == "errors" else related)
-    pending.keep(tmp_path, "gw0", *failures)
-    assert [each.rule for each in pending.taken(tmp_path)] == [each.rule for each in failures]  # type: ignore[union-attr]
+    pending.save(tmp_path, "gw0", *failures)
+    assert [each.rule for each in pending.take(tmp_path)] == [each.rule for each in failures]  # type: ignore[union-attr]
     assert failures
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.failures.confirmation.fresh_process import Asked, ask
+from autograd_conformance.failures.confirmation.fresh_process import Request, run_in_subprocess
 from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.target import InProcess
@@ -51,11 +51,11 @@ def test_no_order_of_a_set_makes_a_difference():
 
 def test_a_process_of_its_own_is_held_to_what_was_said():
     said = Statement.of(InProcess(Tiny()))
-    asked = Asked("examples.tiny_adapter:Tiny", "cpu", False, 60.0, (), {"version": 1, "instructions": []}, 0)
-    assert ask(replace(asked, said=said.to_json())).failed is None
+    request = Request("examples.tiny_adapter:Tiny", "cpu", False, 60.0, (), {"version": 1, "instructions": []}, 0)
+    assert run_in_subprocess(replace(request, statement=said.to_json())).error is None
     form = said.to_json() | {"version": ["0.9"]}
     with pytest.raises(BrokenAdapter, match=r"in a process of its own .*: the version is '1.0', not '0.9'"):
-        ask(replace(asked, said=form))
+        run_in_subprocess(replace(request, statement=form))
 
 
 ENDED = {

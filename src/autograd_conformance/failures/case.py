@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from autograd_conformance.checking.check import RuleViolated
-from autograd_conformance.failures.listing import looped
+from autograd_conformance.failures.listing import loop_listing
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs import codec
@@ -59,7 +59,7 @@ class Case:
     @cached_property
     def loop(self) -> str:
         """The same with its repetitions as loops; empty where nothing repeats, or functions stand around it."""
-        return looped(self.program, self.target, self.violation.at)
+        return loop_listing(self.program, self.target, self.violation.at)
 
     @cached_property
     def context(self) -> Context:

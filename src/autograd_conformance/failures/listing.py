@@ -18,13 +18,13 @@ from autograd_conformance.programs.text import names
 from autograd_conformance.reporting.records.failure import Group
 
 
-def listed(program: Program, target: Target, failing: int | None = None) -> str:
+def listing(program: Program, target: Target, failing: int | None = None) -> str:
     """A program as a script that prints nothing more; nothing without a dialect."""
     dialect = target.dialect
     if dialect is None:
         return ""
     made = statements(program, target.regions(program), dialect, failing)
-    return whole(dialect, [line for each in made for line in (*each.before, each.text)])
+    return assemble(dialect, [line for each in made for line in (*each.before, each.text)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _numbers(steps: Sequence[int]) -> str:
     return f"{steps[0] + 1}" if len(steps) == 1 else f"{steps[0] + 1} to {steps[-1] + 1}"
 
 
-def looped(program: Program, target: Target, at: int | None = None) -> str:
+def loop_listing(program: Program, target: Target, at: int | None = None) -> str:
     """A program with its repetitions as loops, instruction `at` being marked; empty where nothing repeats, or functions
     stand around what does.
     """
@@ -100,12 +100,12 @@ def _lines(steps: Iterable[int]) -> tuple[int, ...]:
     return tuple(at + 1 for at in steps)
 
 
-def runnable(text: str, dialect: Dialect | None) -> str:
+def with_prelude(text: str, dialect: Dialect | None) -> str:
     """Code with what stands in front of every program; without code nothing."""
-    return whole(dialect, text.split("\n")) if text and dialect else text
+    return assemble(dialect, text.split("\n")) if text and dialect else text
 
 
-def whole(dialect: Dialect, lines: Sequence[str]) -> str:
+def assemble(dialect: Dialect, lines: Sequence[str]) -> str:
     """A script of these lines: the dialect's own come first, but for names that are imported and not used."""
     code = "\n".join(lines)
     imports = re.compile(r"import [\w.]+ as (\w+)")

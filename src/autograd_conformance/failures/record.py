@@ -17,11 +17,11 @@ from autograd_conformance.failures import related as relations
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.evidence.votes import votes
-from autograd_conformance.failures.listing import groups, listed, looped, runnable
+from autograd_conformance.failures.listing import groups, listing, loop_listing, with_prelude
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.failures.script import script
-from autograd_conformance.failures.variations.ablation import cures
-from autograd_conformance.failures.variations.confirmed_cause import settled
+from autograd_conformance.failures.variations.ablation import essential_ops
+from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -39,7 +39,7 @@ from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
 
-REDUCING, LEAST = 0.05, 2.0
+REDUCTION_SHARE, REDUCTION_LEAST = 0.05, 2.0
 """The part of a limited run's time that one failure may take to be reduced, and the least, in seconds."""
 
 
@@ -51,15 +51,15 @@ def failure(
         return unexplained(broken, test, session, verdict)
     broken.target = broken.target.surviving()
     if broken.related is not None:
-        small = reduced(broken, session.known, until=session.until(REDUCING, LEAST))
-        return _relation(small, small.related or broken.related, test, session, verdict, file)
-    case = settled(_shortest(broken, session))
+        small = reduced(broken, session.known, until=session.until(REDUCTION_SHARE, REDUCTION_LEAST))
+        return _related_failure(small, small.related or broken.related, test, session, verdict, file)
+    case = with_confirmed_cause(_reduced_case(broken, session))
     violation = case.violation
     path = file or _replay_file(case.form, session, violation.rule, test)
     command = replay_command(session, path)
     return Failure(
         verdict=verdict,
-        **_rule(violation.rule),
+        **_rule_fields(violation.rule),
         test=test,
         op=violation.op,
         program=case.form,
@@ -67,7 +67,7 @@ def failure(
         observed=observed_text(violation),
         allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
         code="\n".join(case.code),
-        loop=runnable(case.loop, case.dialect),
+        loop=with_prelude(case.loop, case.dialect),
         why=tuple(Step(line, text) for line, text in explain(case.context)),
         error=_error(violation),
         votes=votes(case),
@@ -77,7 +77,7 @@ def failure(
         replay=str(path),
         command=command,
         deviation=category_of(violation),
-        cured=cures(case),
+        cured=essential_ops(case),
         flow=flow(case),
         groups=groups(case.program, case.target),
     )
@@ -90,7 +90,7 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Wron
     path = _replay_file(form, session, violation.rule, test)
     return Failure(
         verdict=verdict,
-        **_rule(violation.rule),
+        **_rule_fields(violation.rule),
         test=test,
         op=violation.op,
         program=form,
@@ -100,22 +100,22 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Wron
         code="\n".join(code(broken.program, dialect)),
         other="" if related is None else "\n".join(code(related.second, dialect)),
         error=_error(violation),
-        script=listed(broken.program, broken.target, violation.at),
+        script=listing(broken.program, broken.target, violation.at),
         replay=str(path),
         command=replay_command(session, path),
         deviation=category_of(violation),
     )
 
 
-def _shortest(broken: RuleViolated, session: Session) -> Case:
+def _reduced_case(broken: RuleViolated, session: Session) -> Case:
     """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
     whole = reduced(broken, session.known, tries=0)
-    small = reduced(whole, session.known, until=session.until(REDUCING, LEAST))
+    small = reduced(whole, session.known, until=session.until(REDUCTION_SHARE, REDUCTION_LEAST))
     case = Case.of(whole)
     return case if 0 < len(case.loop.splitlines()) < len(small.program) else Case.of(small)
 
 
-def _relation(
+def _related_failure(
     broken: RuleViolated, related: Related, test: str, session: Session, verdict: Wrong, file: Path | None
 ) -> Failure:
     """The record of two programs that ought to give the same."""
@@ -123,10 +123,10 @@ def _relation(
     form = relations_codec.to_json(related)
     path = file or _replay_file(form, session, violation.rule, test)
     command = replay_command(session, path)
-    alone = relations.alone(related, broken.target)
+    separate = relations.separate_cases(related, broken.target)
     return Failure(
         verdict=verdict,
-        **_rule(violation.rule),
+        **_rule_fields(violation.rule),
         test=test,
         program=form,
         at=violation.at,
@@ -134,40 +134,40 @@ def _relation(
         allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
         code="\n".join(code(related.first, dialect)),
         other="\n".join(code(related.second, dialect)),
-        why=relations.why(related, violation),
+        why=relations.explanation(related, violation),
         error=_error(violation),
-        diagnosis=relations.told(alone),
+        diagnosis=relations.describe(separate),
         script=relations.script(related, violation, broken.target),
         replay=str(path),
         command=command,
         deviation=category_of(violation),
-        parts=relations.parts(alone),
+        parts=relations.parts(separate),
     )
 
 
-def died(entry: Entry, session: Session, how: str) -> Failure:
+def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
     """The record of a program that ended its process, in words `how`: a crash, or a hang that the watchdog ended."""
     form, dialect = codec.to_json(entry.program), session.target.dialect
     path = _replay_file(form, session, entry.rule, entry.test)
     command = replay_command(session, path)
     return Failure(
         verdict="timeout" if entry.timed_out else "crash",
-        **_rule(entry.rule),
+        **_rule_fields(entry.rule),
         test=entry.test,
         op=entry.op,
         program=form,
         observed=how,
         allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
         code="\n".join(code(entry.program, dialect)),
-        loop=runnable(looped(entry.program, session.target), dialect),
-        script=listed(entry.program, session.target),
+        loop=with_prelude(loop_listing(entry.program, session.target), dialect),
+        script=listing(entry.program, session.target),
         replay=str(path),
         command=command,
         groups=groups(entry.program, session.target),
     )
 
 
-def audited(op: str, fault: Fault, session: Session) -> Failure:
+def audit_failure(op: str, fault: Fault, session: Session) -> Failure:
     """The record of an op that the audit found wrong, where no test could show it: its program, not shrunk."""
     program, dialect = codec.from_json(fault.program, VOCABULARY), session.target.dialect
     test = f"audit[{op}]"
@@ -175,7 +175,7 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
     command = replay_command(session, path)
     return Failure(
         verdict="fail" if fault.at is not None else "crash",
-        **_rule(fault.rule),
+        **_rule_fields(fault.rule),
         test=test,
         op=op,
         program=fault.program,
@@ -183,7 +183,7 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
         observed=fault.observed,
         allowed=tuple(Allowed(text, rule) for text, rule in fault.allowed),
         code="\n".join(code(program, dialect)),
-        script=listed(program, session.target, fault.at),
+        script=listing(program, session.target, fault.at),
         replay=str(path),
         command=command,
         deviation=fault.deviation,
@@ -191,7 +191,7 @@ def audited(op: str, fault: Fault, session: Session) -> Failure:
     )
 
 
-def ending(entry: Entry, timeout: float, status: int | None) -> str:
+def describe_ending(entry: Entry, timeout: float, status: int | None) -> str:
     """How a process ended that was running a program, in words: `status` is the exit code that it left, or with a minus
     sign the signal that ended it; None where nobody knows.
     """
@@ -211,7 +211,7 @@ def replay_command(session: Session, path: Path) -> str:
     return shlex.join([command, *framework, *device, f"--replay={path}"])
 
 
-def _rule(slug: str) -> dict[str, Any]:
+def _rule_fields(slug: str) -> dict[str, Any]:
     """The fields of a failure that the rule alone decides."""
     rule = RULES[slug]
     return {

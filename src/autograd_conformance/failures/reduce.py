@@ -38,7 +38,7 @@ from autograd_conformance.tape.trace import stays_smooth
 GRIDS = (1, 8)
 """Into how many parts one is divided, by numbers that a person reads easily."""
 
-MANY = 40
+MAX_NUMBERS = 40
 """How many numbers a program has at most that all are different: more would be long ones."""
 
 UNCLEAR = 1000.0
@@ -56,8 +56,8 @@ def reduced(
     the monotonic clock.
     """
     if broken.related is not None:
-        return _told_apart_together(broken, broken.related, known) if tries else broken
-    broken = _again(broken, broken.program.upto(broken.violation.at + 1), known) or broken
+        return _related_with_distinct_numbers(broken, broken.related, known) if tries else broken
+    broken = _same_failure(broken, broken.program.upto(broken.violation.at + 1), known) or broken
     before, left = None, tries
     while before != broken.program and left > 0 and time.monotonic() < until:
         before, at = broken.program, len(broken.program)
@@ -65,12 +65,14 @@ def reduced(
             at = min(at, len(broken.program)) - 1
             for smaller in _smaller(broken.program, at, at == broken.violation.at):
                 left -= 1
-                found = _again(broken, smaller, known)
+                found = _same_failure(broken, smaller, known)
                 if found is not None:
                     broken = found
                     break
-    apart = (_again(broken, program, known) for program in _told_apart(broken.program)) if tries else ()
-    return next((found for found in apart if found is not None and _is_as_clear(found, broken)), broken)
+    distinct = (
+        (_same_failure(broken, program, known) for program in _with_distinct_numbers(broken.program)) if tries else ()
+    )
+    return next((found for found in distinct if found is not None and _is_as_clear(found, broken)), broken)
 
 
 def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
@@ -90,25 +92,25 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
         yield replaced(program, at, replace(step, create_graph=False))
     if program.mode(at):
         yield under(program, at, ())
-    yield from (replaced(program, at, plainer) for plainer in _plainer(step))
+    yield from (replaced(program, at, simpler) for simpler in _simpler(step))
 
 
-def _plainer(step: Instruction) -> Iterator[Instruction]:
+def _simpler(step: Instruction) -> Iterator[Instruction]:
     """An instruction with whole numbers, or eighths, in the place of those that it holds."""
     for parts in GRIDS:
         match step:
             case Leaf(value):
-                plain: Instruction = replace(step, value=_rounded(value, parts))
+                simple: Instruction = replace(step, value=_rounded(value, parts))
             case Backward() | Grad():
                 given = tuple(None if c is None else _rounded(c, parts) for c in step.cotangents)
-                plain = replace(step, cotangents=given)
+                simple = replace(step, cotangents=given)
             case _:
                 return
-        if plain != step:
-            yield plain
+        if simple != step:
+            yield simple
 
 
-def _told_apart(program: Program) -> Iterator[Program]:
+def _with_distinct_numbers(program: Program) -> Iterator[Program]:
     """The program with another number in each place, so that no two readings of a result agree by accident: with 1 a
     product is its factor, and with 2 a sum is a product. Where it needs tensors that are equal, or small numbers, only
     different ones differ, or all are small.
@@ -123,7 +125,7 @@ COPIES = ("relations/order", "relations/sharing", "relations/interleaved", "trai
 """Rules about programs that compute the same from the same tensors, whatever is in them."""
 
 
-def _told_apart_together(broken: RuleViolated, related: Related, known: Sequence[Known]) -> RuleViolated:
+def _related_with_distinct_numbers(broken: RuleViolated, related: Related, known: Sequence[Known]) -> RuleViolated:
     """The same failure with other numbers in both programs, tensors of both being the same in both; as it is, where
     they may be related by their numbers.
     """
@@ -149,12 +151,12 @@ def _told_apart_together(broken: RuleViolated, related: Related, known: Sequence
     return broken
 
 
-def _is_as_clear(found: RuleViolated, was: RuleViolated) -> bool:
+def _is_as_clear(found: RuleViolated, original: RuleViolated) -> bool:
     """Whether what is wrong is not much less so with other numbers: an op may be flat there."""
-    return _wrong_by(found.violation) * UNCLEAR >= _wrong_by(was.violation)
+    return _error_in_bounds(found.violation) * UNCLEAR >= _error_in_bounds(original.violation)
 
 
-def _wrong_by(violation: Violation) -> float:
+def _error_in_bounds(violation: Violation) -> float:
     """How far a value is from the right one, in bounds; 1 where no two are compared."""
     got, want, bound = violation.got, violation.want, violation.bound
     if got is None or want is None or bound is None or not got.size or not np.all(bound):
@@ -185,7 +187,7 @@ def _with_numbers(program: Program, parts: int, equal: bool) -> Program | None:
                 steps.append(replace(step, cotangents=given))
             case _:
                 steps.append(step)
-    return replace(program, instructions=tuple(steps)) if next(numbers) <= MANY else None
+    return replace(program, instructions=tuple(steps)) if next(numbers) <= MAX_NUMBERS else None
 
 
 def _rounded(value: Literal, parts: int) -> Literal:
@@ -193,26 +195,26 @@ def _rounded(value: Literal, parts: int) -> Literal:
     return replace(value, data=tuple(round(x * parts) / parts if x - x == 0 else x for x in value.data))
 
 
-def _again(broken: RuleViolated, program: Program, known: Sequence[Known]) -> RuleViolated | None:
+def _same_failure(broken: RuleViolated, program: Program, known: Sequence[Known]) -> RuleViolated | None:
     """The failure in another program, where that is a program and fails in the same way."""
-    target, was = broken.target, broken.violation
+    target, original = broken.target, broken.violation
 
-    def excuses(violation: Violation) -> bool:
+    def waives(violation: Violation) -> bool:
         """What does not end the search for the failure: what is known, or no more than advice."""
-        same = (violation.rule, violation.op) == (was.rule, was.op)
+        same = (violation.rule, violation.op) == (original.rule, original.op)
         return not same and (is_advice(violation.rule) or any(is_known(entry, program, violation) for entry in known))
 
     if not program.instructions or not sound(program):
         return None
     try:
         observation = target.observe(program)
-        found = first_violation(program, observation, target, excuses)
+        found = first_violation(program, observation, target, waives)
         smooth = found is None or stays_smooth(program, observation, target.traits)  # else a right one may fail, too
     except (Exception, BrokenAdapter):  # operands of shapes that an op does not take, or makes more results of
         return None
-    if found is None or (found.rule, found.op) != (was.rule, was.op):
+    if found is None or (found.rule, found.op) != (original.rule, original.op):
         return None
-    if type(program[found.at]) is not type(broken.program[was.at]):
+    if type(program[found.at]) is not type(broken.program[original.at]):
         return None
     if not smooth or any(is_known(entry, program, found) for entry in known):
         return None

@@ -8,8 +8,8 @@ from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
-from autograd_conformance.failures.listing import indented, statements, whole
-from autograd_conformance.failures.variations.confirmed_cause import settled
+from autograd_conformance.failures.listing import assemble, indented, statements
+from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
@@ -46,25 +46,25 @@ def programs(related: Related) -> tuple[Program, Program]:
     return related.first, related.second
 
 
-def why(related: Related, violation: Violation) -> tuple[Step, ...]:
+def explanation(related: Related, violation: Violation) -> tuple[Step, ...]:
     """What relates the programs, and where they part."""
-    due = due_text(violation.allowed[0].due)
-    return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {due}."),)
+    expected = due_text(violation.allowed[0].due)
+    return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {expected}."),)
 
 
-def alone(related: Related, target: Target) -> tuple[Case | None, Case | None]:
+def separate_cases(related: Related, target: Target) -> tuple[Case | None, Case | None]:
     """What each program breaks by itself, as a failure of its own."""
-    first, second = (_broken(program, target) for program in programs(related))
+    first, second = (_case(program, target) for program in programs(related))
     return first, second
 
 
-def _broken(program: Program, target: Target) -> Case | None:
+def _case(program: Program, target: Target) -> Case | None:
     observation = target.observe(program)
     found = first_violation(program, observation, target)
-    return None if found is None else settled(Case(program, observation, found, target))
+    return None if found is None else with_confirmed_cause(Case(program, observation, found, target))
 
 
-def told(broken: tuple[Case | None, Case | None]) -> str:
+def describe(broken: tuple[Case | None, Case | None]) -> str:
     """What each program breaks by itself, in words."""
     first, second = ("breaks no rule" if case is None else _breaks(case.violation) for case in broken)
     return f"By itself, the first program {first}; the second program {second}."
@@ -99,16 +99,16 @@ def script(related: Related, violation: Violation, target: Target) -> str:
         return ""
     lines: list[str] = []
     for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
-        lines += [f"# {title}", *_written(program, target, dialect, violation.at if n == 0 else None)]
-        for ref in _shown(related, violation, n):
+        lines += [f"# {title}", *_program_lines(program, target, dialect, violation.at if n == 0 else None)]
+        for ref in _compared_values(related, violation, n):
             name = names(program)[ref]
             what = dialect.gradient.format(leaf=name) if _is_gradient(related, violation, program, ref) else name
             lines.append(f'print("{title}: {what} is", {what})')
         lines += [""] if n == 0 else []
-    return whole(dialect, lines)
+    return assemble(dialect, lines)
 
 
-def _written(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:
+def _program_lines(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:
     """A program's lines; what raises is caught and printed."""
     lines: list[str] = []
     observation = target.observe(program)
@@ -134,7 +134,7 @@ def _is_gradient(related: Related, violation: Violation, program: Program, ref: 
     return held and not isinstance(program[ref.at], Grad)
 
 
-def _shown(related: Related, violation: Violation, which: int) -> list[Ref]:
+def _compared_values(related: Related, violation: Violation, which: int) -> list[Ref]:
     """The values of one of the programs that the violation is about."""
     subject = violation.subject
     if subject is None or isinstance(related.first[subject.at], Hook):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.listing import indented, statements, whole
+from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.frameworks.running.runner import literal
 from autograd_conformance.printing.dialect import Dialect, code, tensor
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
@@ -56,13 +56,15 @@ def script(case: Case) -> str:
         outcome = observation[each.steps[0]].outcome
         if violation.at in each.steps:
             failed = violation.subject is not None and isinstance(outcome, Raised)
-            lines += (_left if failed else _last)(program, observation[violation.at], violation, each.text, dialect)
+            lines += (_after_error if failed else _failing_line)(
+                program, observation[violation.at], violation, each.text, dialect
+            )
             break
-        lines += _past(program, each.text, outcome, dialect)
-    return whole(dialect, lines)
+        lines += _earlier_line(program, each.text, outcome, dialect)
+    return assemble(dialect, lines)
 
 
-def _past(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
+def _earlier_line(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
     """A line of a program that others follow, whatever came of it."""
     match outcome:
         case Raised():
@@ -87,31 +89,33 @@ def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
     return dialect.error
 
 
-def _last(program: Program, seen: StepObservation, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+def _failing_line(
+    program: Program, observed: StepObservation, violation: Violation, line: str, dialect: Dialect
+) -> list[str]:
     kinds = [allowed.due.kind.value for allowed in violation.allowed if isinstance(allowed.due, DueError)]
     if kinds and len(kinds) == len(violation.allowed):
         wanted = " or ".join(kinds)
         return [
             "try:",
             indented(line),
-            f"except {_caught(program, dialect, seen.outcome)} as error:",
+            f"except {_caught(program, dialect, observed.outcome)} as error:",
             '    print("raised:", error)',
             "else:",
             f'    print("returned, but it must raise: {wanted}")',
         ]
     if isinstance(violation.observed, CotangentWritten):
-        return _given(program[violation.at], violation.observed.number, line, dialect)
+        return _written_cotangent(program[violation.at], violation.observed.number, line, dialect)
     if violation.partner is not None:
-        return [line, *_touched(program, violation, dialect)]
+        return [line, *_shared_gradient(program, violation, dialect)]
     shown = [*_before(program, violation, dialect), line]
     if dialect.saved and violation.rule.startswith("memory/"):
         shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {_allowed(violation)})")')
     if violation.subject is not None:
-        what = _what(program, seen, violation, violation.subject, dialect)
+        what = _subject_code(program, observed, violation, violation.subject, dialect)
         if what is not None:
             shown.append(f'print("{what} is      ", {_readable(what, violation, dialect)})')
             shown += _memories(program, violation, what, dialect)
-        shown.append(_due(violation))
+        shown.append(_expected(violation))
     return shown
 
 
@@ -140,7 +144,7 @@ def _memories(program: Program, violation: Violation, what: str, dialect: Dialec
     ]
 
 
-def _given(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
+def _written_cotangent(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
     """A call writes into a cotangent, which gets a name here."""
     cotangent = call.cotangents[number] if isinstance(call, (Backward, Grad)) else None
     assert cotangent is not None
@@ -153,7 +157,7 @@ def _given(call: Instruction, number: int, line: str, dialect: Dialect) -> list[
     ]
 
 
-def _due(violation: Violation) -> str:
+def _expected(violation: Violation) -> str:
     """The line that prints what ought to be: a value, or what is allowed in words."""
     want = violation.grad_before if violation.want is None else violation.want
     if want is None or violation.rule in UNCHANGED:
@@ -189,28 +193,35 @@ def _printing(dialect: Dialect, violation: Violation) -> Dialect:
     return replace(dialect, effects={**dialect.effects, **effects})
 
 
-def _what(program: Program, seen: StepObservation, violation: Violation, subject: Ref, dialect: Dialect) -> str | None:
+def _subject_code(
+    program: Program, observed: StepObservation, violation: Violation, subject: Ref, dialect: Dialect
+) -> str | None:
     """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
     if isinstance(program[subject.at], Hook) or is_about_hook(violation.observed):
         return None
     made = subject.at == violation.at
     written = (
-        (isinstance(program[violation.at], SHOWING) or bool(seen.unit))
+        (isinstance(program[violation.at], SHOWING) or bool(observed.unit))
         and violation.rule not in OF_GRADIENTS
-        and (_is(violation.got, seen.values.get(subject)) or not _is(violation.got, seen.gradients.get(subject)))
+        and (
+            _equals(violation.got, observed.values.get(subject))
+            or not _equals(violation.got, observed.gradients.get(subject))
+        )
     )
     name = names(program)[subject]
     return name if made or written else dialect.gradient.format(leaf=name)
 
 
-def _is(got: np.ndarray | None, seen: Tensor | Gradient | None) -> bool:
-    return got is not None and seen is not None and np.array_equal(got, seen.value, equal_nan=True)
+def _equals(got: np.ndarray | None, observed: Tensor | Gradient | None) -> bool:
+    return got is not None and observed is not None and np.array_equal(got, observed.value, equal_nan=True)
 
 
-def _left(program: Program, seen: StepObservation, violation: Violation, line: str, dialect: Dialect) -> list[str]:
+def _after_error(
+    program: Program, observed: StepObservation, violation: Violation, line: str, dialect: Dialect
+) -> list[str]:
     """A call fails, as it may: what it leaves behind is wrong."""
     assert violation.subject is not None
-    what = _what(program, seen, violation, violation.subject, dialect)
+    what = _subject_code(program, observed, violation, violation.subject, dialect)
     before = "none" if violation.grad_before is None else _values(violation.grad_before)
     due = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
     shown = [] if what is None else [f'print("{what} is      ", {what})']
@@ -218,14 +229,14 @@ def _left(program: Program, seen: StepObservation, violation: Violation, line: s
         *_before(program, violation, dialect),
         "try:",
         indented(line),
-        f"except {_caught(program, dialect, seen.outcome)}:",
+        f"except {_caught(program, dialect, observed.outcome)}:",
         "    pass  # it may raise",
         *shown,
-        _due(violation) if isinstance(program[violation.at], SHOWING) else due,
+        _expected(violation) if isinstance(program[violation.at], SHOWING) else due,
     ]
 
 
-def _touched(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+def _shared_gradient(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
     """Two leaves share a gradient: what a call that reaches only one of them does to the other's."""
     assert violation.partner is not None
     assert violation.subject is not None

@@ -160,7 +160,7 @@ def _told(config: pytest.Config, ended: guard.Ended) -> int:
 
     def tell() -> int:
         session, code = open_session(config, "main"), int(pytest.ExitCode.TESTS_FAILED)
-        failure = failures.died(entry, session, failures.ending(entry, session.timeout, ended.status))
+        failure = failures.crash_failure(entry, session, failures.describe_ending(entry, session.timeout, ended.status))
         print(f"\n\n{text.render(failure)}")
         print(f"the run ended there (-n 1 goes on): {end_cut_off(session, entry, failure, code)}")
         return code

@@ -78,7 +78,7 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: f
         entry = journal.read(Path(folder), WORKER)
         if entry is None:
             return _say(path, "cannot run", how)
-        return _ended(path, entry.program, failures.ending(entry, timeout, ended.status))
+        return _ended(path, entry.program, failures.describe_ending(entry, timeout, ended.status))
 
 
 def _ended(path: Path, program: Program, how: str) -> int:

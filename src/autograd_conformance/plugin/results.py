@@ -42,7 +42,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     raised = call.excinfo and call.excinfo.value  # pytest puts a skip of its own in the place of a test's
     report = yield
     if call.when == "teardown" and SESSION in item.config.stash:  # what was found is sent
-        pending.forget(item.config.stash[SESSION].folder, item.config.stash[SESSION].worker)
+        pending.discard(item.config.stash[SESSION].folder, item.config.stash[SESSION].worker)
     if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
         return report
     if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
@@ -56,7 +56,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             return report
         check = item.stash.get(CHECK, None)
         if check is not None:
-            advisory.shorten(check, item.config.stash[SESSION])
+            advisory.shorten_findings(check, item.config.stash[SESSION])
             report.user_properties.append((TALLY, check.tally().to_json()))
         if PLANNED in item.stash:
             report.user_properties.append((PLAN, item.stash[PLANNED].to_json(about(item)[0])))
@@ -128,22 +128,22 @@ def _records(
             verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
             past = tuple(session.past)  # what shrinks and explains a failure runs programs, too
             failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
-            pending.keep(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
-            failure = time_limit.confirmed(failure, session, past)
+            pending.save(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
+            failure = time_limit.confirm(failure, session, past)
             report.longrepr = text.render(failure)
             yield failure
         if ended is not None:
             entry = Entry(item.nodeid, rule, op, ended.program, isinstance(ended, TimedOut))
-            failure = failures.died(entry, session, ended.how)
+            failure = failures.crash_failure(entry, session, ended.how)
             if isinstance(call.excinfo.value, errors.Flaky):
                 failure = replace(failure, verdict="flaky")
             verdict, reason = failure.verdict, failure.observed
             status = None if isinstance(ended, TimedOut) else ended.status
             if not time_limit.is_kill(failure, status):
-                pending.keep(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
-            failure, is_undecided = time_limit.killed(failure, status, session, tuple(session.past))
+                pending.save(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
+            failure, is_undecided = time_limit.confirm_process_end(failure, status, session, tuple(session.past))
             if is_undecided:
-                verdict, reason = "cannot be told", time_limit.undecided(failure)
+                verdict, reason = "cannot be told", time_limit.undecided_text(failure)
                 report.outcome = "skipped"
                 report.longrepr = (str(item.path), 0, f"cannot be told: {reason}")
             else:
@@ -160,7 +160,7 @@ def _records(
     if check is not None and check.remarks.undecided and verdict in ("pass", "not applicable"):
         verdict, reason = "cannot be told", f"whose an error is: {check.remarks.undecided.most_common(1)[0][0]}"
     if check is not None and not doubt:
-        yield from advisory.failures(check, item.nodeid, session)
+        yield from advisory.advisory_failures(check, item.nodeid, session)
         verdict = "fail" if verdict == "pass" and rule in check.advice else verdict
     yield records.Result(
         test=item.nodeid,

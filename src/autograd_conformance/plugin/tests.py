@@ -259,7 +259,7 @@ def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, 
     """Write down what a test found, before it is shrunk; where that goes wrong, the test itself is not disturbed."""
     with suppress(Exception):
         failure = unexplained(broken, test, session)
-        pending.keep(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
+        pending.save(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
 
 
 def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:

@@ -20,7 +20,7 @@ from typing import Any
 import hypothesis
 
 from autograd_conformance.checking.check import first_violation, related_as
-from autograd_conformance.failures.variations.confirmed_cause import possible
+from autograd_conformance.failures.variations.confirmed_cause import possible_rules
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
@@ -37,7 +37,7 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What a process is asked to run."""
 
     framework: str
@@ -46,7 +46,7 @@ class Asked:
     """The device that the adapter's factory is given."""
     counts: bool
     """Whether it is to count saved tensors."""
-    patience: float
+    timeout: float
     """Seconds that a program may take."""
     before: Sequence[Mapping[str, Any]]
     """The programs that run first, once each, in their JSON form."""
@@ -56,66 +56,68 @@ class Asked:
     """How often it runs."""
     printed: int = 0
     """How often its printed code runs after that, in place of the adapter's calls."""
-    said: Mapping[str, Any] | None = None
+    statement: Mapping[str, Any] | None = None
     """What the framework said of itself where it was loaded first, in JSON form."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class Result:
     """What came of it."""
 
-    broken: tuple[frozenset[str], ...] = ()
+    broken_rules: tuple[frozenset[str], ...] = ()
     """The rules that each run broke; fewer than were asked for where the process ended before."""
-    code: tuple[frozenset[str], ...] = ()
+    rules_of_code: tuple[frozenset[str], ...] = ()
     """The same of the runs of the printed code."""
-    ended: bool = False
+    process_ended: bool = False
     """Whether a program ended the process, or did not come back."""
-    failed: str | None = None
+    error: str | None = None
     """Why nothing can be said: the framework could not be loaded, or the process itself went wrong."""
 
 
-def ask(asked: Asked, variables: Mapping[str, str] | None = None) -> Answer:
+def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = None) -> Result:
     """Run programs in a process of their own, in whose environment some variables are set otherwise. Raises
     `BrokenAdapter` where the framework says other things of itself there.
     """
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "asked.json"
-        path.write_text(json.dumps(asdict(asked)), encoding="utf-8")
-        finished(["-m", __name__, str(path)], _longest(asked), Path(folder), variables=variables)
-        notes = _notes(path)
+        path = Path(folder) / "request.json"
+        path.write_text(json.dumps(asdict(request)), encoding="utf-8")
+        finished(["-m", __name__, str(path)], _time_limit(request), Path(folder), variables=variables)
+        notes = _log_path(path)
         lines = notes.read_text(encoding="utf-8").split("\n")[:-1] if notes.exists() else []
-        failed = _failed(path)
-        if _unlike(path).exists():
-            raise BrokenAdapter(_unlike(path).read_text(encoding="utf-8"))
-        if failed.exists() and len(lines) <= max(asked.runs, 1):  # the printed code takes back nothing of the calls
-            return Answer(failed=failed.read_text(encoding="utf-8"))
+        error = _error_path(path)
+        if _difference_path(path).exists():
+            raise BrokenAdapter(_difference_path(path).read_text(encoding="utf-8"))
+        if error.exists() and len(lines) <= max(request.runs, 1):  # the printed code takes back nothing of the calls
+            return Result(error=error.read_text(encoding="utf-8"))
     if not lines:
-        return Answer(failed="the process ended while the framework was loaded")
-    broken = tuple(frozenset(json.loads(line)) for line in lines[1:])
-    return Answer(broken[: asked.runs], broken[asked.runs :], len(broken) < asked.runs + asked.printed)
+        return Result(error="the process ended while the framework was loaded")
+    broken_rules = tuple(frozenset(json.loads(line)) for line in lines[1:])
+    return Result(
+        broken_rules[: request.runs], broken_rules[request.runs :], len(broken_rules) < request.runs + request.printed
+    )
 
 
-def _longest(asked: Asked) -> float:
+def _time_limit(request: Request) -> float:
     """Seconds that a process may take for what it is asked."""
-    return stretched(LOADING + asked.patience * (len(asked.before) + asked.runs + asked.printed))
+    return stretched(LOADING + request.timeout * (len(request.before) + request.runs + request.printed))
 
 
-def _notes(path: Path) -> Path:
+def _log_path(path: Path) -> Path:
     """Where a process that was asked something writes: a line when the framework is loaded, and one for each run."""
     return path.with_suffix(".notes")
 
 
-def _failed(path: Path) -> Path:
+def _error_path(path: Path) -> Path:
     """Where it writes what went wrong in itself."""
     return path.with_suffix(".failed")
 
 
-def _unlike(path: Path) -> Path:
+def _difference_path(path: Path) -> Path:
     """Where it writes how the framework differs from what it said of itself before."""
     return path.with_suffix(".unlike")
 
 
-def _broken(form: Mapping[str, Any], target: Target, observe: Callable[[Program], Observation]) -> frozenset[str]:
+def _broken_rules(form: Mapping[str, Any], target: Target, observe: Callable[[Program], Observation]) -> frozenset[str]:
     """The rules that a program breaks, those that are known, too; or the one that two related programs break."""
     if relations_codec.is_relation(form):
         related = relations_codec.from_json(form, VOCABULARY)
@@ -123,11 +125,11 @@ def _broken(form: Mapping[str, Any], target: Target, observe: Callable[[Program]
         return frozenset() if violation is None else frozenset([violation.rule])
     program, found = codec.from_json(form, VOCABULARY), set[str]()
 
-    def excuses(violation: Violation) -> bool:
-        found.update(possible(violation))
+    def waives(violation: Violation) -> bool:
+        found.update(possible_rules(violation))
         return True
 
-    first_violation(program, observe(program), target, excuses)
+    first_violation(program, observe(program), target, waives)
     return frozenset(found)
 
 
@@ -138,27 +140,29 @@ def main(path: Path) -> None:
     except ENDED:  # the process elsewhere: that no more is noted says so
         pass
     except Exception:  # ours, or the adapter's: what the framework raises is observed
-        _failed(path).write_text(traceback.format_exc(), encoding="utf-8")
+        _error_path(path).write_text(traceback.format_exc(), encoding="utf-8")
 
 
 def _run(path: Path) -> None:
-    asked = Asked(**json.loads(path.read_text(encoding="utf-8")))
-    target = opened(asked.framework, asked.device, timeout=asked.patience, stretched=stretched)
-    if asked.said is not None and (why := unlike(Statement.from_json(asked.said), target, "a process of its own")):
-        _unlike(path).write_text(why, encoding="utf-8")
+    request = Request(**json.loads(path.read_text(encoding="utf-8")))
+    target = opened(request.framework, request.device, timeout=request.timeout, stretched=stretched)
+    if request.statement is not None and (
+        why := unlike(Statement.from_json(request.statement), target, "a process of its own")
+    ):
+        _difference_path(path).write_text(why, encoding="utf-8")
         return
-    if asked.counts:
+    if request.counts:
         target = target.saved_tensor_counter or target
     if target.random is not None:
         hypothesis.register_random(target.random)
-    with _notes(path).open("w", encoding="utf-8") as notes:
+    with _log_path(path).open("w", encoding="utf-8") as notes:
         print(json.dumps("loaded"), file=notes, flush=True)
-        for form in asked.before:
-            faulthandler.dump_traceback_later(stretched(asked.patience), exit=True)
+        for form in request.before:
+            faulthandler.dump_traceback_later(stretched(request.timeout), exit=True)
             target.observe(codec.from_json(form, VOCABULARY))
-        for observe in [target.observe] * asked.runs + [target.observe_printed] * asked.printed:
-            faulthandler.dump_traceback_later(stretched(asked.patience), exit=True)
-            rules = _broken(asked.program, target, observe)
+        for observe in [target.observe] * request.runs + [target.observe_printed] * request.printed:
+            faulthandler.dump_traceback_later(stretched(request.timeout), exit=True)
+            rules = _broken_rules(request.program, target, observe)
             print(json.dumps(sorted(rules)), file=notes, flush=True)
 
 

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from autograd_conformance.checking.session import Session
-from autograd_conformance.failures.confirmation.fresh_process import Answer, Asked, ask
+from autograd_conformance.failures.confirmation.fresh_process import Request, Result, run_in_subprocess
 from autograd_conformance.frameworks.remote.command import is_built_in
 from autograd_conformance.frameworks.running.printed import seen_in_code
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -33,82 +33,82 @@ from autograd_conformance.rules.relations import codec as relations_codec
 RUNS = 5
 """How often a program is run in its process: a framework may do now this, now that."""
 
-SEARCH = 60.0
+SEARCH_SECONDS = 60.0
 """Seconds, or so, that are spent on a sequence of programs after which one fails."""
 
-DRAWN = "random"
+RANDOM_HASHES = "random"
 """The value with which each process of Python's draws the seed of its hashes."""
 
-LONGEST = 2_000
+MAX_OUTPUT = 2_000
 """How many characters of what a script printed are kept."""
 
 
-def confirmed(failure: Failure, session: Session, past: Sequence[Program] = (), whatever: bool = False) -> Failure:
-    """The failure, with what came of it alone; `past` are the programs that ran before it in the process that found it,
-    the latest last. As many failures of a process are run again as its options say, and one more `whatever` they say;
+def confirm(failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False) -> Failure:
+    """The failure, with what came of it alone; `history` are the programs that ran before it in its process,
+    the latest last. As many failures of a process are run again as its options say, and one more `always` they say;
     of one whose process could not be held nothing is said.
     """
-    if not session.confirms and not whatever:
+    if not session.confirms and not always:
         return failure
     session.confirms -= bool(session.confirms)
     if session.journal:  # whose watchdog would take the time of the other processes for a hang of the last program
         session.journal.end()
     printable = session.target.dialect is not None
-    visible = session.target.prints and _in_code(failure)
-    asked = _asked(failure, session, (), RUNS, RUNS if visible and not _ends(failure) else 0)
-    answer, hashes = ask(asked, {HASHES: DRAWN}), None
-    if answer.failed:
+    visible = session.target.prints and _is_visible_in_code(failure)
+    request = _request(failure, session, (), RUNS, RUNS if visible and not _ends_process(failure) else 0)
+    result, hashes = run_in_subprocess(request, {HASHES: RANDOM_HASHES}), None
+    if result.error:
         return failure
-    failed = _failed(failure, answer)
+    failed = _failing_runs(failure, result)
     if not failed and HASHES in os.environ:
-        again = ask(asked)
-        if not again.failed and (failed := _failed(failure, again)):
-            answer, hashes = again, os.environ[HASHES]
+        retry = run_in_subprocess(request)
+        if not retry.error and (failed := _failing_runs(failure, retry)):
+            result, hashes = retry, os.environ[HASHES]
             failure = replace(failure, command=f"{HASHES}={hashes} {failure.command}")
-    alone = Alone(runs=min(RUNS, len(answer.broken) + 1), failed=failed, hashes=hashes)
+    alone = Alone(runs=min(RUNS, len(result.broken_rules) + 1), failed=failed, hashes=hashes)
     if not failed:
-        before = _shortest(failure, session, tuple(codec.to_json(each) for each in past))
+        before = _shortest_history(failure, session, tuple(codec.to_json(each) for each in history))
         if before is not None:
             alone = replace(alone, after=len(before))
-            _keep(failure, before)
+            _write_history(failure, before)
     if printable and session.target.script:
-        printed, trouble = _script(failure, session)
+        printed, trouble = _run_script(failure, session)
         alone = replace(alone, printed=printed, trouble=trouble)
     if failed and visible:
-        alone = replace(alone, code=_code(failure, session, answer))
+        alone = replace(alone, code=_code_fails(failure, session, result))
     return replace(failure, alone=alone)
 
 
-def _asked(
+def _request(
     failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int, printed: int = 0
-) -> Asked:
+) -> Request:
     counts, said = Capability.COUNTS_SAVED in RULES[failure.rule].needs, session.said.to_json()
-    return Asked(session.name, session.device, counts, session.timeout, before, failure.program, runs, printed, said)
+    return Request(session.name, session.device, counts, session.timeout, before, failure.program, runs, printed, said)
 
 
-def _failed(failure: Failure, answer: Answer) -> int:
+def _failing_runs(failure: Failure, result: Result) -> int:
     """In how many runs the same happened as when it was found."""
-    if _ends(failure):
-        return int(answer.ended)
-    return sum(failure.rule in rules for rules in answer.broken)
+    if _ends_process(failure):
+        return int(result.process_ended)
+    return sum(failure.rule in rules for rules in result.broken_rules)
 
 
-def _ends(failure: Failure) -> bool:
+def _ends_process(failure: Failure) -> bool:
     """Whether the failure is that the process ended, or had to be ended."""
     return failure.verdict in ("crash", "timeout")
 
 
-def _in_code(failure: Failure) -> bool:
+def _is_visible_in_code(failure: Failure) -> bool:
     """Whether it could be seen in the printed code."""
     return failure.rule != COTANGENT_KEPT and all(map(seen_in_code, _programs(failure.program)))
 
 
-def _code(failure: Failure, session: Session, answer: Answer) -> bool | None:
+def _code_fails(failure: Failure, session: Session, result: Result) -> bool | None:
     """Whether the printed code fails as the program does; None where its process could not be held, or ended."""
-    if _ends(failure):
-        its = ask(_asked(failure, session, (), 0, 1))
-        return None if its.failed else its.ended
-    return None if answer.ended else any(failure.rule in rules for rules in answer.code)
+    if _ends_process(failure):
+        result = run_in_subprocess(_request(failure, session, (), 0, 1))
+        return None if result.error else result.process_ended
+    return None if result.process_ended else any(failure.rule in rules for rules in result.rules_of_code)
 
 
 def _programs(form: Mapping[str, Any]) -> tuple[Program, ...]:
@@ -118,33 +118,33 @@ def _programs(form: Mapping[str, Any]) -> tuple[Program, ...]:
     return (codec.from_json(form, VOCABULARY),)
 
 
-def _shortest(
-    failure: Failure, session: Session, past: Sequence[Mapping[str, Any]]
+def _shortest_history(
+    failure: Failure, session: Session, history: Sequence[Mapping[str, Any]]
 ) -> Sequence[Mapping[str, Any]] | None:
     """The shortest sequence of programs found after which the failure shows: halves are left out first, then ever
     smaller parts; None where it shows not even after all.
     """
-    deadline = time.monotonic() + SEARCH
+    deadline = time.monotonic() + SEARCH_SECONDS
 
     def fails(before: Sequence[Mapping[str, Any]]) -> bool:
-        return bool(_failed(failure, ask(_asked(failure, session, before, 1))))
+        return bool(_failing_runs(failure, run_in_subprocess(_request(failure, session, before, 1))))
 
-    if not past or not fails(past):
+    if not history or not fails(history):
         return None
-    size = len(past) // 2
+    size = len(history) // 2
     while size and time.monotonic() < deadline:
         at = 0
-        while at < len(past) and time.monotonic() < deadline:
-            fewer = [*past[:at], *past[at + size :]]
+        while at < len(history) and time.monotonic() < deadline:
+            fewer = [*history[:at], *history[at + size :]]
             if fewer and fails(fewer):
-                past = fewer
+                history = fewer
             else:
                 at += size
         size //= 2
-    return past
+    return history
 
 
-def _keep(failure: Failure, before: Sequence[Mapping[str, Any]]) -> None:
+def _write_history(failure: Failure, before: Sequence[Mapping[str, Any]]) -> None:
     """Put the programs that have to run first into the replay file."""
     if failure.replay:
         path = Path(failure.replay)
@@ -152,7 +152,7 @@ def _keep(failure: Failure, before: Sequence[Mapping[str, Any]]) -> None:
         path.write_text(json.dumps(form | {"before": list(before)}, indent=1) + "\n", encoding="utf-8")
 
 
-def _script(failure: Failure, session: Session) -> tuple[str, str | None]:
+def _run_script(failure: Failure, session: Session) -> tuple[str, str | None]:
     """What the script printed, and how it ended where it did not end well."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
@@ -167,4 +167,4 @@ def _script(failure: Failure, session: Session) -> tuple[str, str | None]:
     elif code:
         last = errors.strip().splitlines()[-1:] or ["it printed no error"]
         trouble = f"it ended with exit code {code}: {last[0]}" if code > 0 else f"it died of signal {-code}"
-    return printed[:LONGEST], trouble
+    return printed[:MAX_OUTPUT], trouble

@@ -14,7 +14,7 @@ from autograd_conformance.processes import child
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Alone, Failure
 
-PART, LEAST = 0.1, 5.0
+SHARE, LEAST = 0.1, 5.0
 """The part of a limited run's time that each process may spend on running failures again, and the least, in seconds."""
 
 SHORTEST = 2.0
@@ -24,31 +24,31 @@ NOT_RUN = Alone(runs=0, failed=0)
 """What is said of a failure that was not run again, for the time was over."""
 
 
-def confirmed(failure: Failure, session: Session, past: Sequence[Program] = (), whatever: bool = False) -> Failure:
-    """The failure with what came of it alone, or with the note that there was no time for it; `whatever` runs it again
+def confirm(failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False) -> Failure:
+    """The failure with what came of it alone, or with the note that there was no time for it; `always` runs it again
     where the options ask for no more.
     """
-    until = session.until(PART, LEAST, session.confirming)
-    if math.isinf(until) or not (session.confirms or whatever):
-        return isolation.confirmed(failure, session, past, whatever)
+    until = session.until(SHARE, LEAST, session.confirming)
+    if math.isinf(until) or not (session.confirms or always):
+        return isolation.confirm(failure, session, history, always)
     began = time.monotonic()
     if until - began < SHORTEST:
         return replace(failure, alone=NOT_RUN)
     with child.deadline(until):
-        tried = isolation.confirmed(failure, session, past, whatever)
+        rerun = isolation.confirm(failure, session, history, always)
     session.confirming += time.monotonic() - began
-    return replace(failure, alone=NOT_RUN) if time.monotonic() >= until else tried
+    return replace(failure, alone=NOT_RUN) if time.monotonic() >= until else rerun
 
 
-def killed(
-    failure: Failure, status: int | None, session: Session, past: Sequence[Program] = ()
+def confirm_process_end(
+    failure: Failure, status: int | None, session: Session, history: Sequence[Program] = ()
 ) -> tuple[Failure, bool]:
     """The failure of a program whose process ended with a status, run again, and whether it cannot be told by whom: the
     process was killed, and running the program again kills none.
     """
     may_be_outside = is_kill(failure, status)
-    again = confirmed(failure, session, past, whatever=may_be_outside)
-    return again, may_be_outside and not reproduced(again)
+    rerun = confirm(failure, session, history, always=may_be_outside)
+    return rerun, may_be_outside and not is_reproduced(rerun)
 
 
 def is_kill(failure: Failure, status: int | None) -> bool:
@@ -56,13 +56,13 @@ def is_kill(failure: Failure, status: int | None) -> bool:
     return failure.verdict != "timeout" and status in KILLS
 
 
-def reproduced(failure: Failure) -> bool:
+def is_reproduced(failure: Failure) -> bool:
     """Whether a failure showed when it was run again."""
     return failure.alone is not None and bool(failure.alone.failed or failure.alone.after is not None)
 
 
-def undecided(failure: Failure) -> str:
+def undecided_text(failure: Failure) -> str:
     """Why it cannot be told who ended a process."""
     runs = failure.alone.runs if failure.alone else 0
-    tried = f"alone, it did not end its process in {runs} runs" if runs else "it was not run again"
-    return f"{failure.observed}; {tried}: something else may have killed it. The program: {failure.replay}"
+    attempts = f"alone, it did not end its process in {runs} runs" if runs else "it was not run again"
+    return f"{failure.observed}; {attempts}: something else may have killed it. The program: {failure.replay}"

@@ -26,14 +26,14 @@ from autograd_conformance.rules.prose import shown, shown_apart
 from autograd_conformance.tape.graph import Node
 from autograd_conformance.tape.versions import kept_storages
 
-MOST = 40
+MAX_LINES = 40
 """Of a program with more lines nothing is told: no drawing shows it."""
 
 
 def flow(case: Case) -> GradientFlow | None:
     """The gradients of a failing call and what its ops had saved; None where it is no backward call, or a long one."""
     call = case.program[case.violation.at]
-    if not isinstance(call, BackwardCall) or case.violation.at >= MOST:
+    if not isinstance(call, BackwardCall) or case.violation.at >= MAX_LINES:
         return None
     gradients = tuple(_Call(case, call).gradients()) if _compares(case) else ()
     saved = tuple(_saved(case))
@@ -66,36 +66,40 @@ class _Call:
         """The gradients of the values with names, what each holds behind what it gets, the last values first."""
         context = self.case.context
         seen = self._returned() | self._hooked()
-        due, traversal = context.reference.pullback(self.call), context.expectation.traversal
+        expected_gradients, traversal = context.reference.pullback(self.call), context.expectation.traversal
         for edge, ref in sorted(self._edges().items(), key=lambda each: each[0].at, reverse=True):
-            if edge not in due or not (edge in traversal.must_reach or ref in self._asked):
+            if edge not in expected_gradients or not (edge in traversal.must_reach or ref in self._requested):
                 continue
             lines = {n.at + 1 for n in context.nodes if self._passes_on(n.entry.args, n.entry.needs_input_grad, edge)}
             through = tuple(sorted(lines - {edge.at + 1}, reverse=True))
             made = partial(ValueGradient, name=context.name(ref), line=edge.at + 1, through=through)
-            got = seen.get(ref, _UNSEEN) if context.reference.edge(ref) == edge else _UNSEEN
-            right = None if isinstance(got, _Unseen) else self._right(edge, got, due[edge])
-            expected, observed = (shown(due[edge]), None) if isinstance(got, _Unseen) else _both(due[edge], got, right)
+            got = seen.get(ref, _UNOBSERVED) if context.reference.edge(ref) == edge else _UNOBSERVED
+            right = None if isinstance(got, _Unobserved) else self._is_right(edge, got, expected_gradients[edge])
+            expected, observed = (
+                (shown(expected_gradients[edge]), None)
+                if isinstance(got, _Unobserved)
+                else _both(expected_gradients[edge], got, right)
+            )
             yield made(expected=expected, observed=observed, right=right)
             if right is not False and ref in traversal.must_accumulate:
-                yield from self._held(ref, edge, due[edge], made, unseen=right is None)
+                yield from self._accumulated(ref, edge, expected_gradients[edge], made, unobserved=right is None)
 
-    def _held(
-        self, ref: Ref, edge: GradientEdge, due: np.ndarray, made: Callable[..., ValueGradient], unseen: bool
+    def _accumulated(
+        self, ref: Ref, edge: GradientEdge, added: np.ndarray, made: Callable[..., ValueGradient], unobserved: bool
     ) -> Iterator[ValueGradient]:
         """What a value holds after the call, where nothing else was seen of it, or that alone is wrong."""
         context = self.case.context
-        gradients, old = self._seen.gradients, context.tape.grads.get(ref)
+        gradients, old = self._observed.gradients, context.tape.grads.get(ref)
         if ref not in gradients:
             return
-        want, got = due if old is None else old.value + due, value_of(gradients[ref])
-        right = self._right(edge, got, want, old)
-        if unseen or right is False:
+        want, got = added if old is None else old.value + added, value_of(gradients[ref])
+        right = self._is_right(edge, got, want, old)
+        if unobserved or right is False:
             expected, observed = _both(want, got, right)
             yield made(expected=expected, observed=observed, right=right, held=True)
 
     @property
-    def _asked(self) -> frozenset[Ref]:
+    def _requested(self) -> frozenset[Ref]:
         """The values whose gradients the call was asked for, or was blamed for: through a derivative, it may go to them
         in more than one way, and what it brings is known all the same.
         """
@@ -104,7 +108,7 @@ class _Call:
         return frozenset(filter(None, [self.case.violation.subject]))
 
     @property
-    def _seen(self) -> StepObservation:
+    def _observed(self) -> StepObservation:
         return self.case.observation[self.case.violation.at]
 
     def _edges(self) -> dict[GradientEdge, Ref]:
@@ -117,7 +121,7 @@ class _Call:
     def _passes_on(args: tuple[GradientEdge, ...], needs: tuple[bool, ...], edge: GradientEdge) -> bool:
         return any(arg == edge and needed for arg, needed in zip(args, needs, strict=True))
 
-    def _right(
+    def _is_right(
         self, edge: GradientEdge, got: np.ndarray | None, want: np.ndarray, old: Gradient | None = None
     ) -> bool | None:
         """Whether a gradient is what it has to be, as far as rounding goes; None where it is too large to say."""
@@ -131,12 +135,12 @@ class _Call:
         if close(got, want, dtype):
             return True
         bound = gradient_bound(self.case.context.reference, self.call, edge, dtype)
-        beside = 0.0 if old is None else 2 * np.finfo(dtype).eps * (np.abs(old.value) + np.abs(want))
-        return bound.allows(np.abs(got - want), beside)
+        slack = 0.0 if old is None else 2 * np.finfo(dtype).eps * (np.abs(old.value) + np.abs(want))
+        return bound.allows(np.abs(got - want), slack)
 
     def _returned(self) -> dict[Ref, np.ndarray | None]:
         """What the functional form returned, by input."""
-        outcome = self._seen.outcome
+        outcome = self._observed.outcome
         if not isinstance(self.call, Grad) or not isinstance(outcome, Returned):
             return {}
         results = zip(self.call.inputs, outcome.values, strict=False)
@@ -154,10 +158,10 @@ class _Call:
         hooked = before.extended(*map(Hook, targets)).extended(self.call)
         if case.program.mode(at) or not targets:
             return {}
-        again = case.target.observe(hooked)
-        if any(isinstance(each.outcome, Raised) for each in again[at:]) or not self._same(again[-1]):
+        rerun = case.target.observe(hooked)
+        if any(isinstance(each.outcome, Raised) for each in rerun[at:]) or not self._same(rerun[-1]):
             return {}
-        calls = {call.hook: call.value for call in again[-1].fired}
+        calls = {call.hook: call.value for call in rerun[-1].fired}
         return {target: calls.get(Ref(at + k)) for k, target in enumerate(targets)}
 
     def _is_hookable(self, ref: Ref) -> bool:
@@ -165,18 +169,18 @@ class _Call:
         reference = self.case.context.reference
         return ref not in reference.storages.deleted and not reference.may_be_written_view(ref)
 
-    def _same(self, again: StepObservation) -> bool:
+    def _same(self, rerun: StepObservation) -> bool:
         """Whether leaves hold the same as they did without the hooks, and the call returned the same."""
-        one, other = ([None if t is None else t.value for t in _values(each)] for each in (self._seen, again))
-        held = all(is_same(value_of(g), value_of(again.gradients.get(r))) for r, g in self._seen.gradients.items())
+        one, other = ([None if t is None else t.value for t in _values(each)] for each in (self._observed, rerun))
+        held = all(is_same(value_of(g), value_of(rerun.gradients.get(r))) for r, g in self._observed.gradients.items())
         return held and len(one) == len(other) and all(map(is_same, one, other))
 
 
-class _Unseen:
+class _Unobserved:
     """Stands for a gradient that could not be seen: None is one that there is not."""
 
 
-_UNSEEN = _Unseen()
+_UNOBSERVED = _Unobserved()
 
 
 def _values(seen: StepObservation) -> tuple[Tensor | None, ...]:

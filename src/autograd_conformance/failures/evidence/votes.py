@@ -113,10 +113,10 @@ def _detached(program: Program, target: Target) -> dict[int, Leaf] | None:
     where one stays within a unit, unseen.
     """
     found: dict[int, Leaf] = {}
-    seen = target.observe(program)
+    observation = target.observe(program)
     for at, step in enumerate(program):
-        if isinstance(step, Detach) and isinstance(seen[at].outcome, Returned):
-            tensor = _made(seen, Ref(at))
+        if isinstance(step, Detach) and isinstance(observation[at].outcome, Returned):
+            tensor = _made(observation, Ref(at))
             if tensor is None:
                 return None
             found[at] = Leaf(Literal(tuple(tensor.value.ravel().tolist()), tensor.value.shape, tensor.dtype), False)
@@ -135,10 +135,10 @@ def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> P
 
 def _weighted(program: Program, target: Target, call: Backward) -> float | None:
     """The sum of the roots' elements, weighted with the cotangents; None where a root was not made."""
-    seen = target.observe(program)
+    observation = target.observe(program)
     total = 0.0
     for root, cotangent in zip(call.roots, call.cotangents, strict=True):
-        made = _made(seen, root)
+        made = _made(observation, root)
         if made is None:
             return None
         value = made.value.astype(np.float64)
@@ -146,12 +146,12 @@ def _weighted(program: Program, target: Target, call: Backward) -> float | None:
     return total
 
 
-def _made(seen: Observation, ref: Ref) -> Tensor | None:
+def _made(observation: Observation, ref: Ref) -> Tensor | None:
     """A value as it was made, or as the unit gave it out that it was made in; None where it was not seen."""
-    outcome = seen[ref.at].outcome
+    outcome = observation[ref.at].outcome
     if not isinstance(outcome, Returned):
         return None
-    later = (each.values.get(ref) for each in seen[ref.at :] if each.unit)
+    later = (each.values.get(ref) for each in observation[ref.at :] if each.unit)
     return outcome.values[ref.output] or next(filter(None, later), None)
 
 

@@ -12,28 +12,28 @@ from pathlib import Path
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.records import Record
 
-NAME = "found-"
+PREFIX = "found-"
 """How the names of the files begin."""
 
 
-def keep(folder: Path, worker: str, *records: Record) -> None:
+def save(folder: Path, worker: str, *records: Record) -> None:
     """Write down what a worker found; what could not be written is sent all the same when it is ready."""
-    path = folder / f"{NAME}{worker}"
-    aside = folder / f"{NAME}{worker}.new"
+    path = folder / f"{PREFIX}{worker}"
+    aside = folder / f"{PREFIX}{worker}.new"
     with suppress(OSError):
         aside.write_text(json.dumps([encode(record) for record in records]), encoding="utf-8")
         aside.replace(path)
 
 
-def forget(folder: Path, worker: str) -> None:
+def discard(folder: Path, worker: str) -> None:
     """What a worker found is sent."""
     with suppress(OSError):
-        (folder / f"{NAME}{worker}").unlink(missing_ok=True)
+        (folder / f"{PREFIX}{worker}").unlink(missing_ok=True)
 
 
-def taken(folder: Path, worker: str = "*") -> Iterator[Record]:
+def take(folder: Path, worker: str = "*") -> Iterator[Record]:
     """What workers, or one of them, found and did not send any more; their files go."""
-    for path in sorted(folder.glob(f"{NAME}{worker}")):
+    for path in sorted(folder.glob(f"{PREFIX}{worker}")):
         try:
             records = [decode(form) for form in json.loads(path.read_text(encoding="utf-8"))]
         except (OSError, ValueError):

@@ -13,19 +13,19 @@ from autograd_conformance.programs.language import Apply, Leaf, Literal, Program
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.tape.trace import stays_smooth
 
-MOST = 6
+MAX_OPS = 6
 """In programs of more ops than this nothing is tried."""
 
 
-def cures(case: Case) -> tuple[str, ...]:
+def essential_ops(case: Case) -> tuple[str, ...]:
     """The names of these ops, in their order in the program; the one that the violation blames is not tried."""
     program = case.program.upto(case.violation.at + 1)
     ops = dict.fromkeys(step.op for step in program if isinstance(step, Apply) and step.op != case.violation.op)
-    return tuple(op for op in ops if len(ops) <= MOST and _cures(op, program, case))
+    return tuple(op for op in ops if len(ops) <= MAX_OPS and _is_essential(op, program, case))
 
 
-def _cures(op: str, program: Program, case: Case) -> bool:
-    changed = _spared(op, program)
+def _is_essential(op: str, program: Program, case: Case) -> bool:
+    changed = _without_op(op, program)
     if changed is None:
         return False
     observation = case.target.observe(changed)
@@ -35,7 +35,7 @@ def _cures(op: str, program: Program, case: Case) -> bool:
     return violation is None or category_of(violation) != category_of(case.violation)
 
 
-def _spared(op: str, program: Program) -> Program | None:
+def _without_op(op: str, program: Program) -> Program | None:
     """The program in which what uses the op's result uses an operand of the same shape instead, or, where it has none,
     a leaf with the result's values; None where that cannot be made, or would take away more than the op.
     """

@@ -40,7 +40,7 @@ STAND_INS: Mapping[int, tuple[str, ...]] = {1: ("exp", "negative"), 2: ("multipl
 """For so many operands, the ops that are put in the place of another one."""
 
 
-def telling(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str]) -> Variations:
+def candidates(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str]) -> Variations:
     """Every such change, those that tell most first: `shapes` are those of the values that were made, and the framework
     `has` these ops.
     """

@@ -35,7 +35,7 @@ from autograd_conformance.rules.explanation.context import retraced
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.expectation.exercises import WEIGHTS
 
-WHOLE = {
+GRAPH_RULE_OF = {
     "gradients/op": "gradients/graph",
     "higher/op": "higher/differentiable",
     "higher/op-third": "higher/differentiable",
@@ -43,20 +43,20 @@ WHOLE = {
 """Rules about the gradient of a single op, and the rule about all that a call goes through."""
 
 
-def settled(case: Case) -> Case:
+def with_confirmed_cause(case: Case) -> Case:
     """The failure with what it can be blamed on for certain."""
     violation = case.violation
     if violation.plain is not None and not (_explains_others(case) and not _is_contradicted(case)):
         violation = violation.plain
-    if violation.op is not None and violation.rule in WHOLE and _is_not_alone(case, violation):
-        violation = replace(violation, rule=WHOLE[violation.rule], op=None)
+    if violation.op is not None and violation.rule in GRAPH_RULE_OF and _is_not_only_op(case, violation):
+        violation = replace(violation, rule=GRAPH_RULE_OF[violation.rule], op=None)
     return case if violation is case.violation else replace(case, violation=violation)
 
 
-def possible(violation: Violation) -> frozenset[str]:
+def possible_rules(violation: Violation) -> frozenset[str]:
     """The rules that a violation may be told as a breach of."""
     rules = {violation.rule} | ({violation.plain.rule} if violation.plain else set())
-    return frozenset(rules | {WHOLE[rule] for rule in rules & WHOLE.keys()})
+    return frozenset(rules | {GRAPH_RULE_OF[rule] for rule in rules & GRAPH_RULE_OF.keys()})
 
 
 # -- diagnoses --------------------------------------------------------------------------------------------------------
@@ -64,18 +64,22 @@ def possible(violation: Violation) -> frozenset[str]:
 
 def _explains_others(case: Case) -> bool:
     """Whether the diagnosis is the same with other numbers; the first with which the program still fails decide."""
-    was = case.violation
-    for program in _unlike(case.program.upto(was.at + 1)):
+    original = case.violation
+    for program in _with_other_numbers(case.program.upto(original.at + 1)):
         try:
             found = violation_of(program, case.target)
         except Exception:  # operands that an op does not take: nothing that the reference could compute
             continue
-        if found is not None and (found.at, found.subject, found.observed) == (was.at, was.subject, was.observed):
-            return found.diagnosis == was.diagnosis
+        if found is not None and (found.at, found.subject, found.observed) == (
+            original.at,
+            original.subject,
+            original.observed,
+        ):
+            return found.diagnosis == original.diagnosis
     return False
 
 
-def _unlike(program: Program) -> Iterator[Program]:
+def _with_other_numbers(program: Program) -> Iterator[Program]:
     """The program with other numbers, each changed by a factor of its own: equal ones stay equal; zeros, signs stay."""
     everything = (Leaf, Backward, Grad)
     for sign, kinds in ((1, everything), (1, (Backward, Grad)), (1, (Leaf,)), (-1, everything)):
@@ -112,12 +116,12 @@ def _is_contradicted(case: Case) -> bool:
             continue
         reference = Reference(program, target.traits)
         tape, _ = retraced(program, case.observation, reference, target.capabilities, at)
-        due = tape.reference.pullback(step)
+        expected = tape.reference.pullback(step)
         for fault in graph_faults(tape.reference, step):
             if fault.text != case.violation.diagnosis:
                 continue
-            leaves = (edge for edge in due if edge not in tape.reference.producer)
-            if any(not np.allclose(fault.contributions.get(edge, 0.0), due[edge]) for edge in leaves):
+            leaves = (edge for edge in expected if edge not in tape.reference.producer)
+            if any(not np.allclose(fault.contributions.get(edge, 0.0), expected[edge]) for edge in leaves):
                 return True
     return False
 
@@ -125,7 +129,7 @@ def _is_contradicted(case: Case) -> bool:
 # -- ops --------------------------------------------------------------------------------------------------------------
 
 
-def _is_not_alone(case: Case, violation: Violation) -> bool:
+def _is_not_only_op(case: Case, violation: Violation) -> bool:
     """Whether the op that is blamed stands behind a write, contributed what it should to an earlier call of the
     program, or is, of those whose derivatives are derived, one of several.
     """

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.checking.unsupported import unsupported_forms
 from autograd_conformance.failures.case import Case
-from autograd_conformance.failures.variations.candidates import Variations, telling
+from autograd_conformance.failures.variations.candidates import Variations, candidates
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.editing import replaced, sound, under, without
@@ -42,10 +42,10 @@ from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.trace import stays_smooth
 
-MOST = 40
+MAX_VARIATIONS = 40
 """How many variations are tried."""
 
-WORK = 600
+MAX_LINES = 600
 """How many lines they have together: of a long program fewer are tried."""
 
 
@@ -58,17 +58,17 @@ def nearest(case: Case) -> str | None:
         if violation_of(program, target) is None:
             return f"passes {words}"
     shapes = _shapes(case.observation)
-    news = telling(program, shapes, case.target.ops)
-    rest = lesser(program, case.violation.subject)
-    found = chain(((text, each, False) for text, each in news), ((text, each, True) for text, each in rest))
-    for text, changed, by_rule in islice(found, min(MOST, WORK // len(program))):
-        if _is_another(changed, program, case.target) and _holds(changed, case, by_rule):
-            again = violation_of(program, case.target) is not None and _holds(changed, case, by_rule)
+    informative = candidates(program, shapes, case.target.ops)
+    weaker = simplifications(program, case.violation.subject)
+    found = chain(((text, each, False) for text, each in informative), ((text, each, True) for text, each in weaker))
+    for text, changed, by_rule in islice(found, min(MAX_VARIATIONS, MAX_LINES // len(program))):
+        if _is_usable(changed, program, case.target) and _passes(changed, case, by_rule):
+            again = violation_of(program, case.target) is not None and _passes(changed, case, by_rule)
             return f"passes {text}" if again else None
     return None
 
 
-def _is_another(changed: Program, program: Program, target: Target) -> bool:
+def _is_usable(changed: Program, program: Program, target: Target) -> bool:
     """Whether a variation is another program, sound, of what the framework has."""
     if not changed.instructions or changed == program or not sound(changed):
         return False
@@ -80,14 +80,18 @@ def _is_another(changed: Program, program: Program, target: Target) -> bool:
 
 def _shapes(observation: Observation) -> dict[Ref, Shape]:
     """The shape of each value that was made."""
-    made = ((at, seen.outcome.values) for at, seen in enumerate(observation) if isinstance(seen.outcome, Returned))
+    made = (
+        (at, observed.outcome.values)
+        for at, observed in enumerate(observation)
+        if isinstance(observed.outcome, Returned)
+    )
     return {Ref(at, k): each.value.shape for at, values in made for k, each in enumerate(values) if each is not None}
 
 
 # -- whether a variation tells something ------------------------------------------------------------------------------
 
 
-def _holds(changed: Program, case: Case, by_rule: bool) -> bool:
+def _passes(changed: Program, case: Case, by_rule: bool) -> bool:
     """Whether a variation breaks no rule, and its end is asked for what failed: where `by_rule`, by the very rule."""
     try:
         observation = case.target.observe(changed)
@@ -96,10 +100,10 @@ def _holds(changed: Program, case: Case, by_rule: bool) -> bool:
         return False
     if violation is not None or not stays_smooth(changed, observation, case.target.traits):
         return False
-    return _compared(changed, observation, case, by_rule)
+    return _compares_failure(changed, observation, case, by_rule)
 
 
-def _compared(changed: Program, observation: Observation, case: Case, by_rule: bool) -> bool:
+def _compares_failure(changed: Program, observation: Observation, case: Case, by_rule: bool) -> bool:
     """Whether what failed is compared at the end of a variation that passes."""
     violation, last = case.violation, len(changed) - 1
     if isinstance(observation[last].outcome, Raised) != _has_to_raise(case):
@@ -112,13 +116,17 @@ def _compared(changed: Program, observation: Observation, case: Case, by_rule: b
     if violation.rule in expectation.exercises or _has_to_raise(case):
         return True
     if isinstance(violation.observed, RaisedError):
-        return _is_asked(changed[last], tape, expectation)
-    return not by_rule and _is_asked(changed[last], tape, expectation) and _is_there(changed, case, tape, expectation)
+        return _has_effect(changed[last], tape, expectation)
+    return (
+        not by_rule
+        and _has_effect(changed[last], tape, expectation)
+        and _compares_leaf(changed, case, tape, expectation)
+    )
 
 
 def _errors(observation: Observation) -> list[Kind]:
     """The errors that instructions raised."""
-    return [seen.outcome.kind for seen in observation if isinstance(seen.outcome, Raised)]
+    return [observed.outcome.kind for observed in observation if isinstance(observed.outcome, Raised)]
 
 
 def _end(program: Program, observation: Observation, target: Target) -> tuple[Tape, Expectation]:
@@ -129,11 +137,11 @@ def _end(program: Program, observation: Observation, target: Target) -> tuple[Ta
 def _has_to_raise(case: Case) -> bool:
     """Whether the failing line must raise, or raised as it may and left something behind."""
     violation = case.violation
-    due = all(isinstance(allowed.due, DueError) for allowed in violation.allowed)
-    return due or (violation.subject is not None and isinstance(case.observation[violation.at].outcome, Raised))
+    must_raise = all(isinstance(allowed.due, DueError) for allowed in violation.allowed)
+    return must_raise or (violation.subject is not None and isinstance(case.observation[violation.at].outcome, Raised))
 
 
-def _is_asked(step: Instruction, tape: Tape, expectation: Expectation) -> bool:
+def _has_effect(step: Instruction, tape: Tape, expectation: Expectation) -> bool:
     """Whether an instruction has something to do: a call reaches a leaf, a step moves one."""
     match step:
         case Backward() | Grad():
@@ -144,7 +152,7 @@ def _is_asked(step: Instruction, tape: Tape, expectation: Expectation) -> bool:
             return True
 
 
-def _is_there(changed: Program, case: Case, tape: Tape, expectation: Expectation) -> bool:
+def _compares_leaf(changed: Program, case: Case, tape: Tape, expectation: Expectation) -> bool:
     """Whether the leaf that the failure is about is compared: it is told by its place among the leaves, for a change
     may make its number another.
     """
@@ -173,7 +181,7 @@ def _is_about_rule(violation: Violation, program: Program) -> bool:
 # -- changes after which a shrunk program passes anyway, unless the same rule is still asked for -----------------------
 
 
-def lesser(program: Program, subject: Ref | None = None) -> Variations:
+def simplifications(program: Program, subject: Ref | None = None) -> Variations:
     """Options that are other ones, and lines and modes that are left out, the last first; the line that made what the
     failure is about stays.
     """

@@ -21,9 +21,9 @@ from autograd_conformance.checking.check import is_advice
 from autograd_conformance.checking.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.checking.tally import Tally
 from autograd_conformance.claims.records import claim_records, observing_if
-from autograd_conformance.failures.confirmation.time_limit import confirmed, killed, undecided
+from autograd_conformance.failures.confirmation.time_limit import confirm, confirm_process_end, undecided_text
 from autograd_conformance.failures.interrupted import pending
-from autograd_conformance.failures.record import audited, died, ending
+from autograd_conformance.failures.record import audit_failure, crash_failure, describe_ending
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.known_differences import Known as Entry
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder, unusable
@@ -122,7 +122,7 @@ class Recorder:
         if not self.workers:
             lines.append("without a worker (-n 0): a crash or a hang of the framework ends the run")
         if self.left:
-            failure = died(self.left, self.session, ending(self.left, self.session.timeout, None))
+            failure = crash_failure(self.left, self.session, describe_ending(self.left, self.session.timeout, None))
             lines.append(f"the last run here died while running the program that is now in {failure.replay}")
         return lines
 
@@ -177,11 +177,11 @@ class Recorder:
             self._write_found(worker)
             return
         status = _status(report.node)
-        how = ending(entry, self.session.timeout, status)
-        failure, is_undecided = self._killed(died(entry, self.session, how), status)
+        how = describe_ending(entry, self.session.timeout, status)
+        failure, is_undecided = self._killed(crash_failure(entry, self.session, how), status)
         result = result_of(entry, failure)
         if is_undecided:
-            self._leave_undecided(replace(result, verdict="cannot be told", reason=undecided(failure)), report)
+            self._leave_undecided(replace(result, verdict="cannot be told", reason=undecided_text(failure)), report)
             return
         self._write(failure)
         self._write(result)
@@ -253,9 +253,9 @@ class Recorder:
             fault.at is None or self._is_stopped() or self.session.knows(fault.program)
         ):
             return False
-        failure = audited(op, fault, self.session)
+        failure = audit_failure(op, fault, self.session)
         if not self._is_stopped():
-            failure = confirmed(failure, self.session)
+            failure = confirm(failure, self.session)
         self.writer.write(failure)
         result = Result(
             test=failure.test,
@@ -278,7 +278,7 @@ class Recorder:
         where it is another framework that runs there.
         """
         try:
-            return killed(failure, status, self.session)
+            return confirm_process_end(failure, status, self.session)
         except BrokenAdapter as error:
             self.stopped, self.reason = ADAPTER_ERROR, f"adapter error: {error}"
             raise StoppedRun(self.reason, ADAPTER_ERROR) from None
@@ -328,7 +328,7 @@ class Recorder:
 
     def _write_found(self, worker: str = "*") -> None:
         """Write what workers found that were ended before they sent it."""
-        for record in pending.taken(self.session.folder, worker):
+        for record in pending.take(self.session.folder, worker):
             if record.test not in self.recorded:  # type: ignore[union-attr]
                 self._write(record)
 

@@ -37,7 +37,7 @@ def end_stopped(folder: Path, reason: str, exit_code: int) -> tuple[Report, Path
     """Give the records of a run that was stopped, and did not write its end itself, their end, and make its page; the
     whole report, and the page's path.
     """
-    return _ended(folder, tuple(pending.taken(folder)), reason, exit_code)
+    return _ended(folder, tuple(pending.take(folder)), reason, exit_code)
 
 
 def _ended(folder: Path, more: Sequence[Record], reason: str | None, exit_code: int) -> tuple[Report, Path]:
