@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Literal, ReadGrad, Ref
 from autograd_conformance.strategies.building.op_builder import OpBuilder

@@ -17,8 +17,8 @@ from itertools import product
 from typing import assert_never
 
 from autograd_conformance.ops.catalogue import WRITES, row_of
-from autograd_conformance.ops.row import choices_of, rest_of, takes
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import Op
 from autograd_conformance.programs.language import (
     Apply,

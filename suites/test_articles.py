@@ -17,7 +17,7 @@ from autograd_conformance.claims.articles import CLAIMS
 from autograd_conformance.claims.articles.claim import Claim
 from autograd_conformance.claims.articles.decide import came_true, verdict
 from autograd_conformance.claims.records import observing
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.strategies.articles import DOCUMENTED
 
 rule = pytest.mark.rule

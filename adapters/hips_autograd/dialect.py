@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograd_conformance.frameworks.running.templates import OPERATORS, indices, narrow, over, select, split
-from autograd_conformance.printing.closures import functional
 from autograd_conformance.printing.dialect import Template
+from autograd_conformance.printing.functional import functional
 
 
 def _take(x: Sequence[str], attrs: Mapping[str, Any]) -> str:

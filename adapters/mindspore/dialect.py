@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograd_conformance.frameworks.running.templates import OPERATORS
-from autograd_conformance.printing.closures import functional
 from autograd_conformance.printing.dialect import Template
+from autograd_conformance.printing.functional import functional
 
 Names = Sequence[str]
 Attributes = Mapping[str, Any]

@@ -13,7 +13,7 @@ import os
 from typing import Any, assert_never
 
 from autograd_conformance.checking.check import Check
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related

@@ -16,7 +16,7 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Instruction, Modes
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.encoding import encode

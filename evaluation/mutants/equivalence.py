@@ -22,7 +22,7 @@ from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
-from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import DTYPES, Apply, Backward, Program, Ref
 from autograd_conformance.programs.observations import Gradient

@@ -17,7 +17,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.known_differences import known
-from autograd_conformance.ops.row import choices_of, rest_of, takes
+from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 from evaluation.mutants.equivalent import OPS_OF

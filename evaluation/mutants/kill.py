@@ -24,8 +24,8 @@ from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.known_differences import known
+from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.text import render
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation

@@ -12,9 +12,9 @@ import torch
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Attrs, Program
 from autograd_conformance.programs.observations import Observation
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.violations.violation import Violation

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
 from evaluation.mutants.mutant import Combining, Given, Mutant, Roots

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.pytorch.regions import Function, TorchCheckpoint, TorchUnits
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Apply, Program
 from evaluation.mutants.mutant import Mutant

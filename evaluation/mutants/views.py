@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
 from evaluation.mutants.mutant import Mutant, Roots

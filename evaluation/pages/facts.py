@@ -13,8 +13,8 @@ from autograd_conformance.claims.facts.fact import RETURNS, Shown
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.printing.dialect import code
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Kind, Raised
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.render.markdown import environment
 from evaluation.pages.articles import plain
 

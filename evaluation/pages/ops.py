@@ -12,7 +12,7 @@ from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.modules import TABLE, Module, inputs, parameters, results
 from autograd_conformance.ops.optimizers import OPTIMIZERS, Row
 from autograd_conformance.ops.random import RANDOM_OPS
-from autograd_conformance.ops.row import Certainty, Op, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.row import Certainty, Op, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs, Shape

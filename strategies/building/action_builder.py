@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.row import Certainty, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.row import Certainty, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (

@@ -17,8 +17,8 @@ from math import prod
 from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.limits import Limits, limited, outside
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.row import Op, takes
-from autograd_conformance.ops.shapes import form
+from autograd_conformance.ops.rows.row import Op, takes
+from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Attrs, Shape
@@ -77,7 +77,7 @@ class Alphabet:
     """Whether the framework takes runs of instructions as units."""
 
     absent_forms: frozenset[str] = frozenset()
-    """The forms of leaves, by `ops.shapes.form`, that the framework does not have."""
+    """The forms of leaves, by `ops.rows.shapes.form`, that the framework does not have."""
     retries: bool = False
     """Whether a draw that comes upon an op that is not there is drawn anew, and does not end the test."""
 

@@ -12,10 +12,10 @@ from typing import assert_never
 from hypothesis.errors import UnsatisfiedAssumption
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.domains import ANY, Domain
-from autograd_conformance.ops.dtypes import narrowest, result_dtype
-from autograd_conformance.ops.row import POOL, Certainty, choices_of
-from autograd_conformance.ops.shapes import form, size
+from autograd_conformance.ops.rows.domains import ANY, Domain
+from autograd_conformance.ops.rows.dtypes import narrowest, result_dtype
+from autograd_conformance.ops.rows.row import POOL, Certainty, choices_of
+from autograd_conformance.ops.rows.shapes import form, size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     ACTIONS,

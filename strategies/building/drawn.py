@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.text import render
 from autograd_conformance.reference.reference import Reference
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import typing
 from collections.abc import Callable, Sequence
 
-from autograd_conformance.ops.domains import ANY, Domain
-from autograd_conformance.ops.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.domains import ANY, Domain
+from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, VIEWS, Op
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, Literal, Ref, Shape

@@ -6,7 +6,7 @@ decides which do not: some have full mantissas, which a shorter format would cha
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.ops.rows.domains import ANY, Domain
 from autograd_conformance.programs.language import Literal, Shape
 from autograd_conformance.programs.own_numpy import np
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograd_conformance.ops.domains import between
+from autograd_conformance.ops.rows.domains import between
 from autograd_conformance.programs.language import Attrs, Ref, Shape
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import (

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.ops.domains import Domain
 from autograd_conformance.ops.modules import parameters as parameters_of
 from autograd_conformance.ops.modules import results
+from autograd_conformance.ops.rows.domains import Domain
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref, Shape
 from autograd_conformance.programs.own_numpy import np

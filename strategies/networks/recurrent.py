@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.language import Attrs, Literal, Ref, Shape
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import (

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from hypothesis import strategies as st
 
-from autograd_conformance.ops.row import POOL, takes
+from autograd_conformance.ops.rows.row import POOL, takes
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape

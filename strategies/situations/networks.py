@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from autograd_conformance.ops.random import RANDOM_OPS
-from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import takes
+from autograd_conformance.ops.rows.row import takes
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder

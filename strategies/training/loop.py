@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Literal, Ref, Shape
 from autograd_conformance.programs.own_numpy import np

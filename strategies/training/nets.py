@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autograd_conformance.ops.row import choices_of
+from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder

@@ -12,7 +12,7 @@ from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, read
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.analysis.differences import entries
 from autograd_conformance.reporting.analysis.summary import summarize
 from examples.micrograd_adapter import OPS, Micrograd

@@ -13,9 +13,9 @@ from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.ops.row import arity, choices_of, rest_of
+from autograd_conformance.ops.rows.row import arity, choices_of, rest_of
 from autograd_conformance.ops.tables import OPS as TABLE
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 TARGET = InProcess(MyGrad())
 ENTRIES = known("mygrad")

@@ -13,8 +13,8 @@ from autograd_conformance.frameworks.running.printed import seen_in_code
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Kind, Raised, Returned
-from autograd_conformance.programs.text import parse
 
 TARGET = InProcess(Paddle())
 ENTRIES = known("paddle")

@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 TARGET = InProcess(Tinygrad())
 ENTRIES = known("tinygrad")

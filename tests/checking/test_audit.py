@@ -9,7 +9,7 @@ import pytest
 
 from autograd_conformance.checking.audit.programs import audit
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.reporting.analysis.summary import summarize
 from tests.frameworks.adapters import few
 from tests.plugin.test_cli import ONE, run

@@ -16,7 +16,7 @@ from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, S
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.frameworks.target import InProcess
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.analysis.summary import cut_short, summarize
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.strategies.building.pool import Pool

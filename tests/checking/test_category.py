@@ -12,8 +12,8 @@ from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.variations.ablation import essential_ops
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.records.failure import Deviation
 from autograd_conformance.rules.violations.expected import DueError
 from autograd_conformance.rules.violations.observed import (

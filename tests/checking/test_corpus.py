@@ -14,9 +14,9 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.text import parse, render
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.reference.reference import Reference
 from examples.tiny_adapter import Tiny
 

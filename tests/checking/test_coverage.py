@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from autograd_conformance.checking.coverage import ACTIONS, Pair, actions, pairs
 from autograd_conformance.checking.tally import Tally
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.analysis.coverage import meetings
 from autograd_conformance.reporting.render import markdown
 from tests.reporting.miniatures import COVERAGE, RARE, SOUND

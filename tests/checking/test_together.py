@@ -23,10 +23,10 @@ from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.state import SESSION
 from autograd_conformance.plugin.tests import CORPUS, _demand, pytest_collection_modifyitems
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.programs.text import parse
 
 
 class Costly(TorchUnits):

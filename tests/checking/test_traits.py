@@ -15,8 +15,8 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences.file import shipped
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability, Traits, needs
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.analysis.summary import summarize
 from tests.frameworks.adapters import copying, overwriting, unusable, zeros

@@ -16,8 +16,8 @@ from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Raised
-from autograd_conformance.programs.text import parse
 from tests.plugin.test_cli import ONE, run, verdicts, written
 
 UNRULY = "tests.frameworks.adapters.unruly"

@@ -25,8 +25,8 @@ from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import read
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Kind, Raised, Returned, lacks_kernel
-from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building import alphabet
 from evaluation.mutants.kill import failure
 from evaluation.mutants.probes import probes

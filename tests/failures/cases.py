@@ -7,7 +7,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 
 def failing(framework: Torch, text: str) -> Case:

@@ -18,8 +18,8 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
 from autograd_conformance.processes.journal import Entry
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.render.text import standing

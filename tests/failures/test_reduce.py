@@ -19,8 +19,8 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.editing import spared
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Leaf, Ref
-from autograd_conformance.programs.text import parse, render
 from autograd_conformance.rules.relations.relation import Related
 from evaluation.mutants.graphs import EqualLeavesMerged
 from evaluation.mutants.relations import WeakensLater

@@ -20,8 +20,8 @@ from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, Attrs, Program
-from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations.gradients import single_ops
 from autograd_conformance.tape.trace import stays_smooth

@@ -7,7 +7,7 @@ from dataclasses import replace
 from autograd_conformance.failures import related as relations
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.drawing.pictures import pictures
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.failure import Allowed, Deviation, Failure

@@ -22,9 +22,9 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.programs.text import names, parse
 from autograd_conformance.rules.violations.expected import Due, DueError, DueReturn, OldGradient
 from autograd_conformance.rules.violations.observed import (
     HookCalled,

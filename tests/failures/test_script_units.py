@@ -17,7 +17,7 @@ from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint, Tor
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 OVERWRITTEN = "a = leaf [0]; b = sigmoid a; c = leaf [2]; write b exp_; d = multiply b c; backward d with [1]"
 """A checkpoint of its computations gives a wrong gradient, without an error."""

@@ -16,9 +16,9 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.editing import sound
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Attrs, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned
-from autograd_conformance.programs.text import parse, render
 from evaluation.mutants.accumulation import Overwrites
 from evaluation.mutants.graphs import ArgumentOnce, DiamondOnce, EqualLeavesMerged
 from evaluation.mutants.lifetime import ChecksRootOnly, NeverFrees

@@ -12,7 +12,7 @@ from autograd_conformance.failures.evidence.votes import _decide, votes
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.render import text
 from tests.failures.test_reduced_domains import Halves
 

@@ -15,8 +15,8 @@ from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Kind, Raised
-from autograd_conformance.programs.text import parse
 
 BLAMED = "tests.frameworks.adapters.blamed"
 EXP = parse("a = leaf [1, 2]; b = exp a; c = sum b dim=(0,) keepdim=False; backward c", VOCABULARY)

@@ -19,10 +19,10 @@ from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.closures import body, reads
+from autograd_conformance.programs.differentiated_functions import body, reads
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Backward, Grad, Program
 from autograd_conformance.programs.observations import Returned
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge

@@ -19,8 +19,8 @@ from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limit
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Observation, Raised
-from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building import alphabet
 from tests.frameworks.adapters.limited import Beyond, Limited
 

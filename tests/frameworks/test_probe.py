@@ -15,10 +15,10 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess, opened
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.ops.shapes import FORMS, form
+from autograd_conformance.ops.rows.shapes import FORMS, form
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Returned
-from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building.draft import UnsupportedShape
 
 BLAMED = "tests.frameworks.adapters.blamed"

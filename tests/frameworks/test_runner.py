@@ -17,6 +17,7 @@ from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import (
     HookCall,
@@ -27,7 +28,6 @@ from autograd_conformance.programs.observations import (
     Skipped,
     StepObservation,
 )
-from autograd_conformance.programs.text import parse
 
 TORCH = Torch()
 SUM = "dim=(0,) keepdim=False"

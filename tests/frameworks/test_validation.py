@@ -10,7 +10,7 @@ from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 

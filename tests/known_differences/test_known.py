@@ -20,9 +20,9 @@ from autograd_conformance.known_differences.file import FOLDERS
 from autograd_conformance.known_differences.soundness import witness_problem
 from autograd_conformance.known_differences.writes import writes_aliased
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, InPlace, Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.violations.observed import (
     Flag,
     GradientForm,

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.row import POOL, choices_of, rest_of
+from autograd_conformance.ops.rows.row import POOL, choices_of, rest_of
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.reference.staging.derivatives import forward_of, vjp_of

@@ -6,7 +6,7 @@ import pytest
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.limits import Limit, limited, outside
-from autograd_conformance.ops.row import choices_of, rest_of, takes
+from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
 from autograd_conformance.programs.language import Attrs, Shape
 
 

@@ -5,7 +5,7 @@ import pytest
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 MIXED = "a = leaf [1, 2]; b = leaf f32 [3, 4]; "
 

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 
 from autograd_conformance.ops.catalogue import MAY_BE_VIEWS, WRITES
-from autograd_conformance.ops.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of
+from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, arity, choices_of, rest_of
 from autograd_conformance.ops.tables import FAMILIES, OPS, VIEWS, Op
 from autograd_conformance.printing.dialect import fill
 from autograd_conformance.programs.language import Attrs, Shape

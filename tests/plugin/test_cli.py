@@ -22,9 +22,9 @@ from autograd_conformance.frameworks import registry
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.processes.journal import Journal
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import BackwardCall
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import load

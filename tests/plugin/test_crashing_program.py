@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs import codec
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse
 from tests.frameworks.adapters.crashing import PROGRAM
 from tests.plugin.test_cli import ONE, run, verdicts
 

@@ -15,8 +15,8 @@ from autograd_conformance.frameworks.remote.worker import Worker
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedKnownDifferences, read
 from autograd_conformance.plugin.replay import replay
-from autograd_conformance.programs import codec
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.records.stream import InvalidReport, load
 from examples.tiny_adapter import Tiny
 from tests.reporting.miniatures import FAILURE, HEADER, RULES, spoilt

@@ -14,8 +14,8 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import is_built_in, served
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.processes.child import finished
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Returned
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.records.stream import load as records
 from tests.plugin.test_cli import EXP, ROOT, SINE, Run
 

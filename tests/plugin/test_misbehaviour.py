@@ -13,8 +13,8 @@ from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.judge import judge

@@ -20,7 +20,7 @@ from autograd_conformance.plugin.recording.parts import Parts
 from autograd_conformance.processes import child, guard
 from autograd_conformance.processes.journal import Journal, Observer, pop
 from autograd_conformance.processes.timeouts import stretched
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.records.records import Result
 from autograd_conformance.rules.relations.relation import Related
 from tests.plugin.stops import FAULTY, stopped

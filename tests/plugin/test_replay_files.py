@@ -13,9 +13,9 @@ from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Alike, Related
 from examples.tiny_adapter import Tiny

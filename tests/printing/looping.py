@@ -18,8 +18,8 @@ from autograd_conformance.printing.module_objects import module_objects
 from autograd_conformance.printing.reroll import reroll
 from autograd_conformance.printing.variable_names import RESERVED
 from autograd_conformance.printing.variable_names import names as variable_names
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Leaf, Program, Ref
-from autograd_conformance.programs.text import names
 
 DIALECT = Torch().dialect
 assert DIALECT is not None

@@ -23,7 +23,7 @@ from autograd_conformance.adapters.tinygrad.dialect import dialect as tinygrad
 from autograd_conformance.frameworks.pytorch.dialect import dialect as pytorch
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import TABLE
-from autograd_conformance.ops.row import choices_of, rest_of
+from autograd_conformance.ops.rows.row import choices_of, rest_of
 from autograd_conformance.printing.dialect import Dialect, Template, code, fill
 from autograd_conformance.printing.literals import literal
 from autograd_conformance.programs.language import Apply, Attr, Attrs, Leaf, Literal, Optimizer, Program, Ref, Step

@@ -14,7 +14,7 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.printing.loops import loop
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.render.text import render
 from evaluation.mutants.mutant import Mutant
 from evaluation.mutants.stateful import ForgetsMomentum

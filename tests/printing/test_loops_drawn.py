@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.printing.loops import loop
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Leaf, Program, Ref
 from autograd_conformance.programs.operands import operands, refer
-from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from tests.printing.looping import DIALECT, alike, repeated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from tests.printing.looping import W, alike, repeated
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.processes.journal import Journal, pop, read
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 LONG = parse("a = leaf [1, 2]\nb = sin a\nbackward b with [1, 1]")
 SHORT = parse("a = leaf [1, 2]")

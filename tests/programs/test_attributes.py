@@ -8,10 +8,10 @@ import pytest
 
 from autograd_conformance.ops.catalogue import ROWS, VOCABULARY
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.row import choices_of, rest_of
-from autograd_conformance.programs.codec import attrs_to_json, from_json, to_json
+from autograd_conformance.ops.rows.row import choices_of, rest_of
+from autograd_conformance.programs.formats.codec import attrs_to_json, from_json, to_json
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import VERSION
-from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
 
 CODE = "__import__('os').system('touch PWNED')"

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.programs.codec import dumps, from_json, loads, to_json
+from autograd_conformance.programs.formats.codec import dumps, from_json, loads, to_json
+from autograd_conformance.programs.formats.text import lines, names, parse, render
 from autograd_conformance.programs.language import (
     CLIPS,
     DTYPES,
@@ -48,7 +49,6 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import operands, refer, results
-from autograd_conformance.programs.text import lines, names, parse, render
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.codec import from_json, loads
+from autograd_conformance.programs.formats.codec import from_json, loads
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import VERSION, Detach, Program, Ref, Step
-from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram, validate
 
 LEAF: dict[str, Any] = {"do": "leaf", "shape": [2], "dtype": "float64", "data": [1.0, 2.0], "requires_grad": True}

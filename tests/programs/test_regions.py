@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import InPlace, Program
 from autograd_conformance.programs.regions import Region, regions
-from autograd_conformance.programs.text import names, parse
 
 A = "a = leaf [1, 2]"
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from autograd_conformance.programs.wording import KEPT, harmless, message, type_of
+from autograd_conformance.programs.foreign.text import KEPT, harmless, message, type_of
 
 ODD = {
     "cannot open t\udce9.bin": r"cannot open t\udce9.bin",

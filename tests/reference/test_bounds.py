@@ -16,11 +16,11 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.observations import Returned
-from autograd_conformance.programs.text import parse
-from autograd_conformance.reference.bounds import close, forward_bound, gradient_bound, working_dtype
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.rounding.bounds import close, forward_bound, gradient_bound, working_dtype
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn

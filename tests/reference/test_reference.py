@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, Backward, Detach, Leaf, Program, Ref
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging import cache as store_module

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from autograd_conformance.ops.catalogue import WRITES, row_of
-from autograd_conformance.ops.row import RESULTS, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.row import RESULTS, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.reference.saved_tensors import Saved, may_save, needs

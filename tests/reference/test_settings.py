@@ -13,7 +13,7 @@ CODE = f"""
 import sys
 if sys.argv[1] == "loaded before":
     import jax
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reference import whole_program
 from autograd_conformance.reference.reference import Reference
 program = parse({PROGRAM!r})

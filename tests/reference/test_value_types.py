@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.parser import parse
+from autograd_conformance.reference.computation.value_types import HeldGradient, InternalValue
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.vjp import Vjp, base_op, derivative_order
-from autograd_conformance.reference.value_types import HeldGradient, InternalValue
 
 TEXT = (
     "a = leaf [1, 2]; b = square a; backward b with [1, 1] create=True; g = held a; "

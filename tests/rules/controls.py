@@ -12,7 +12,7 @@ from autograd_conformance.claims.records import own_names, renamed
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "controls.md"
 

@@ -11,9 +11,9 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned, StepObservation
-from autograd_conformance.programs.text import names, parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Judgement

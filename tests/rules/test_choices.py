@@ -11,7 +11,7 @@ from autograd_conformance.checking.tally import Tally
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.rules.judge.choices import RETURNS
 from evaluation.mutants.mutant import Mutant
 

@@ -19,7 +19,7 @@ from autograd_conformance.failures.related import WHY
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import PACKAGE
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.renamed_rules import RENAMED
 from autograd_conformance.rules.catalogue import FAMILIES, RULES, Level

@@ -11,8 +11,8 @@ import pytest
 
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Returned
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judgement import Judgement
 from tests.rules.tampering import TORCH, gradient, judged, tampered, verdict

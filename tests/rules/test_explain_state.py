@@ -10,9 +10,9 @@ import pytest
 
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.running.runner import run
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, HookCall, Kind, Raised, Returned, StepObservation
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain

@@ -10,9 +10,9 @@ import pytest
 
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import HookCall, Returned, StepObservation
-from autograd_conformance.programs.text import names, parse
 from tests.rules.tampering import TORCH, Tamper, judged, value, verdict
 
 A = "a = leaf f32 [[1, 2], [3, 4]]"

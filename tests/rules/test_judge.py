@@ -11,9 +11,9 @@ import pytest
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Kind, Returned, Skipped, StepObservation
-from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from tests.rules.tampering import (

@@ -16,9 +16,9 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known, is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import DTYPES, Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned
-from autograd_conformance.programs.text import parse, render
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge

@@ -15,10 +15,10 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.modules import MODULES, results
 from autograd_conformance.ops.tables import Op
 from autograd_conformance.printing.dialect import code
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Attrs, Backward, InPlace, Leaf, Literal, Program, Ref, Shape, Step
 from autograd_conformance.programs.observations import Kind, Raised, Returned
-from autograd_conformance.programs.text import parse, render
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.saved_tensors import needs
 from autograd_conformance.reference.staging.derivatives import forward_of, reaching

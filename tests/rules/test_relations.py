@@ -22,9 +22,9 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned
-from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram, validate
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.render import text

@@ -9,7 +9,7 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 from tests.rules.tampering import TORCH, judged
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use of masked_fill_ on expanded tensors:UserWarning")

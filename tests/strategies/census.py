@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, assert_never
 
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import (
     Apply,

@@ -19,9 +19,9 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, Backward, ReadGrad
 from autograd_conformance.programs.observations import Kind, Raised
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.violations.observed import RaisedError

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.ops.domains import ANY
 from autograd_conformance.ops.modules import MODULES, TABLE
+from autograd_conformance.ops.rows.domains import ANY
 from autograd_conformance.ops.tables import OPS as ALL
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, Backward, Literal, Program, Ref, Shape, Step
 from autograd_conformance.programs.observations import Gradient, Observation
-from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate
-from autograd_conformance.reference.bounds import gradient_bound
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.rounding.bounds import gradient_bound
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Judgement
 from autograd_conformance.rules.relations.relation import Related, relate

@@ -14,8 +14,8 @@ from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.frameworks.pytorch.regions import TorchUnits
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Backward, Leaf, Program, ZeroGrad
-from autograd_conformance.programs.text import parse
 from autograd_conformance.strategies.building import pool
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.pool import Pool

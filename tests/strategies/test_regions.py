@@ -17,7 +17,7 @@ from autograd_conformance.frameworks.pytorch.regions import TorchCompileAot, Tor
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.random import RANDOM_OPS
-from autograd_conformance.printing.functions import canonical
+from autograd_conformance.printing.regions import canonical
 from autograd_conformance.programs.language import (
     Apply,
     Backward,

@@ -32,8 +32,8 @@ from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, Backward, Program
-from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level

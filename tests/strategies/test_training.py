@@ -23,9 +23,9 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.programs.text import parse, render
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Judgement

@@ -13,8 +13,8 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import InPlace, Program
-from autograd_conformance.programs.text import parse, render
 from autograd_conformance.strategies import write_pairs
 from autograd_conformance.strategies.write_pairs import Time, Way, WrittenValue, coverage
 from autograd_conformance.suites import test_write_pairs as suite

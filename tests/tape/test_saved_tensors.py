@@ -15,10 +15,10 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
-from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import validate
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES

@@ -10,11 +10,11 @@ import pytest
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Backward, Program, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, StepObservation
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.tape.graph import Expectation

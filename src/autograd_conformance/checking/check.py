@@ -21,7 +21,7 @@ from autograd_conformance.frameworks.environment.process_end import ENDED, Crash
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.known_differences.cases import Clause, in_common
 from autograd_conformance.known_differences.update import Finding, Signature
-from autograd_conformance.ops.shapes import form
+from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, units
 from autograd_conformance.reference.reference import Reference

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import SUITES
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.text import parse, render
 from autograd_conformance.rules.catalogue import RULES
 
 FOLDER = SUITES / "corpus"

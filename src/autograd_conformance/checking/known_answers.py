@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np, said_rebound
-from autograd_conformance.programs.parser import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 

@@ -39,8 +39,8 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.processes.child import CLOSED, HASHES, LOADING
 from autograd_conformance.processes.journal import TIMEOUT, Journal
 from autograd_conformance.processes.timeouts import stretched
-from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import DTYPES, Program
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records import records

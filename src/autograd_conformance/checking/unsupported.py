@@ -7,7 +7,7 @@ from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import outside
 from autograd_conformance.ops.needs import needs
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
-from autograd_conformance.ops.shapes import form
+from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Grad, InPlace, Leaf, Optimizer, Program, Step
 from autograd_conformance.programs.operands import operands

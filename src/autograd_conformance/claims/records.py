@@ -13,9 +13,9 @@ from autograd_conformance.claims.articles import decide
 from autograd_conformance.claims.articles.claim import Article, Case, Claim, Holds, Prediction, Raises, Returns, Saved
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect, code
+from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Apply, AssignGrad, Backward, InPlace, Program, ReadGrad, Ref, Step
 from autograd_conformance.programs.observations import Gradient, Kind, Observation, Raised, Returned
-from autograd_conformance.programs.text import names, parse
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records.claims import OBSERVED, ClaimProgram, ClaimRecord, Observed
 

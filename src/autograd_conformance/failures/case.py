@@ -9,10 +9,10 @@ from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.failures.listing import loop_listing
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Observation
-from autograd_conformance.programs.text import names
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import Context, context_of
 from autograd_conformance.rules.violations.violation import Violation

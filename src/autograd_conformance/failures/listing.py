@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.printing.closures import definition
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.printing.functions import arranged, call, canonical, end, head, inside
+from autograd_conformance.printing.functional import definition
 from autograd_conformance.printing.loops import loop
+from autograd_conformance.printing.regions import arranged, call, canonical, end, head, inside
 from autograd_conformance.printing.reroll import iterations
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.regions import Region
-from autograd_conformance.programs.text import names
 from autograd_conformance.reporting.records.failure import Group
 
 

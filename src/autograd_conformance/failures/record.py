@@ -28,7 +28,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import SUITES
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes.journal import Entry
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reporting.records.failure import Allowed, Error, Failure, Step
 from autograd_conformance.reporting.records.terms import Source, Wrong

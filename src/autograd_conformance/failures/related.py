@@ -12,10 +12,10 @@ from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import seen_units
-from autograd_conformance.programs.text import names
 from autograd_conformance.reporting.records.failure import Part, Step
 from autograd_conformance.rules.explanation.expected_words import due_text
 from autograd_conformance.rules.explanation.words import observed_text

@@ -10,6 +10,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.frameworks.running.runner import literal
 from autograd_conformance.printing.dialect import Dialect, code, tensor
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
 from autograd_conformance.programs.observations import (
     Gradient,
@@ -23,7 +24,6 @@ from autograd_conformance.programs.observations import (
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import seen_units
-from autograd_conformance.programs.text import names
 from autograd_conformance.rules.explanation.expected_words import due_text
 from autograd_conformance.rules.violations.expected import DueError
 from autograd_conformance.rules.violations.observed import (

@@ -51,7 +51,7 @@ class Target(Protocol):
 
     @property
     def absent(self) -> Collection[str]:
-        """The forms of leaves, by `ops.shapes.form`, that were found not to read back as they are written."""
+        """The forms of leaves, by `ops.rows.shapes.form`, that were found not to read back as they are written."""
 
     @property
     def notes(self) -> Sequence[str]:
@@ -244,8 +244,8 @@ class HasInsisted(Protocol):
     """An adapter that has something judged which would else count as not being there."""
 
     insists: Collection[str]
-    """Names of dtypes and of `ops.shapes.FORMS`, whose leaves have to read back as they were written; "errors", where
-    `classify` knows every error by which the framework refuses a call.
+    """Names of dtypes and of `ops.rows.shapes.FORMS`, whose leaves have to read back as they were written; "errors",
+    where `classify` knows every error by which the framework refuses a call.
     """
 
 

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 from autograd_conformance.frameworks.adapter import Generator
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.programs.wording import message, type_of
+from autograd_conformance.programs.foreign.text import message, type_of
 
 P = ParamSpec("P")
 T = TypeVar("T")

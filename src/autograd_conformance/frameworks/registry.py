@@ -15,7 +15,7 @@ from typing import cast
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
-from autograd_conformance.programs.wording import harmless, message, type_of
+from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 _TORCH, _PYTORCH = "torch==2.13.0", "autograd_conformance.frameworks.pytorch"
 _TENSORFLOW = "autograd_conformance.adapters.tensorflow.adapter"

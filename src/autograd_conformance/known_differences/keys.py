@@ -14,9 +14,9 @@ from autograd_conformance.known_differences.calls import CALLS
 from autograd_conformance.known_differences.entry import NOT_REPORTED
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY, WRITES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import DTYPES, EFFECTS, INSTRUCTIONS, Notation, Program
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.programs.text import parse
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reporting.records.renamed_rules import current_slug
 from autograd_conformance.rules.catalogue import RULES
@@ -166,7 +166,7 @@ KEYS: Mapping[str, Key] = {
     "rule": Key(_rule, "the name of a rule"),
     "op": Key(_op, "the name of an op", _always),
     "reason": Key(_text, "a text"),
-    "witness": Key(_witness, "a program in the notation of programs/text.py"),
+    "witness": Key(_witness, "a program in the notation of programs/formats/text.py"),
     "link": Key(_link, f"an address that begins with https://, or {NOT_REPORTED!r}"),
     "since": Key(_day, "a day, such as 2026-11-22"),
     "relative": Key(_limit, "a finite number, 0 or more"),

@@ -8,8 +8,8 @@ from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import Apply, Detach, Leaf, Program, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.bounds import working_dtype
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.rounding.bounds import working_dtype
 from autograd_conformance.rules.violations.observed import RaisedError, ResultShape
 from autograd_conformance.rules.violations.violation import Violation
 

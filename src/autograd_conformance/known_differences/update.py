@@ -16,10 +16,10 @@ from typing import Any
 
 from autograd_conformance.known_differences.cases import OUTCOMES, Clause, clauses_of, holding, naming
 from autograd_conformance.known_differences.keys import OF_VALUES
+from autograd_conformance.programs.formats.text import lines
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.text import lines
-from autograd_conformance.reference.bounds import working_dtype
+from autograd_conformance.reference.rounding.bounds import working_dtype
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.violations.observed import (
     GradientForm,

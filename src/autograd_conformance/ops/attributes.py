@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from autograd_conformance.ops.optimizers import FOREACH, FUSED, OPTIMIZERS
-from autograd_conformance.ops.row import Op, choices_of, rest_of
+from autograd_conformance.ops.rows.row import Op, choices_of, rest_of
 from autograd_conformance.programs.language import Attr, Attrs, Groups
 from autograd_conformance.programs.validation import EQUATION
 

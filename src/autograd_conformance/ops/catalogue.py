@@ -16,8 +16,8 @@ from autograd_conformance.ops.inplace.methods import INPLACE, narrower
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
-from autograd_conformance.ops.row import Certainty, Op, table
-from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped
+from autograd_conformance.ops.rows.row import Certainty, Op, table
+from autograd_conformance.ops.rows.shapes import every, nonempty, offer, ranked, shaped
 from autograd_conformance.ops.tables import OPS, VIEWS
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.own_numpy import np

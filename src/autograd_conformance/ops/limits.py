@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autograd_conformance.ops.row import Choices, Op
+from autograd_conformance.ops.rows.row import Choices, Op
 from autograd_conformance.programs.language import Attr, Attrs, Shape
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.dtypes import WIDTHS, widest
+from autograd_conformance.ops.rows.dtypes import WIDTHS, widest
 from autograd_conformance.programs import capabilities
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Detach, Grad, InPlace, Leaf, Program, ReadGrad, Ref

@@ -8,8 +8,8 @@ alpha dropout, randomized leaky ReLU, fractional pooling, Gumbel softmax.
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import Certainty, Op, table
-from autograd_conformance.ops.shapes import offer
+from autograd_conformance.ops.rows.row import Certainty, Op, table
+from autograd_conformance.ops.rows.shapes import offer
 from autograd_conformance.programs.own_numpy import np
 
 SEEDED = "(torch.manual_seed({{seed}}), {})[1]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from autograd_conformance.ops.row import Attrs, choices_of, rest_of
+from autograd_conformance.ops.rows.row import Attrs, choices_of, rest_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Shape
 

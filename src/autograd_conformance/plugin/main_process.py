@@ -26,7 +26,7 @@ from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.journal import Observer, pop
 from autograd_conformance.processes.timeouts import stretched
-from autograd_conformance.programs.wording import harmless
+from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.render import text
 from autograd_conformance.reporting.render.terminal import print_summary
 

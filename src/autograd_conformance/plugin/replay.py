@@ -19,7 +19,7 @@ from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes import guard, journal
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, undecided
 from autograd_conformance.programs.validation import MalformedProgram

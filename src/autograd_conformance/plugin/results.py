@@ -26,7 +26,7 @@ from autograd_conformance.plugin.recording.recorder import ADAPTER, PROPERTY, TA
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.processes.journal import Entry
-from autograd_conformance.programs.wording import harmless, message
+from autograd_conformance.programs.foreign.text import harmless, message
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records import records
 from autograd_conformance.reporting.records.encoding import encode

@@ -12,6 +12,7 @@ from typing import Any, assert_never
 
 from autograd_conformance.ops.modules.module import Module
 from autograd_conformance.printing.literals import as_literals, literal
+from autograd_conformance.programs.formats.text import lines, names
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -40,7 +41,6 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import made_for, results, same_optimizer
-from autograd_conformance.programs.text import lines, names
 
 Template = str | Callable[[Sequence[str], Mapping[str, Any]], str]
 """An op's code with fields to be filled in, or a function that writes it from the operands' names and the attributes.
@@ -247,7 +247,7 @@ def closure_name(at: int) -> str:
 
 
 def vjp(call: Grad, function: str, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """The gradients of a function, which `printing.closures` writes."""
+    """The gradients of a function, which `printing.functional` writes."""
     weights = zip(call.roots, call.cotangents, strict=True)
     given = ", ".join(dialect.ones.format(root=name[r]) if c is None else tensor(c, dialect) for r, c in weights)
     return dialect.vjp.format(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.timeouts import stretched
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 
 TIMEOUT = 60.0

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.ops.rows.domains import ANY, Domain
 from autograd_conformance.programs.language import Apply, BackwardCall, InPlace, Instruction, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.derivatives import Array

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import jax.numpy as jnp
     import optax
 else:
-    from autograd_conformance.reference.staging.late import jax, jnp, optax
+    from autograd_conformance.reference.staging.lazy_modules import jax, jnp, optax
 
 KEPT = 1024
 """Of how many settings, and shapes, what was staged is kept in memory."""

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import MODULES
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.capabilities import PYTORCH, Traits
 from autograd_conformance.programs.language import (
     RANDOM,
@@ -43,10 +43,10 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.inplace import Writes
+from autograd_conformance.reference.computation.storage import Derived
 from autograd_conformance.reference.domains import is_finite_call, is_smooth
-from autograd_conformance.reference.inplace import Writes
 from autograd_conformance.reference.staging.derivatives import Array, array, reaching
-from autograd_conformance.reference.storage import Derived
 
 
 class Reference(Writes):

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.row import RESULTS, Certainty
+from autograd_conformance.ops.rows.row import RESULTS, Certainty
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.reference.staging.derivatives import KEPT, staged_vjp
 from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp, base_op

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from autograd_conformance.programs.language import Apply, Backward, BackwardCall, Detach, Leaf, Program, Ref
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.staging.derivatives import array, definition
 from autograd_conformance.reference.staging.namespace import J
 
 if TYPE_CHECKING:
     import jax
 else:
-    from autograd_conformance.reference.staging.late import jax
+    from autograd_conformance.reference.staging.lazy_modules import jax
 
 
 def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import MODULES
-from autograd_conformance.ops.row import Certainty, arity, rest_of
+from autograd_conformance.ops.rows.row import Certainty, arity, rest_of
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.reference.reverse import GradientEdge, TapeEntry
+from autograd_conformance.reference.computation.reverse import GradientEdge, TapeEntry
 from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp
 
 

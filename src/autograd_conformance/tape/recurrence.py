@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.modules.recurrent import RECURRENT
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.staging.vjp import RecordedOp, base_op
 from autograd_conformance.tape.graph import Node, Traversal
 from autograd_conformance.tape.state import TapeState

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Ref, Step
 from autograd_conformance.programs.observations import Gradient
+from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.tape.traversal import NO_UNITS, RecordedGraph
 
 EVERYTHING = frozenset(Capability)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Instruction, Modes, Program
 from autograd_conformance.programs.observations import Observation, Skipped, StepObservation
+from autograd_conformance.reference.adoption import take
 from autograd_conformance.reference.domains import is_smooth
-from autograd_conformance.reference.observed import take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from autograd_conformance.ops.catalogue import ROWS
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, TapeEntry
+from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry
 from autograd_conformance.reference.staging.vjp import Vjp
-from autograd_conformance.reference.value_types import InternalValue
 from autograd_conformance.tape.graph import Node, Traversal
 
 ZERO = 1e-12

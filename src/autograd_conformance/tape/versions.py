@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import InPlace, Ref
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.reverse import MOVE
+from autograd_conformance.reference.computation.reverse import MOVE
 from autograd_conformance.reference.saved_tensors import may_save
 from autograd_conformance.reference.staging.vjp import Vjp
 from autograd_conformance.tape.graph import Node

@@ -12,7 +12,7 @@ import pytest
 from autograd_conformance.campaigns.bisect.finding import UnusableFinding, finding
 from autograd_conformance.checking.corpus import FOLDER as CORPUS
 from autograd_conformance.known_differences.file import shipped
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import write
 from tests.campaigns.bisect.versions import PROGRAM, program

@@ -7,8 +7,8 @@ import sys
 import zipfile
 from pathlib import Path
 
-from autograd_conformance.programs import codec
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse
 from tests.plugin.test_cli import ROOT, TINY
 
 FRAMEWORK = TINY

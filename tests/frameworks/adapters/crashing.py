@@ -8,7 +8,7 @@ import pytest
 
 from autograd_conformance.checking.check import Check
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 PROGRAM = "a = leaf [1, 2]; b = expand_dims a dim=0; no_grad: write a mul_scalar_ scalar=2; k = hook b observe"
 

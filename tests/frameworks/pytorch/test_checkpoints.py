@@ -17,9 +17,9 @@ from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned
-from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.violations.expected import DueError
 from autograd_conformance.rules.violations.violation import Allowed
 

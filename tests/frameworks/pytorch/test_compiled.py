@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.pytorch.compiled import (
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 PROGRAM = parse("a = leaf [1, 2]; b = square a; c = sin b; backward c with [1, 2]", VOCABULARY)
 

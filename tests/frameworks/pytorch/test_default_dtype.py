@@ -23,11 +23,11 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.printing.dialect import code
-from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability, needs
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import DefaultDtype, Program
 from autograd_conformance.programs.observations import Raised, Returned
-from autograd_conformance.programs.text import parse, render
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs

@@ -13,9 +13,9 @@ import pytest
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
+from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Hook, Program, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned
-from autograd_conformance.programs.text import names, parse
 from tests.frameworks.test_runner import SUM, TORCH, A, last
 
 # -- errors, by kind ---------------------------------------------------------------------------------------------------

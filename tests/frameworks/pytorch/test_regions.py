@@ -24,9 +24,9 @@ from autograd_conformance.frameworks.pytorch.regions import (
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Traits
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, units
-from autograd_conformance.programs.text import parse
 from autograd_conformance.rules.relations.relation import Related, relate
 
 A = "a = leaf [1, 2]"

@@ -19,9 +19,9 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command, parse, served
 from autograd_conformance.frameworks.remote.connection import Link
 from autograd_conformance.frameworks.remote.smoke import smoke
+from autograd_conformance.programs.formats.text import parse as program
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped
-from autograd_conformance.programs.text import parse as program
 
 FAR = Path(__file__).with_name("server.py")
 LEAF, SINE = program("a = leaf [1, 2]"), program("a = leaf [1, 2]; b = sin a; backward b with [1, 1]")

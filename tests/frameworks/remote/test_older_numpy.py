@@ -16,8 +16,8 @@ from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import opened
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Returned
-from autograd_conformance.programs.text import parse
 from evaluation.pages import frameworks
 
 NAMES = ("chainer", "dezero", "mxnet")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Apply
 from tests.plugin.test_cli import DYING, ONE, SINE, TINY, WRONG, run, verdicts
 

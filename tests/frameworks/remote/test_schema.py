@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.protocol import MalformedAnswer
 from autograd_conformance.frameworks.remote.worker import Worker
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.text import parse
+from autograd_conformance.programs.formats.text import parse
 
 SCHEMA = json.loads(Path(protocol.__file__).with_name("protocol.schema.json").read_text(encoding="utf-8"))
 PROGRAM = parse("a = leaf [1, 2]; b = sin a; backward b with [inf, 1]; backward b with [1]", VOCABULARY)

@@ -24,10 +24,10 @@ from autograd_conformance.frameworks.remote.worker import greeting
 from autograd_conformance.frameworks.target import InProcess, loaded, opened
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
-from autograd_conformance.programs import observation_codec
+from autograd_conformance.programs.formats import observation_codec
+from autograd_conformance.programs.formats.text import parse as program
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, Returned, StepObservation, Tensor
-from autograd_conformance.programs.text import parse as program
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs

@@ -13,7 +13,7 @@ from autograd_conformance.checking import corpus
 from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known
 from autograd_conformance.known_differences import read as known
 from autograd_conformance.plugin import replay
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reporting.records.renamed_rules import current_slug

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 
 from autograd_conformance.checking.audit.programs import Sampler, called, finished
-from autograd_conformance.ops.row import Op, arity, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.row import Op, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape

@@ -32,9 +32,9 @@ from autograd_conformance.frameworks.target import opened
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.own_numpy import said_rebound
-from autograd_conformance.programs.wording import message, type_of
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
 

@@ -20,13 +20,13 @@ from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import first_violation, is_advisory
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import LONG
-from autograd_conformance.ops.domains import ANY, Domain
-from autograd_conformance.ops.row import Op, choices_of, rest_of, takes
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.rows.domains import ANY, Domain
+from autograd_conformance.ops.rows.row import Op, choices_of, rest_of, takes
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.codec import to_json
 from autograd_conformance.programs.editing import inserted
+from autograd_conformance.programs.formats.codec import to_json
 from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, InPlace, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, lacks_kernel
 from autograd_conformance.programs.own_numpy import np

@@ -29,7 +29,7 @@ from autograd_conformance.frameworks.target import opened
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import LOADING, finished
 from autograd_conformance.processes.timeouts import stretched
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.rules.relations import codec as relations_codec

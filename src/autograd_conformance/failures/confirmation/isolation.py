@@ -22,8 +22,8 @@ from autograd_conformance.frameworks.remote.command import is_built_in
 from autograd_conformance.frameworks.running.printed import seen_in_code
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import HASHES, PYTHON, finished, with_folder
-from autograd_conformance.programs import codec
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Alone, Failure
 from autograd_conformance.rules.catalogue import RULES

@@ -16,8 +16,8 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import BackwardCall, Grad, Hook, Ref
 from autograd_conformance.programs.observations import Gradient, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.bounds import close, gradient_bound, working_dtype
-from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.reference.computation.reverse import GradientEdge
+from autograd_conformance.reference.rounding.bounds import close, gradient_bound, working_dtype
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.judge.checks.contributions import is_same, value_of

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.optimizers import IMPLEMENTATION, OPTIMIZERS
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.editing import bypassed, cloned, inserted, replaced
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import (
     Apply,
     Attrs,
@@ -31,7 +32,6 @@ from autograd_conformance.programs.language import (
     Step,
 )
 from autograd_conformance.programs.operands import operands, same_optimizer, with_operands
-from autograd_conformance.programs.text import names
 
 Variations = Iterator[tuple[str, Program]]
 """Changed programs, each with what was changed, as the end of "passes ..."."""

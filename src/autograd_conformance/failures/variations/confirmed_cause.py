@@ -27,8 +27,8 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.reverse import TapeEntry
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import TapeEntry
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
 from autograd_conformance.rules.explanation.context import retraced

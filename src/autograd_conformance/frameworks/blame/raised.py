@@ -12,10 +12,10 @@ from autograd_conformance.frameworks.blame import blame
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.programs.foreign.text import message as message_of
+from autograd_conformance.programs.foreign.text import type_of, whole_message
 from autograd_conformance.programs.language import Instruction
 from autograd_conformance.programs.observations import Kind, Raised
-from autograd_conformance.programs.wording import message as message_of
-from autograd_conformance.programs.wording import type_of, whole_message
 
 MOST = 100
 """How many exceptions are looked at that one came out of: a framework may make them as they are looked at."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from autograd_conformance.programs.wording import harmless
+from autograd_conformance.programs.foreign.text import harmless
 
 PLACES = ("_CACHE", "_DIR", "_FILE", "_HOME", "_PATH")
 """How the names of those end that only say where something lies, which is nobody else's business."""

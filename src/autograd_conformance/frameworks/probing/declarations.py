@@ -11,7 +11,7 @@ from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.reading.validation import shown
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.limits import Limit
-from autograd_conformance.ops.shapes import FORMS
+from autograd_conformance.ops.rows.shapes import FORMS
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import DTYPES

@@ -17,12 +17,12 @@ from autograd_conformance.frameworks.calls import Raised, attempted
 from autograd_conformance.frameworks.reading.reader import cannot
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.ops.limits import Limits, outside
-from autograd_conformance.ops.shapes import FORMS, size
+from autograd_conformance.ops.rows.shapes import FORMS, size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.wording import message, type_of
 
 ERRORS = "errors"
 """What an adapter insists on that knows every error of its framework: one that it does not know is no refusal."""
@@ -46,7 +46,7 @@ class Probed:
     dtypes: frozenset[str] = frozenset()
     """The dtypes that leaves do not keep."""
     forms: frozenset[str] = frozenset()
-    """The forms of leaves, by `ops.shapes.form`, that do not read back as they were written."""
+    """The forms of leaves, by `ops.rows.shapes.form`, that do not read back as they were written."""
     notes: tuple[str, ...] = ()
     """What is not there, and how that was found, a line each."""
 

@@ -18,7 +18,7 @@ from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.requirements import lacking
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import Limits, outside
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import PYTORCH, Traits
 from autograd_conformance.programs.language import DTYPES, Apply, Ref, Shape

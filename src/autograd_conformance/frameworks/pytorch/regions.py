@@ -19,7 +19,7 @@ from autograd_conformance.frameworks.environment.caches import compiled
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.errors import insists
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Program, Ref
 from autograd_conformance.programs.operands import operands

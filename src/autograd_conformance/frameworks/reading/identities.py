@@ -14,7 +14,7 @@ from typing import Any
 from autograd_conformance.frameworks.adapter import Adapter, Target
 from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape

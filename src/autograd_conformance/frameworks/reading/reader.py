@@ -14,11 +14,11 @@ from autograd_conformance.frameworks.calls import Raised, attempted
 from autograd_conformance.frameworks.reading import identities, validation
 from autograd_conformance.frameworks.reading.copies import Kept, changed, is_copy, kept
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.programs.arrays import NAMES
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.foreign.arrays import NAMES
+from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.observations import Gradient, Tensor
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.wording import message, type_of
 
 _TRUSTED: set[int] = set()
 """The adapters, by `id`, of which a gradient was read and proved to be a copy."""

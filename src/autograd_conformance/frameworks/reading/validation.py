@@ -8,10 +8,10 @@ from typing import Any, NoReturn, cast
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.programs import arrays
+from autograd_conformance.programs.foreign import arrays
+from autograd_conformance.programs.foreign.text import harmless, type_of
 from autograd_conformance.programs.language import Apply, Grad, InPlace, Instruction
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.wording import harmless, type_of
 
 SHOWN = 80
 """How many characters of a wrong answer are shown."""

@@ -1,8 +1,9 @@
 """The kit for whoever writes a far end: `python -m autograd_conformance.frameworks.remote check COMMAND`.
 
 `check` greets the command, shows what it says of itself, and holds the smoke test over the wire. `try PROGRAM COMMAND`
-runs one program, in the notation of programs/text.py, and shows each line that goes over. `lines PROGRAM` prints the
-lines alone, to be fed to a command by hand. Exit code 0: it speaks the protocol; 10: it does not; 4: wrong usage.
+runs one program, in the notation of programs/formats/text.py, and shows each line that goes over. `lines PROGRAM`
+prints the lines alone, to be fed to a command by hand. Exit code 0: it speaks the protocol; 10: it does not; 4: wrong
+usage.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from autograd_conformance.frameworks.remote.command import Command
 from autograd_conformance.frameworks.remote.connection import Link
 from autograd_conformance.frameworks.remote.smoke import tried
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs import observation_codec
+from autograd_conformance.programs.formats import observation_codec
+from autograd_conformance.programs.formats.parser import parse
+from autograd_conformance.programs.formats.text import lines
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.parser import parse
-from autograd_conformance.programs.text import lines
 from autograd_conformance.programs.validation import MalformedProgram
 
 BROKEN, USAGE = 10, 4

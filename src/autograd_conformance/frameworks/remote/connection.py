@@ -14,9 +14,9 @@ from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment
 from autograd_conformance.frameworks.remote.process import Endless, Gone, Late, Process
 from autograd_conformance.frameworks.remote.protocol import Greeting, MalformedAnswer, Refused
+from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
-from autograd_conformance.programs.text import render
 
 STARTING = 100.0
 """Seconds that a far end may take to load its framework and answer the greeting."""

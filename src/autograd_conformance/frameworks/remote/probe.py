@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.probing.probe import Probed
-from autograd_conformance.ops.shapes import FORMS, size
+from autograd_conformance.ops.rows.shapes import FORMS, size
 from autograd_conformance.programs.language import Leaf, Literal, Program, Shape
 from autograd_conformance.programs.observations import Raised, Returned
 

@@ -17,8 +17,8 @@ from autograd_conformance.frameworks.remote.codecs import limits
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.programs import codec, observation_codec
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.language import DTYPES, Attrs, Program
 from autograd_conformance.programs.observations import Observation
 

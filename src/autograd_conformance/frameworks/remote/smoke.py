@@ -13,13 +13,13 @@ from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.requirements import unclaimed
-from autograd_conformance.ops.shapes import size
+from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Tensor
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.text import render
 
 NUMBERS = {
     "float64": (0.1, -0.0, 5e-324, 1.7976931348623157e308, float("inf"), float("-inf"), float("nan")),

@@ -45,8 +45,8 @@ from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.running.regions import observed
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import Dialect, fill
-from autograd_conformance.programs import codec, observation_codec
 from autograd_conformance.programs.capabilities import PYTORCH
+from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.regions import regions
 from autograd_conformance.programs.validation import MalformedProgram
 

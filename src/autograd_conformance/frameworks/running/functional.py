@@ -16,7 +16,7 @@ from autograd_conformance.frameworks.adapter import Adapter, HasVjp, Value
 from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.running.runner import Run, literal
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.closures import body, made
+from autograd_conformance.programs.differentiated_functions import body, made
 from autograd_conformance.programs.language import Apply, Delete, Detach, Grad, Instruction, Program, Ref
 from autograd_conformance.programs.own_numpy import np
 

@@ -11,14 +11,14 @@ from typing import Any
 from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.running.regions import UnitRun
 from autograd_conformance.frameworks.running.runner import some
-from autograd_conformance.printing.closures import definition
 from autograd_conformance.printing.dialect import Dialect, code
-from autograd_conformance.printing.functions import call, function
+from autograd_conformance.printing.functional import definition
+from autograd_conformance.printing.regions import call, function
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Delete, Hook, Instruction, Program, ReadGrad, Ref
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.regions import Region
-from autograd_conformance.programs.text import names
 
 
 def seen_in_code(program: Program) -> bool:

@@ -11,7 +11,7 @@ from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.frameworks.running.functional import FunctionalRun
 from autograd_conformance.frameworks.running.runner import Run
-from autograd_conformance.printing.functions import canonical
+from autograd_conformance.printing.regions import canonical
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Observation, Returned, Skipped, StepObservation

@@ -5,9 +5,9 @@ An index may pick a row, a mask any rows; the source broadcasts to the part, and
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import Certainty, Choices, Op
-from autograd_conformance.ops.selection import nested, placed, put, untouched
-from autograd_conformance.ops.shapes import broadcast, every, nonempty, ranked, same, shaped, size
+from autograd_conformance.ops.rows.row import Certainty, Choices, Op
+from autograd_conformance.ops.rows.selection import nested, placed, put, untouched
+from autograd_conformance.ops.rows.shapes import broadcast, every, nonempty, ranked, same, shaped, size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.ops.tables.binary import masks
 from autograd_conformance.programs.language import Shape

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from autograd_conformance.ops.row import POOL, Op
-from autograd_conformance.ops.shapes import broadcast, broadcasting
+from autograd_conformance.ops.rows.row import POOL, Op
+from autograd_conformance.ops.rows.shapes import broadcast, broadcasting
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Shape
 

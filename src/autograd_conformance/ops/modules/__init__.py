@@ -20,7 +20,7 @@ from autograd_conformance.ops.modules.attention import ATTENTION
 from autograd_conformance.ops.modules.layers import LAYERS
 from autograd_conformance.ops.modules.module import Module, Named, Sizes
 from autograd_conformance.ops.modules.recurrent import RECURRENT
-from autograd_conformance.ops.row import Op
+from autograd_conformance.ops.rows.row import Op
 from autograd_conformance.programs.language import Attrs, Shape
 
 TABLE: dict[str, Module] = {m.name: m for m in (*RECURRENT, *LAYERS, *ATTENTION)}

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from autograd_conformance.ops.domains import ANY, POSITIVE
 from autograd_conformance.ops.modules.module import (
     Call,
     Given,
@@ -20,6 +19,7 @@ from autograd_conformance.ops.modules.module import (
     module,
     unless,
 )
+from autograd_conformance.ops.rows.domains import ANY, POSITIVE
 from autograd_conformance.programs.own_numpy import np
 
 EPS = 1e-5

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autograd_conformance.ops.row import Certainty, Op
+from autograd_conformance.ops.rows.row import Certainty, Op
 from autograd_conformance.programs.language import Attrs, Literal, Shape
 
 Settings = Mapping[str, Any]

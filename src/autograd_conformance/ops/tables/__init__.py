@@ -6,7 +6,7 @@ otherwise those of PyTorch's documentation.
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import Certainty, Op
+from autograd_conformance.ops.rows.row import Certainty, Op
 from autograd_conformance.ops.tables.activations import ACTIVATIONS
 from autograd_conformance.ops.tables.binary import BINARY
 from autograd_conformance.ops.tables.convolution import CONVOLUTION, POOLING

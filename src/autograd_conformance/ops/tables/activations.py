@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import pi, sqrt
 
-from autograd_conformance.ops.domains import ANY, MODERATE, SQUARABLE, off, strictly
-from autograd_conformance.ops.row import Certainty, Op, table
-from autograd_conformance.ops.shapes import dims, offer, shaped
+from autograd_conformance.ops.rows.domains import ANY, MODERATE, SQUARABLE, off, strictly
+from autograd_conformance.ops.rows.row import Certainty, Op, table
+from autograd_conformance.ops.rows.shapes import dims, offer, shaped
 from autograd_conformance.programs.language import Shape
 
 ALWAYS = Certainty.ALWAYS

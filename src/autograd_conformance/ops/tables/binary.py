@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import (
+from autograd_conformance.ops.rows.domains import (
     ABOVE_MINUS_ONE,
     ANY,
     MARGIN,
@@ -13,9 +13,9 @@ from autograd_conformance.ops.domains import (
     SMALL,
     SQUARABLE,
 )
-from autograd_conformance.ops.row import RESULTS, Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import nested
-from autograd_conformance.ops.shapes import broadcast, broadcasting, broadcasting_two, nonempty, offer, size
+from autograd_conformance.ops.rows.row import RESULTS, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import nested
+from autograd_conformance.ops.rows.shapes import broadcast, broadcasting, broadcasting_two, nonempty, offer, size
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 

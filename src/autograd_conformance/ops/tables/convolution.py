@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from autograd_conformance.ops.domains import ANY, DISTINCT, NONZERO, SQUARABLE
-from autograd_conformance.ops.row import LARGEST, Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import stacked
-from autograd_conformance.ops.shapes import every, nonempty, ranked, shaped, size
+from autograd_conformance.ops.rows.domains import ANY, DISTINCT, NONZERO, SQUARABLE
+from autograd_conformance.ops.rows.row import LARGEST, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import stacked
+from autograd_conformance.ops.rows.shapes import every, nonempty, ranked, shaped, size
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 

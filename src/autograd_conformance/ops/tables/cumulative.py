@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import ANY, DISTINCT, MODERATE, SMALL
-from autograd_conformance.ops.row import RESULTS, Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import scanned
-from autograd_conformance.ops.shapes import dims, every, having, nonempty, ranked, shaped
+from autograd_conformance.ops.rows.domains import ANY, DISTINCT, MODERATE, SMALL
+from autograd_conformance.ops.rows.row import RESULTS, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import scanned
+from autograd_conformance.ops.rows.shapes import dims, every, having, nonempty, ranked, shaped
 
 ALWAYS, NEVER = Certainty.ALWAYS, Certainty.NEVER
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import LARGEST, Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import picked, placed, put
-from autograd_conformance.ops.shapes import every, nonempty, ranked, shaped, size
+from autograd_conformance.ops.rows.row import LARGEST, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import picked, placed, put
+from autograd_conformance.ops.rows.shapes import every, nonempty, ranked, shaped, size
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import log, pi
 
-from autograd_conformance.ops.domains import (
+from autograd_conformance.ops.rows.domains import (
     ABOVE_MINUS_ONE,
     ABOVE_ONE,
     MODERATE,
@@ -22,8 +22,8 @@ from autograd_conformance.ops.domains import (
     off,
     off_steps,
 )
-from autograd_conformance.ops.row import Certainty, Op, table
-from autograd_conformance.ops.shapes import offer
+from autograd_conformance.ops.rows.row import Certainty, Op, table
+from autograd_conformance.ops.rows.shapes import offer
 
 ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograd_conformance.ops.domains import ANY
-from autograd_conformance.ops.row import Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import along, nested, picked, placed, put, untouched
-from autograd_conformance.ops.shapes import every, growing, having, nonempty, ranked, same, shaped
+from autograd_conformance.ops.rows.domains import ANY
+from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import along, nested, picked, placed, put, untouched
+from autograd_conformance.ops.rows.shapes import every, growing, having, nonempty, ranked, same, shaped
 from autograd_conformance.ops.tables.binary import masks
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np

@@ -5,9 +5,9 @@ Where a cotangent comes for some of several results only, the others count as ze
 
 from __future__ import annotations
 
-from autograd_conformance.ops.row import LARGEST, POOL, Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import stacked
-from autograd_conformance.ops.shapes import dims, every, growing, having, ranked, same, same_two, shaped, size
+from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import stacked
+from autograd_conformance.ops.rows.shapes import dims, every, growing, having, ranked, same, same_two, shaped, size
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 

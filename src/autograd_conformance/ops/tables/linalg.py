@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import pi
 
-from autograd_conformance.ops.domains import (
+from autograd_conformance.ops.rows.domains import (
     DOMINANT,
     INVERTIBLE,
     NONZERO,
@@ -19,9 +19,9 @@ from autograd_conformance.ops.domains import (
     SQUARABLE,
     strictly,
 )
-from autograd_conformance.ops.row import RESULTS, Certainty, Op, table
-from autograd_conformance.ops.selection import entry, stacked
-from autograd_conformance.ops.shapes import every, nonempty, offer, ranked, shaped, square
+from autograd_conformance.ops.rows.row import RESULTS, Certainty, Op, table
+from autograd_conformance.ops.rows.selection import entry, stacked
+from autograd_conformance.ops.rows.shapes import every, nonempty, offer, ranked, shaped, square
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 

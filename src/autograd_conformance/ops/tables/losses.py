@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import ANY, MARGIN, MODERATE, NONZERO, POSITIVE, PROBABILITY, SMALL, SQUARABLE
-from autograd_conformance.ops.row import Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import nested
-from autograd_conformance.ops.shapes import dims, every, having, nonempty, offer, ranked, same, same_two, shaped
+from autograd_conformance.ops.rows.domains import (
+    ANY,
+    MARGIN,
+    MODERATE,
+    NONZERO,
+    POSITIVE,
+    PROBABILITY,
+    SMALL,
+    SQUARABLE,
+)
+from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import nested
+from autograd_conformance.ops.rows.shapes import dims, every, having, nonempty, offer, ranked, same, same_two, shaped
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 

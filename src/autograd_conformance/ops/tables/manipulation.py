@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autograd_conformance.ops.row import POOL, Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import picked, stacked
-from autograd_conformance.ops.shapes import (
+from autograd_conformance.ops.rows.row import POOL, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import picked, stacked
+from autograd_conformance.ops.rows.shapes import (
     broadcast,
     every,
     growing,

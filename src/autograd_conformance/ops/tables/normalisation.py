@@ -5,9 +5,9 @@ The `eps` is large, so that a row of equal values is a smooth point like any oth
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import NONZERO, SQUARABLE
-from autograd_conformance.ops.row import Certainty, Choices, Op, table
-from autograd_conformance.ops.shapes import count, dims, every, nonempty, offer, ranked, shaped, size
+from autograd_conformance.ops.rows.domains import NONZERO, SQUARABLE
+from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.shapes import count, dims, every, nonempty, offer, ranked, shaped, size
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import SQUARABLE
-from autograd_conformance.ops.row import LARGEST, POOL, Certainty, Choices, Op, table
-from autograd_conformance.ops.shapes import (
+from autograd_conformance.ops.rows.domains import SQUARABLE
+from autograd_conformance.ops.rows.row import LARGEST, POOL, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.shapes import (
     broadcast,
     every,
     growing,

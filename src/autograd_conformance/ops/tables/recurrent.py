@@ -6,8 +6,8 @@ it): weights and biases of the reset, update and new gates stand below one anoth
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import MODERATE, strictly
-from autograd_conformance.ops.row import Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.domains import MODERATE, strictly
+from autograd_conformance.ops.rows.row import Certainty, Choices, Op, table
 from autograd_conformance.programs.language import Shape
 
 HIDDEN = (1, 2)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autograd_conformance.ops.domains import ANY, DISTINCT, DISTINCT_MAGNITUDES, NONZERO, SMALL, SQUARABLE
-from autograd_conformance.ops.row import RESULTS, Certainty, Choices, Op, table
-from autograd_conformance.ops.selection import folded, logsumexp, ordered
-from autograd_conformance.ops.shapes import count, every, lines, nonempty, ranked, reduced, shaped, size
+from autograd_conformance.ops.rows.domains import ANY, DISTINCT, DISTINCT_MAGNITUDES, NONZERO, SMALL, SQUARABLE
+from autograd_conformance.ops.rows.row import RESULTS, Certainty, Choices, Op, table
+from autograd_conformance.ops.rows.selection import folded, logsumexp, ordered
+from autograd_conformance.ops.rows.shapes import count, every, lines, nonempty, ranked, reduced, shaped, size
 from autograd_conformance.programs.language import Shape
 
 ALWAYS, NEVER = Certainty.ALWAYS, Certainty.NEVER

@@ -16,8 +16,8 @@ from autograd_conformance.known_differences import Known, MalformedKnownDifferen
 from autograd_conformance.known_differences.file import parsed, read
 from autograd_conformance.known_differences.update import HEADER, Common, Finding, Signature
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.text import parse
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Result

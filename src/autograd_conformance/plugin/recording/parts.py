@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.programs.wording import harmless, message, type_of
+from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 T = TypeVar("T")
 

@@ -36,7 +36,7 @@ from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard, journal
 from autograd_conformance.processes.termination import Termination, with_lines
-from autograd_conformance.programs.wording import harmless
+from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.analysis.differences import entries
 from autograd_conformance.reporting.analysis.summary import exit_code, summarize
 from autograd_conformance.reporting.prose import counted, printable

@@ -30,7 +30,7 @@ BATCH = 64
 
 STAGING = (
     "places.py",
-    "programs/*.py",
+    "programs/**/*.py",
     "ops/**/*.py",
     "reference/staging/*.py",
     "reference/optimizers.py",

@@ -17,7 +17,7 @@ from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp
 if TYPE_CHECKING:
     import jax
 else:
-    from autograd_conformance.reference.staging.late import jax
+    from autograd_conformance.reference.staging.lazy_modules import jax
 
 Array = np.ndarray
 

@@ -18,7 +18,7 @@ from autograd_conformance.reference.staging.primitives import PRIMITIVES
 if TYPE_CHECKING:
     import jax.extend.core as jax_core
 else:
-    from autograd_conformance.reference.staging.late import jax_core
+    from autograd_conformance.reference.staging.lazy_modules import jax_core
 
 Array = np.ndarray
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import jax.extend.core as jax_core
     from scipy import special
 else:
-    from autograd_conformance.reference.staging.late import jax, jax_core, special
+    from autograd_conformance.reference.staging.lazy_modules import jax, jax_core, special
 
 _INLINED = {
     "jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr",

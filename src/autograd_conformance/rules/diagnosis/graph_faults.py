@@ -12,8 +12,8 @@ from typing import Any
 
 from autograd_conformance.programs.language import Apply, BackwardCall, Detach, Literal, Ref
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.reverse import TapeEntry, exact_vjp, pull
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import TapeEntry, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array, array
 from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fault, state_faults
 

@@ -24,8 +24,16 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.reverse import (
+    MOVE,
+    GradientEdge,
+    Hooked,
+    TapeEntry,
+    VjpRule,
+    exact_vjp,
+    pull,
+)
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import MOVE, GradientEdge, Hooked, TapeEntry, VjpRule, exact_vjp, pull
 from autograd_conformance.reference.staging.derivatives import Array
 
 Contributions = dict[Ref, Array]

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from autograd_conformance.ops.catalogue import APPLIED
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import DetachInPlace, InPlace, Program, Ref, Step
 from autograd_conformance.programs.observations import Observation, Raised, Skipped, units
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.text import names
+from autograd_conformance.reference.computation.reverse import MOVE
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import MOVE
 from autograd_conformance.reference.saved_tensors import needs
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.rules.prose import joined

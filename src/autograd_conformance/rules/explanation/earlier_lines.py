@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from autograd_conformance.ops.catalogue import WRITES, row_of
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,

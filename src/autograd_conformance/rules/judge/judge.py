@@ -37,8 +37,8 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped, is_open
 from autograd_conformance.programs.observations import units as units_of
+from autograd_conformance.reference.adoption import adopt, enter, leave_out, take
 from autograd_conformance.reference.domains import in_domain
-from autograd_conformance.reference.observed import adopt, enter, leave_out, take
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge import unspecified as left_open

@@ -10,9 +10,9 @@ from functools import cached_property
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Instruction, Program, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.bounds import working_dtype
-from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.rounding.bounds import working_dtype
+from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judgement import Excuses, nothing

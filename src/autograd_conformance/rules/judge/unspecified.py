@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Instruction
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.reference.observed import leave_out, outputs, take
+from autograd_conformance.reference.adoption import leave_out, outputs, take
 from autograd_conformance.rules.judge.checks.contributions import is_unchanged
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.tape.expectation.unspecified import goes_through_views_of_toggled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from autograd_conformance.programs import codec
+from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.validation import MalformedProgram, Vocabulary
 from autograd_conformance.rules.catalogue import RULES

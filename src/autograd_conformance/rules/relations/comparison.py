@@ -9,9 +9,9 @@ from autograd_conformance.programs.language import Apply, Backward, Detach, Grad
 from autograd_conformance.programs.observations import Observation, Returned, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import form, seen_units
-from autograd_conformance.reference.bounds import forward_bound, gradient_bound, working_dtype
-from autograd_conformance.reference.perturbation import EPSILON
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.reference.rounding.bounds import forward_bound, gradient_bound, working_dtype
+from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.violations.observed import Found
 from autograd_conformance.tape.trace import trace

@@ -2,8 +2,8 @@
 
 Neither program needs a reference: what one of them gives is what the other is held to. Where both do the same things in
 the same order as far as an implementation can tell, they are compared bit for bit; where sums may be taken in another
-order, within the bounds of both, which come from the computation itself (`reference.bounds`). A framework that takes
-instructions in functions may take any order within one: bits are compared where it ran the same functions.
+order, within the bounds of both, which come from the computation itself (`reference.rounding.bounds`). A framework that
+takes instructions in functions may take any order within one: bits are compared where it ran the same functions.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import (
     WRITING,
     AssignGrad,
@@ -32,9 +33,8 @@ from autograd_conformance.programs.observations import (
     units,
 )
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.text import names
-from autograd_conformance.reference.bounds import close, working_dtype
-from autograd_conformance.reference.perturbation import EPSILON
+from autograd_conformance.reference.rounding.bounds import close, working_dtype
+from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.relations.comparison import (
     fired,

@@ -21,9 +21,9 @@ from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Modes, ReadGrad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.reference.computation.reverse import GradientEdge
+from autograd_conformance.reference.computation.value_types import HeldGradient
 from autograd_conformance.reference.staging.vjp import base_op
-from autograd_conformance.reference.value_types import HeldGradient
 from autograd_conformance.tape.expectation.exercises import exercised
 from autograd_conformance.tape.expectation.unspecified import goes_through_views_of_toggled, is_unspecified
 from autograd_conformance.tape.graph import Expectation, Node, Traversal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from autograd_conformance.ops.catalogue import WRITES
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
@@ -17,9 +17,9 @@ from autograd_conformance.programs.language import (
     Step,
     is_recorded,
 )
-from autograd_conformance.reference.reverse import MOVE, GradientEdge
+from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge
+from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.staging.vjp import base_op, derivative_order
-from autograd_conformance.reference.value_types import InternalValue
 from autograd_conformance.tape.graph import Node, Traversal
 from autograd_conformance.tape.recurrence import detaches_state, through_modules
 from autograd_conformance.tape.state import TapeState

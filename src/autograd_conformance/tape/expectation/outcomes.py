@@ -7,7 +7,7 @@ from typing import assert_never
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.ops.random import RANDOM_OPS
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -36,7 +36,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import made_for, operands
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.storage import Storages
+from autograd_conformance.reference.computation.storage import Storages
 from autograd_conformance.tape.expectation.backward_calls import expected_of_call
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.state import TapeState

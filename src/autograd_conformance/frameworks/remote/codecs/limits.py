@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from autograd_conformance.ops.limits import Limit
-from autograd_conformance.programs.codec import attrs_from_json, attrs_to_json
+from autograd_conformance.programs.formats.codec import attrs_from_json, attrs_to_json
 
 Json = Any
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.bounds import Bound, close, gradient_bound
 from autograd_conformance.reference.equality import is_equal
-from autograd_conformance.reference.perturbation import EPSILON
+from autograd_conformance.reference.rounding.bounds import Bound, close, gradient_bound
+from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.tape.expectation.exercises import derived_op
 from autograd_conformance.tape.graph import Expectation, Traversal

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Backward, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
 from autograd_conformance.programs.operands import computed_from
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.text import names
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.checks.contributions import (

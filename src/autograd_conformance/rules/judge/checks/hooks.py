@@ -7,7 +7,7 @@ from collections import Counter
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.observations import HookCall, Kind, StepObservation
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.bounds import gradient_bound
+from autograd_conformance.reference.rounding.bounds import gradient_bound
 from autograd_conformance.rules.judge.checks.contributions import is_right, is_same, value_of
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import Due, DueError, RegistrationOrder, RightGradient

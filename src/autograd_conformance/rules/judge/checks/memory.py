@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.row import Certainty
+from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -19,7 +20,6 @@ from autograd_conformance.programs.language import (
     Step,
 )
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
-from autograd_conformance.programs.text import names
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.observed import ValueMemory

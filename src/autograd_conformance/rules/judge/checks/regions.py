@@ -7,8 +7,8 @@ from copy import deepcopy
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
+from autograd_conformance.reference.adoption import leave_out, take
 from autograd_conformance.reference.domains import in_domain
-from autograd_conformance.reference.observed import leave_out, take
 from autograd_conformance.rules.judge.checks.memory import check_given_out
 from autograd_conformance.rules.judge.checks.values import check_dtype, check_flag, due_dtype, value_violation
 from autograd_conformance.rules.judge.state import Judging

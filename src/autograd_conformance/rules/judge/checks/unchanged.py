@@ -15,8 +15,8 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, Raised, StepObservation
 from autograd_conformance.programs.operands import made_for
-from autograd_conformance.reference.bounds import close
 from autograd_conformance.reference.equality import is_equal
+from autograd_conformance.reference.rounding.bounds import close
 from autograd_conformance.rules.judge.checks.contributions import is_anothers, is_complete, is_unchanged, value_of
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.dtypes import WIDTHS, result_dtype
 from autograd_conformance.ops.random import RANDOM_OPS
+from autograd_conformance.ops.rows.dtypes import WIDTHS, result_dtype
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
@@ -25,9 +25,9 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import StepObservation, Tensor
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.bounds import close, forward_bound
+from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.equality import is_equal
-from autograd_conformance.reference.reverse import GradientEdge
+from autograd_conformance.reference.rounding.bounds import close, forward_bound
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedDraw, Kept, Unchanged

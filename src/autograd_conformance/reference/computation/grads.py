@@ -17,13 +17,13 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.pullback import Pullback
+from autograd_conformance.reference.computation.recorded_backward import RecordedBackward
+from autograd_conformance.reference.computation.reverse import GradientEdge
+from autograd_conformance.reference.computation.storage import Derived
+from autograd_conformance.reference.computation.value_types import HeldGradient
 from autograd_conformance.reference.equality import is_equal
-from autograd_conformance.reference.pullback import Pullback
-from autograd_conformance.reference.recorded_backward import RecordedBackward
-from autograd_conformance.reference.reverse import GradientEdge
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.reference.storage import Derived
-from autograd_conformance.reference.value_types import HeldGradient
 
 
 class HeldGradients(Pullback):

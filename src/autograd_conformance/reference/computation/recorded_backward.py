@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from autograd_conformance.programs.language import BackwardCall
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.pullback import Pullback
-from autograd_conformance.reference.reverse import MOVE, GradientEdge, TapeEntry, evaluate, transposed
+from autograd_conformance.reference.computation.pullback import Pullback
+from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, TapeEntry, evaluate, transposed
 from autograd_conformance.reference.staging.vjp import Vjp
 
 

@@ -6,9 +6,9 @@ from autograd_conformance.programs.language import WRITING, Grad, InPlace, Instr
 from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.storage import Derived
 from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.storage import Derived
 
 
 def outputs(at: int, step: Instruction) -> list[Ref]:

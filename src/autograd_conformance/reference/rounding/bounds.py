@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import Apply, BackwardCall, Leaf, Program, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.perturbation import EPSILON, STEP, PerturbedRun, dtypes_of
+from autograd_conformance.reference.computation.reverse import GradientEdge, pull
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import GradientEdge, pull
+from autograd_conformance.reference.rounding.perturbation import EPSILON, STEP, PerturbedRun, dtypes_of
 from autograd_conformance.reference.staging.derivatives import Array
 
 SAMPLES = 12

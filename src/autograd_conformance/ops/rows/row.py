@@ -15,7 +15,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Any
 
-from autograd_conformance.ops.domains import ANY, Domain
+from autograd_conformance.ops.rows.domains import ANY, Domain
 from autograd_conformance.programs.language import Attrs, Shape
 
 

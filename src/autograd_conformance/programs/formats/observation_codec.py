@@ -2,8 +2,8 @@
 
 An observation is a list, an object for each instruction. How the instruction ended is "returned" (the results),
 "raised" (kind, type and message) or "skipped"; what was seen behind it stands under the names of `StepObservation`, and
-is left out where there is nothing. Numbers are as in `programs.codec`: finite ones are JSON numbers that read back as
-the same double, the others are the strings "inf", "-inf" and "nan"; a complex number is a pair.
+is left out where there is nothing. Numbers are as in `programs.formats.codec`: finite ones are JSON numbers that read
+back as the same double, the others are the strings "inf", "-inf" and "nan"; a complex number is a pair.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn, assert_never
 
-from autograd_conformance.programs import arrays
-from autograd_conformance.programs.arrays import NAMES
+from autograd_conformance.programs.foreign import arrays
+from autograd_conformance.programs.foreign.arrays import NAMES
+from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.language import SHOWING, Delete, Grad, Hook, Program, Ref, Step
 from autograd_conformance.programs.observations import (
     Gradient,
@@ -29,7 +30,6 @@ from autograd_conformance.programs.observations import (
 )
 from autograd_conformance.programs.operands import holders, operands, results
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.wording import harmless
 
 Json = Any
 SHOWN = 80

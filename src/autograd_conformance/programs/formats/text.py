@@ -29,7 +29,7 @@
     default_dtype float64                  of tensors that are given none, from here on
     no_grad: enable_grad: b = square a     under grad modes, the outermost first
 
-`parse(render(program)) == program` for every program. How it is read back stands in `programs.parser`.
+`parse(render(program)) == program` for every program. How it is read back stands in `programs.formats.parser`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
+from autograd_conformance.programs.formats.parser import parse as parse
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
@@ -67,7 +68,6 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import results
-from autograd_conformance.programs.parser import parse as parse
 
 _SHORT = {"float32": "f32", "float64": "f64"}
 

@@ -8,11 +8,11 @@ from typing import Any
 from autograd_conformance.ops.catalogue import MAY_BE_VIEWS
 from autograd_conformance.programs.language import Apply, Attrs, Grad, Instruction, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate
+from autograd_conformance.reference.computation.reverse import GradientEdge, TapeEntry, evaluate
+from autograd_conformance.reference.computation.storage import Storages
+from autograd_conformance.reference.computation.value_types import FIRST_INTERNAL, HeldGradient, InternalValue
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import RecordedOp
-from autograd_conformance.reference.storage import Storages
-from autograd_conformance.reference.value_types import FIRST_INTERNAL, HeldGradient, InternalValue
 
 
 class State:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Literal, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.reverse import GradientEdge, Hooked, pull
+from autograd_conformance.reference.computation.reverse import GradientEdge, Hooked, pull
+from autograd_conformance.reference.computation.state import State
+from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.staging.derivatives import Array, array
-from autograd_conformance.reference.state import State
-from autograd_conformance.reference.value_types import InternalValue
 
 HookCalls = list[tuple[Ref, Array]]
 """The handles of hooks, with the gradients that they are called with, in the order of the calls."""

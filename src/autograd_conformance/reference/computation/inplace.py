@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from autograd_conformance.programs.language import Clip, InPlace, Ref, Step
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.held_gradients import HeldGradients
+from autograd_conformance.reference.computation.grads import HeldGradients
+from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, Moves, evaluate
+from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.optimizers import LeafState, clipped, stepped
-from autograd_conformance.reference.reverse import MOVE, GradientEdge, Moves, evaluate
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.reference.value_types import InternalValue
 
 
 class Writes(HeldGradients):

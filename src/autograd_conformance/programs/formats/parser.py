@@ -1,4 +1,4 @@
-"""Reading the text form of programs, which `programs.text` writes and documents."""
+"""Reading the text form of programs, which `programs.formats.text` writes and documents."""
 
 from __future__ import annotations
 

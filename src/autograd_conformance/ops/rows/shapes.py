@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from autograd_conformance.ops.row import LARGEST, POOL, Choices
+from autograd_conformance.ops.rows.row import LARGEST, POOL, Choices
 from autograd_conformance.programs.language import Attr, Shape
 
 Test = Callable[[Shape], bool]

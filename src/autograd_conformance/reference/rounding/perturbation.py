@@ -1,4 +1,4 @@
-"""A run of a program in which every rounding is perturbed: what `reference/bounds.py` measures errors with."""
+"""A run of a program in which every rounding is perturbed: what `reference/rounding/bounds.py` measures errors with."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autograd_conformance.ops.catalogue import LONG, MODULES, WRITES
-from autograd_conformance.ops.dtypes import precision, result_dtype
+from autograd_conformance.ops.rows.dtypes import precision, result_dtype
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Detach, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp
+from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reference.reverse import GradientEdge, TapeEntry, evaluate, exact_vjp
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import Vjp, base_op, derivative_order
-from autograd_conformance.reference.value_types import InternalValue
 
 STEP = {"float32": 1e-6, "float64": 1e-7}
 """The relative size of a perturbation, by the narrowest dtype of a program: in float32 about the largest error that an

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from autograd_conformance.printing.dialect import Dialect, closure_name, line
-from autograd_conformance.programs.closures import body
+from autograd_conformance.programs.differentiated_functions import body
 from autograd_conformance.programs.language import Grad, Program, Ref
 
 functional = partial(

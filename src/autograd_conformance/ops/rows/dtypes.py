@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autograd_conformance.ops.row import Certainty, Op
+from autograd_conformance.ops.rows.row import Certainty, Op
 from autograd_conformance.programs.language import Shape
 
 WIDTHS = {"float32": 32, "float64": 64}

@@ -1,0 +1,1 @@
+"""Bounds on rounding errors, estimated from runs with random perturbations."""
