@@ -25,7 +25,7 @@ from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.work import Done, NotDone
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.reporting.merging.failures import SHAPES
-from autograd_conformance.reporting.merging.merge import Merged
+from autograd_conformance.reporting.merging.merge import MergedRuns
 from autograd_conformance.reporting.records.stream import load, read
 from tests.campaigns import quick
 from tests.reporting.miniatures import HEADER
@@ -388,7 +388,7 @@ def test_programs_that_two_series_draw_are_never_counted_twice(storage: Storage)
 
 
 def _sum(reports: list[Any]) -> Any:
-    found = Merged(SHAPES)
+    found = MergedRuns(SHAPES)
     for each in reports:
         found.add(each)
     return found.report()

@@ -20,7 +20,7 @@ from autograd_conformance.campaigns.execution.results import as_one_run
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.storage.storage import Storage
 from autograd_conformance.reporting.merging.failures import SHAPES
-from autograd_conformance.reporting.merging.merge import Merged
+from autograd_conformance.reporting.merging.merge import MergedRuns
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import read
 from tests.campaigns import quick
@@ -70,7 +70,7 @@ def test_a_campaign_comes_to_what_the_same_runs_come_to_by_themselves(tmp_path: 
     assert code == 1, said
     assert "new: faulty 1.0: " in said
     assert "alone: " in said
-    alone = Merged(SHAPES)
+    alone = MergedRuns(SHAPES)
     for seed in (1, 2):
         words = ["-n1", f"--framework={FAULTY}", f"--hypothesis-seed={seed}", "--hypothesis-profile=thorough"]
         words += ["--programs=300", "--confirm=0", f"--report={tmp_path / str(seed)}"]

@@ -17,7 +17,7 @@ from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.reporting.analysis.summary import cut_short, summarize
+from autograd_conformance.reporting.analysis.summary import incomplete_notice, summarize
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.strategies.building.pool import Pool
 from examples.tiny_adapter import Tiny
@@ -205,7 +205,7 @@ def cut(programs: int, exercised: int) -> Report:
 def test_rules_that_were_really_tested_within_a_budget_have_a_verdict():
     summary = summarize(cut(30, 30))
     assert summary.conclusion == "conformant"
-    assert cut_short(cut(30, 30)).startswith("CUT SHORT: the run's budget")
+    assert incomplete_notice(cut(30, 30)).startswith("CUT SHORT: the run's budget")
 
 
 @pytest.mark.parametrize(("programs", "exercised"), [(0, 0), (0, 30), (19, 19)])

@@ -14,7 +14,7 @@ from autograd_conformance.failures.variations.ablation import essential_ops
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.reporting.records.failure import Deviation
+from autograd_conformance.reporting.records.failure import Category
 from autograd_conformance.rules.violations.expected import DueError
 from autograd_conformance.rules.violations.observed import (
     GradientForm,
@@ -36,8 +36,8 @@ def case(text: str) -> Case:
     return Case(program, observation, violation, target)
 
 
-OTHER = Deviation("value", "other gradient, leaf")
-FREED = Deviation("lost error", "returned", "graph freed")
+OTHER = Category("value", "other gradient, leaf")
+FREED = Category("lost error", "returned", "graph freed")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ FREED = Deviation("lost error", "returned", "graph freed")
     ],
     ids=["behind", "before", "twice", "before a sum", "behind a sum", "the op that is blamed", "never freed"],
 )
-def test_the_ops_without_which_a_program_differs_no_more(text: str, deviation: Deviation, hangs_on: tuple[str, ...]):
+def test_the_ops_without_which_a_program_differs_no_more(text: str, deviation: Category, hangs_on: tuple[str, ...]):
     found = case(text)
     assert category_of(found.violation) == deviation
     assert essential_ops(found) == hangs_on
@@ -72,11 +72,11 @@ def violation(observed: Observed, *allowed: Allowed) -> Violation:
 
 def test_errors_are_named_by_their_kind():
     due = Allowed(DueError(Kind.MODIFIED), "writes/error-or-recorded")
-    assert category_of(violation(ReturnedUnexpectedly(), due)) == Deviation(
+    assert category_of(violation(ReturnedUnexpectedly(), due)) == Category(
         "lost error", "returned", "modified in place"
     )
     raised = RaisedError(Kind.UNKNOWN, "TypeError", "what?")
-    assert category_of(violation(raised)) == Deviation("wrong error", "raised", "unknown")
+    assert category_of(violation(raised)) == Category("wrong error", "raised", "unknown")
     assert category_of(violation(SharedGradient("a", "b"))).severity == "value"
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from autograd_conformance.checking.coverage import ACTIONS, Pair, actions, pairs
 from autograd_conformance.checking.tally import Tally
 from autograd_conformance.programs.formats.text import parse
-from autograd_conformance.reporting.analysis.coverage import meetings
+from autograd_conformance.reporting.analysis.coverage import coverage_table
 from autograd_conformance.reporting.render import markdown
 from tests.reporting.miniatures import COVERAGE, RARE, SOUND
 
@@ -57,10 +57,10 @@ def test_tallies_add_up():
 
 
 def test_pairs_that_never_met_are_named():
-    found = meetings(replace(SOUND, coverage=(COVERAGE, RARE)))
+    found = coverage_table(replace(SOUND, coverage=(COVERAGE, RARE)))
     assert found is not None
-    assert (found.pairs, found.met) == (4, 3)
-    assert [(each.name, each.ops, each.least, each.never) for each in found.actions] == [
+    assert (found.pairs, found.covered) == (4, 3)
+    assert [(each.name, each.ops, each.fewest_programs, each.missing) for each in found.actions] == [
         ("step", 1, 1, ("kron",)),
         ("backward", 2, 1, ()),
     ]
@@ -70,5 +70,5 @@ def test_pairs_that_never_met_are_named():
 
 
 def test_a_run_that_counted_nothing_says_nothing():
-    assert meetings(SOUND) is None
+    assert coverage_table(SOUND) is None
     assert "What met" not in markdown.render(SOUND)

@@ -7,7 +7,7 @@ from typing import Any
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.listing import groups
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.reporting.records.flow import GradientFlow, ValueGradient, wrong_gradient
+from autograd_conformance.reporting.records.flow import GradientFlow, ValueGradient, first_wrong_gradient
 from evaluation.mutants.derivatives import SinFlipped
 from evaluation.mutants.lifetime import NeverFrees
 from evaluation.mutants.printed import FREES, OVERWRITES, Printed
@@ -48,7 +48,7 @@ def test_the_first_wrong_gradient_is_the_one_behind_the_faulty_op() -> None:
         ("e", (), True), ("d", (5,), True), ("c", (4,), True), ("b", (5, 3), False), ("a", (2,), False),
     ]  # fmt: skip
     assert found.first is found.gradients[3] and found.first.line == 2
-    assert wrong_gradient(found).startswith("The first gradient that is wrong is that of b (line 2), which lines")
+    assert first_wrong_gradient(found).startswith("The first gradient that is wrong is that of b (line 2), which lines")
 
 
 def test_a_right_gradient_that_is_held_wrongly_is_told_as_that() -> None:
@@ -56,7 +56,7 @@ def test_a_right_gradient_that_is_held_wrongly_is_told_as_that() -> None:
     flown = told(Printed(OVERWRITES), text)
     found = flown.first
     assert found and (found.name, found.held, found.expected, found.observed) == ("a", True, "[8., 8.]", "[6., 4.]")
-    assert "passes on to a (line 1) is right, but a.grad is not" in wrong_gradient(flown)
+    assert "passes on to a (line 1) is right, but a.grad is not" in first_wrong_gradient(flown)
 
 
 def test_what_the_functional_form_returns_is_seen() -> None:
@@ -86,7 +86,9 @@ def test_hooks_under_which_the_failure_is_another_say_nothing() -> None:
     assert {each.name: each.observed for each in found.gradients if not each.held}.keys() == {"a", "b", "c"}
     assert all(each.observed is None for each in found.gradients if not each.held)
     assert found.first is not None and found.first.held
-    assert wrong_gradient(found).startswith("The first gradient that was seen to be wrong is a.grad (line 1): it is")
+    assert first_wrong_gradient(found).startswith(
+        "The first gradient that was seen to be wrong is a.grad (line 1): it is"
+    )
 
 
 def test_what_was_freed_and_what_was_written_to_since_is_told() -> None:

@@ -22,7 +22,7 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.failure import Failure
-from autograd_conformance.reporting.render.text import standing
+from autograd_conformance.reporting.render.text import confirmation_text
 from autograd_conformance.rules.judge.judge import judge
 from evaluation.mutants.printed import Bent
 from tests.frameworks.adapters.moody import AfterExp
@@ -64,7 +64,7 @@ def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
     assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (isolation.RUNS, isolation.RUNS, None, True)
     assert told.printed.startswith("b is  ")
-    assert standing(told) == "it reproduces alone, in a process of its own"
+    assert confirmation_text(told) == "it reproduces alone, in a process of its own"
 
 
 def test_of_what_the_code_cannot_show_nothing_is_said(tmp_path: Path):
@@ -84,7 +84,7 @@ def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
     told = isolation.confirm(found(asked), asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (isolation.RUNS, isolation.RUNS, None, False)
-    assert standing(told).endswith("; its printed code does not fail so: look at the adapter first")
+    assert confirmation_text(told).endswith("; its printed code does not fail so: look at the adapter first")
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
     told = isolation.confirm(found(asked), asked).alone
     assert told is not None
     assert 0 < told.failed < told.runs
-    assert f"it fails in {told.failed} of 5 runs: the framework does not always do the same" in standing(told)
+    assert f"it fails in {told.failed} of 5 runs: the framework does not always do the same" in confirmation_text(told)
 
 
 @pytest.mark.slow
@@ -102,7 +102,9 @@ def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: P
     failure = isolation.confirm(found(asked), asked, [program(text) for text in OTHERS])
     assert failure.alone is not None
     assert (failure.alone.failed, failure.alone.after) == (0, 1)
-    assert standing(failure.alone).startswith("only after other programs: the shortest sequence that was found has 1 ")
+    assert confirmation_text(failure.alone).startswith(
+        "only after other programs: the shortest sequence that was found has 1 "
+    )
     path = Path(failure.replay or "")
     AfterExp.spoilt = False
     assert replay(path, InProcess(AfterExp())).verdict == "still failing"
@@ -120,7 +122,9 @@ def test_what_hangs_on_the_seed_of_hashes_names_it(tmp_path: Path, monkeypatch: 
     failure = isolation.confirm(found(asked), asked, [program(OTHERS[0])])
     assert failure.alone is not None
     assert (failure.alone.failed, failure.alone.after, failure.alone.hashes) == (5, None, "0")
-    assert "with PYTHONHASHSEED=0, and not with another: it hangs on the order of a set" in standing(failure.alone)
+    assert "with PYTHONHASHSEED=0, and not with another: it hangs on the order of a set" in confirmation_text(
+        failure.alone
+    )
     assert (failure.command or "").startswith("PYTHONHASHSEED=0 ")
     monkeypatch.setenv("PYTHONHASHSEED", "1")
     again = session(f"{MOODY}:BySeed", tmp_path)
@@ -135,7 +139,7 @@ def test_what_never_fails_again_is_said_to(tmp_path: Path):
     told = isolation.confirm(found(asked), asked, [program(OTHERS[0])]).alone
     assert told is not None
     assert (told.failed, told.after) == (0, None)
-    assert standing(told) == "alone it did not fail in 5 runs, nor after the programs that had run before it"
+    assert confirmation_text(told) == "alone it did not fail in 5 runs, nor after the programs that had run before it"
 
 
 @pytest.mark.slow

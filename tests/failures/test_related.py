@@ -10,7 +10,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.drawing.pictures import pictures
 from autograd_conformance.reporting.records.encoding import decode, encode
-from autograd_conformance.reporting.records.failure import Allowed, Deviation, Failure
+from autograd_conformance.reporting.records.failure import Allowed, Category, Failure
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 from evaluation.mutants.graphs import DiamondOnce
@@ -24,7 +24,7 @@ def test_what_one_of_two_programs_breaks_by_itself():
     told = "By itself, the first program breaks gradients/fan-out on line 4: returned with another gradient; "
     assert relations.describe(broken) == f"{told}the second program breaks no rule."
     (part,) = relations.parts(broken)
-    assert (part.rule, part.deviation) == ("gradients/fan-out", Deviation("value", "other gradient, leaf"))
+    assert (part.rule, part.deviation) == ("gradients/fan-out", Category("value", "other gradient, leaf"))
     assert "only the first" in str(part.diagnosis)
     assert (part.second, part.at) == (False, 3) and part.flow is not None
     assert part.flow.first is not None and part.flow.first.name == "a"

@@ -13,20 +13,27 @@ from rich.console import Console
 from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.records.claims import ClaimProgram, ClaimRecord
 from autograd_conformance.reporting.records.encoding import encode
-from autograd_conformance.reporting.records.failure import Allowed, Error, Failure, Group, Step, Votes
+from autograd_conformance.reporting.records.failure import (
+    Allowed,
+    ErrorSize,
+    ExplanationStep,
+    Failure,
+    LineGroup,
+    Votes,
+)
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reporting.records.records import (
     Behaviour,
     Coverage,
+    CoverageSetting,
     Footer,
     Framework,
     Header,
-    Known,
+    KnownRecord,
     Record,
     Report,
     Result,
     RuleRecord,
-    Setting,
 )
 from autograd_conformance.reporting.records.terms import Source
 from autograd_conformance.reporting.render.terminal import print_summary
@@ -80,8 +87,11 @@ FAILURE = Failure(
     observed="returned; a.grad is [8.0]",
     allowed=(Allowed("raises: graph freed", RAISES), Allowed("raises: no grad", "errors/no-grad-root")),
     code="a = torch.tensor([2.0], requires_grad=True)\nb = a * a\nb.backward()\nb.backward()",
-    why=(Step(2, "the product saves a for its backward"), Step(4, "line 3 freed it, so this call must raise")),
-    error=Error(4.0, 1.6e-15, 2.5e15),
+    why=(
+        ExplanationStep(2, "the product saves a for its backward"),
+        ExplanationStep(4, "line 3 freed it, so this call must raise"),
+    ),
+    error=ErrorSize(4.0, 1.6e-15, 2.5e15),
     votes=Votes("[8.0]", "[4.0]", "[4.0]", "the framework is wrong: the other two agree"),
     diagnosis="saved values outlive the call that should free them",
     variation="passes with retain_graph=True in line 3",
@@ -96,7 +106,7 @@ FAILURE = Failure(
         ),
         saved=(SavedTensor(line=2, name="a", version=0, now=1, freed_by=3),),
     ),
-    groups=(Group("iteration", (3,)), Group("iteration", (4,))),
+    groups=(LineGroup("iteration", (3,)), LineGroup("iteration", (4,))),
 )
 CRASH = Failure(
     verdict="crash",
@@ -110,7 +120,7 @@ CRASH = Failure(
     code="exp(a)",
     script="",
 )
-KNOWN = Known(
+KNOWN = KnownRecord(
     rule=OP,
     op="hardsigmoid",
     reason="its slope is 1/6 rounded to float32",
@@ -159,14 +169,17 @@ DEPARTING = ClaimRecord(
 CLAIMS = (CLAIM, COSTLY, DEPARTING)
 COVERAGE = Coverage(
     op="sin",
-    met=(Setting("float32", False, {"backward": 2}), Setting("float64", True, {"backward": 5, "step": 1})),
+    met=(
+        CoverageSetting("float32", False, {"backward": 2}),
+        CoverageSetting("float64", True, {"backward": 5, "step": 1}),
+    ),
 )
 BEHAVIOUR = Behaviour(
     instruction="backward",
     allowed=(Allowed("returns", AGAIN), Allowed("graph freed", RAISES)),
     seen={"returns": 12, "graph freed": 3},
 )
-RARE = Coverage(op="kron", met=(Setting("float64", True, {"backward": 1}),))
+RARE = Coverage(op="kron", met=(CoverageSetting("float64", True, {"backward": 1}),))
 SOUND = Report(HEADER, RULES, PASSES, (), FOOTER)
 BROKEN = replace(SOUND, failures=(FAILURE, CRASH), footer=replace(FOOTER, exit_code=1))
 EVERY: tuple[Record, ...] = (HEADER, *RULES, *PASSES, FAILURE, CRASH, KNOWN, *CLAIMS, COVERAGE, RARE, BEHAVIOUR, FOOTER)

@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from autograd_conformance.reporting.analysis.causes import Cause, causes, number
+from autograd_conformance.reporting.analysis.causes import Cause, cause_number, causes
 from autograd_conformance.reporting.analysis.severity import severity
 from autograd_conformance.reporting.records.encoding import decode, encode
-from autograd_conformance.reporting.records.failure import Alone, Deviation, Failure, Part
+from autograd_conformance.reporting.records.failure import Category, Confirmation, Failure, PartViolation
 from autograd_conformance.reporting.records.records import Report, Result
 from autograd_conformance.reporting.render import markdown
-from autograd_conformance.reporting.render.failures import WHOLE, print_failures
+from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
 from tests.reporting.miniatures import BROKEN, FAILURE, SOUND, shown
 
-OTHER = Deviation("value", "other gradient, leaf")
-SHARED = Deviation("value", "shared gradient")
-FREED = Deviation("lost error", "returned", "graph freed")
-SHAPE = Deviation("lost error", "returned", "cotangent shape")
-MODIFIED = Deviation("lost error", "returned", "modified in place")
-RAISED = Deviation("wrong error", "raised", "unknown")
-STRIDES = Deviation("form", "strides")
+OTHER = Category("value", "other gradient, leaf")
+SHARED = Category("value", "shared gradient")
+FREED = Category("lost error", "returned", "graph freed")
+SHAPE = Category("lost error", "returned", "cotangent shape")
+MODIFIED = Category("lost error", "returned", "modified in place")
+RAISED = Category("wrong error", "raised", "unknown")
+STRIDES = Category("form", "strides")
 
 
 def program(*ops: str, data: float = 1.0) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def program(*ops: str, data: float = 1.0) -> dict[str, Any]:
     return {"version": 3, "instructions": [leaf, *applied, {"do": "backward", "roots": [f"%{len(ops)}"]}]}
 
 
-def failed(rule: str, deviation: Deviation | None, *ops: str, **more: Any) -> Failure:
+def failed(rule: str, deviation: Category | None, *ops: str, **more: Any) -> Failure:
     bare = replace(FAILURE, error=None, votes=None, diagnosis=None, script="", observed="returned")
     code = "\n".join(["a = leaf", *ops, "backward"])
     made = {"test": f"suites/test_{rule}::{'-'.join(ops)}", "program": program(*ops), "code": code}
@@ -197,8 +197,8 @@ def test_a_cause_shows_its_shortest_program_and_of_those_that_of_the_rules_own_t
     report = replace(SOUND, results=results, failures=(long, claim, own))
     (cause,) = causes(report)
     assert cause == Cause((own, long, claim))
-    assert number(claim, causes(report)) == 1
-    tried = replace(claim, alone=Alone(runs=5, failed=5))
+    assert cause_number(claim, causes(report)) == 1
+    tried = replace(claim, alone=Confirmation(runs=5, failed=5))
     (cause,) = causes(replace(report, failures=(long, tried, own)))
     assert cause.shown is tried
 
@@ -244,7 +244,7 @@ def test_the_terminal_shows_each_cause_once_and_names_the_rest() -> None:
     assert "1 other failure of the same cause, as far as can be told:\n  gradients/graph: multiply-tanh\n" in page
     assert page.count("The shortest program found:") == 2
     assert "Replay" not in page, "the report says how"
-    again = tuple(replace(each, alone=Alone(runs=5, failed=5)) for each in FAULTS)
+    again = tuple(replace(each, alone=Confirmation(runs=5, failed=5)) for each in FAULTS)
     assert printed(replace(FAULTY, failures=again)).count("\nRun again: it reproduces alone") == 2
 
 
@@ -257,7 +257,7 @@ def test_a_single_cause_is_told_with_how_to_reproduce_it() -> None:
 def test_many_causes_are_on_a_line_each_behind_the_worst() -> None:
     many = tuple(failed("gradients/op", OTHER, op, op=op) for op in ("sin", "exp", "tanh", "mm", "kron"))
     page = printed(replace(FAULTY, failures=many))
-    assert page.count("The shortest program found:") == WHOLE
+    assert page.count("The shortest program found:") == SHOWN_IN_FULL
     assert "--- 5. silently wrong: kron by itself breaks gradients/op: returned" in page
 
 
@@ -286,21 +286,21 @@ def test_the_page_shows_each_cause_once_and_names_every_failure() -> None:
 
 def test_rules_name_their_causes() -> None:
     assert re.search(r"lifetime/same-root-raises +MUST +cause 2: returned", shown(FAULTY))
-    below = shown(FAULTY, above=WHOLE)
+    below = shown(FAULTY, above=SHOWN_IN_FULL)
     assert re.search(r"lifetime/same-root-raises +MUST +cause 2, 1 failure *$", below, re.MULTILINE)
 
 
 # -- two related programs ----------------------------------------------------------------------------------------------
 
 FAN_OUT = failed("gradients/fan-out", OTHER, "square", "add", diagnosis="only the first")
-ONCE = Part(rule="gradients/fan-out", deviation=OTHER, diagnosis="only the first")
-SUMS = failed("relations/sum", Deviation("value", "sums differ"), "square", "sin", diagnosis="By itself, ...")
+ONCE = PartViolation(rule="gradients/fan-out", deviation=OTHER, diagnosis="only the first")
+SUMS = failed("relations/sum", Category("value", "sums differ"), "square", "sin", diagnosis="By itself, ...")
 
 
 def test_a_relation_has_the_cause_of_what_its_programs_break_by_themselves() -> None:
     assert together(FAN_OUT, replace(SUMS, parts=(ONCE,))) == [[0, 1]]
     assert together(FAN_OUT, replace(SUMS, parts=(ONCE, ONCE))) == [[0, 1]]
-    wrong = Part(rule="gradients/op", op="tanh", deviation=OTHER)
+    wrong = PartViolation(rule="gradients/op", op="tanh", deviation=OTHER)
     assert together(TANH, replace(SUMS, parts=(wrong,))) == [[0, 1]]
 
 
@@ -315,5 +315,5 @@ def test_a_relation_has_the_cause_of_what_its_programs_break_by_themselves() -> 
         (ONCE, replace(ONCE, diagnosis=None)),
     ],
 )
-def test_a_relation_keeps_a_cause_of_its_own(parts: tuple[Part, ...]) -> None:
+def test_a_relation_keeps_a_cause_of_its_own(parts: tuple[PartViolation, ...]) -> None:
     assert together(FAN_OUT, replace(SUMS, parts=parts)) == [[0], [1]]

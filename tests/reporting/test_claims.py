@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from autograd_conformance.reporting.records.claims import by_article, showing, standings
+from autograd_conformance.reporting.records.claims import by_article, observation_counts, verdict_counts
 from autograd_conformance.reporting.render import articles, markdown
 from tests.reporting.miniatures import CLAIM, CLAIMS, COSTLY, DEPARTING, SOUND, shown, unescaped
 
@@ -61,7 +61,7 @@ def test_articles_keep_together_in_the_order_in_which_they_come() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "observed", "departs"),
+    ("verdict", "observed", "differs"),
     [
         ("holds", "right", False),
         ("holds", "mixed", True),
@@ -77,16 +77,16 @@ def test_articles_keep_together_in_the_order_in_which_they_come() -> None:
     ],
 )
 def test_a_framework_departs_where_it_shows_what_the_official_semantics_do_not(
-    verdict: str, observed: str, departs: bool
+    verdict: str, observed: str, differs: bool
 ) -> None:
-    assert replace(CLAIM, verdict=verdict, observed=observed).departs is departs  # type: ignore[arg-type]
+    assert replace(CLAIM, verdict=verdict, observed=observed).differs is differs  # type: ignore[arg-type]
 
 
 def test_a_claim_that_nothing_bears_out_is_shown_wrong() -> None:
     refuted = replace(CLAIM, verdict="false as written", condition="", observed="wrong")
     assert refuted.official == "wrong"
-    assert not refuted.departs
-    assert replace(refuted, observed="mixed").departs
+    assert not refuted.differs
+    assert replace(refuted, observed="mixed").differs
 
 
 def test_what_would_have_to_be_otherwise_stands_below_the_verdict() -> None:
@@ -96,13 +96,13 @@ def test_what_would_have_to_be_otherwise_stands_below_the_verdict() -> None:
     assert "| **false as written** |" in markdown.render(replace(SOUND, claims=(replace(as_written, condition=""),)))
     page = articles.table([as_written])
     assert page.index("**False as written.**") < page.index("*It would hold if:* the op saved a tensor.")
-    assert standings((as_written, as_written)) == "2 are false as written"
+    assert verdict_counts((as_written, as_written)) == "2 are false as written"
 
 
 def test_the_terminal_says_how_the_claims_stand_and_what_was_shown() -> None:
-    assert standings(CLAIMS) == "1 holds under a condition, 1 is false, 1 cannot be tested"
-    assert showing(CLAIMS) == "1 as the article says, 1 sometimes so"
-    assert f"claims  3 in 2 articles; toytorch showed: {showing(CLAIMS)}\n" in shown(REPORT)
+    assert verdict_counts(CLAIMS) == "1 holds under a condition, 1 is false, 1 cannot be tested"
+    assert observation_counts(CLAIMS) == "1 as the article says, 1 sometimes so"
+    assert f"claims  3 in 2 articles; toytorch showed: {observation_counts(CLAIMS)}\n" in shown(REPORT)
 
 
 # -- the pages made from the ledger ------------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ def test_the_page_holds_every_claim_with_its_truth_and_its_programs() -> None:
 
 
 def test_the_short_table_prefers_the_program_that_speaks_against_a_claim() -> None:
-    assert articles.telling(CLAIM) == CLAIM.programs[1]
-    assert articles.telling(COSTLY) is None
+    assert articles.example_program(CLAIM) == CLAIM.programs[1]
+    assert articles.example_program(COSTLY) is None
     assert articles.table([CLAIM]).count("b = a + a") == 1
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from autograd_conformance.reporting.drawing.flow import flowing
-from autograd_conformance.reporting.drawing.graph import Drawn, Edge, graph, programs, words
-from autograd_conformance.reporting.drawing.groups import grouped, said
-from autograd_conformance.reporting.drawing.svg import Mark, svg
-from autograd_conformance.reporting.records.failure import Group
+from autograd_conformance.reporting.drawing.flow import with_gradients
+from autograd_conformance.reporting.drawing.graph import Edge, ProgramGraph, graph, programs, sentences
+from autograd_conformance.reporting.drawing.groups import group_sentences, with_groups
+from autograd_conformance.reporting.drawing.svg import FailingLine, svg
+from autograd_conformance.reporting.records.failure import LineGroup
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
 
 LEAF = {"do": "leaf", "shape": [2], "dtype": "float64", "data": [1.5, 2.0]}
@@ -38,8 +38,8 @@ def boxes(picture: str) -> list[Rect]:
     return [(float(x), float(y), float(x) + float(w), float(y) + float(h)) for x, y, w, h in found]
 
 
-def edges(drawn: Drawn, link: str) -> set[tuple[int, int]]:
-    return {(edge.tail, edge.head) for edge in drawn.edges if edge.link == link}
+def edges(drawn: ProgramGraph, link: str) -> set[tuple[int, int]]:
+    return {(edge.tail, edge.head) for edge in drawn.edges if edge.kind == link}
 
 
 def test_what_is_read_behind_a_write_is_what_the_write_made() -> None:
@@ -63,7 +63,7 @@ def test_values_have_the_names_of_the_code_or_numbers() -> None:
 
 
 def test_the_words_say_what_the_picture_does() -> None:
-    assert list(words(graph(WRITTEN, CODE), 7)) == [
+    assert list(sentences(graph(WRITTEN, CODE), 7)) == [
         "Line 1: a leaf, which makes a ([1.5, 2]; shape 2, float64).",
         "Line 2: multiply of a, which makes b.",
         "Line 3: square_ of b.",
@@ -77,7 +77,7 @@ def test_the_words_say_what_the_picture_does() -> None:
 @pytest.mark.parametrize("count", [3, 5, 10, 20, 40])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_box_overlaps_another_and_nothing_leaves_the_picture(count: int, seed: int) -> None:
-    picture = svg(graph(drawn_program(count, seed), ""), "d", "a program", Mark(count, ("observed", "x" * 34)))
+    picture = svg(graph(drawn_program(count, seed), ""), "d", "a program", FailingLine(count, ("observed", "x" * 34)))
     size = re.search(r'viewBox="0 0 (\d+) (\d+)"', picture)
     assert size is not None
     found = boxes(picture)
@@ -130,39 +130,39 @@ FLOW = GradientFlow(
 
 
 def test_the_first_wrong_gradient_is_a_box_on_its_way() -> None:
-    drawn = flowing(graph(WRITTEN, CODE), FLOW, 7)
+    drawn = with_gradients(graph(WRITTEN, CODE), FLOW, 7)
     assert edges(drawn, "wrong") == {(3, 0), (0, 4)} and (3, 4) not in edges(drawn, "data")
     signs = {(edge.tail, edge.head): edge.right for edge in drawn.edges if edge.right is not None}
     assert signs == {(4, 7): True, (1, 2): False}
-    picture = svg(drawn, "d", "a program", Mark(7))
+    picture = svg(drawn, "d", "a program", FailingLine(7))
     assert all(text in picture for text in ("gradient of b", "expected 2", "observed 3"))
     assert len(boxes(picture)) == len(WRITTEN) + 1
 
 
 def test_a_held_gradient_hangs_on_its_leaf() -> None:
     held = GradientFlow(gradients=(replace(FLOW.gradients[2], held=True),))
-    drawn = flowing(graph(WRITTEN, CODE), held, 7)
+    drawn = with_gradients(graph(WRITTEN, CODE), held, 7)
     assert edges(drawn, "wrong") == {(1, 0)} and drawn.nodes[-1].title == "a.grad"
 
 
 def test_what_an_op_saved_stands_in_its_box_and_in_the_words() -> None:
-    drawn = flowing(graph(WRITTEN, CODE), FLOW, 7)
-    assert drawn.nodes[1].saved == ("saves a v0",) and drawn.nodes[1].lost == ("saved b v0: is v1",)
-    assert drawn.nodes[3].lost == ("saved b: freed, line 5",)
-    assert "saves a v0; saved b v0: is v1" in list(words(drawn, 7))[1]
+    drawn = with_gradients(graph(WRITTEN, CODE), FLOW, 7)
+    assert drawn.nodes[1].saved == ("saves a v0",) and drawn.nodes[1].warnings == ("saved b v0: is v1",)
+    assert drawn.nodes[3].warnings == ("saved b: freed, line 5",)
+    assert "saves a v0; saved b v0: is v1" in list(sentences(drawn, 7))[1]
 
 
 def test_groups_have_a_ground_and_a_name_in_their_first_line() -> None:
-    groups = (Group("iteration", (2, 3)), Group("iteration", (4, 5)), Group("iteration", (90,)))
-    drawn = grouped(graph(WRITTEN, CODE), groups)
+    groups = (LineGroup("iteration", (2, 3)), LineGroup("iteration", (4, 5)), LineGroup("iteration", (90,)))
+    drawn = with_groups(graph(WRITTEN, CODE), groups)
     assert [node.notes[:1] for node in drawn.nodes][1:5] == [("iteration 1",), (), ("iteration 2",), ()]
     picture = svg(drawn, "d", "a program")
     assert picture.count('class="group') == 2
-    assert list(said(groups))[:1] == ["Iteration 1: lines 2, 3."]
+    assert list(group_sentences(groups))[:1] == ["Iteration 1: lines 2, 3."]
 
 
 def test_one_program_is_drawn_once_for_ever() -> None:
-    first, second = (svg(graph(WRITTEN, CODE), "d", "t", Mark(7)) for _ in range(2))
+    first, second = (svg(graph(WRITTEN, CODE), "d", "t", FailingLine(7)) for _ in range(2))
     assert first == second
 
 
@@ -180,6 +180,6 @@ def test_what_a_record_holds_cannot_break_the_picture() -> None:
         {"do": "apply", "op": "a\x00\u202eb" * 50, "args": "%1", "results": "two", "attrs": {"</svg>": {"x": "&"}}},
     ]
     drawn = graph(odd, "a\nb\nc\nd")
-    picture = svg(drawn, "d", '<i>"title"</i>', Mark(2, ("</text><script>",)), (1, 99))
+    picture = svg(drawn, "d", '<i>"title"</i>', FailingLine(2, ("</text><script>",)), (1, 99))
     assert "<script" not in picture and "\x00" not in picture and "\u202e" not in picture
-    assert len(list(words(drawn, None))) == len(boxes(picture)) == 4
+    assert len(list(sentences(drawn, None))) == len(boxes(picture)) == 4

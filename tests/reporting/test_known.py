@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from autograd_conformance.reporting.analysis.summary import ORDER, by_attention, summarize
-from autograd_conformance.reporting.records.records import Known, Report, Result
+from autograd_conformance.reporting.records.records import KnownRecord, Report, Result
 from autograd_conformance.reporting.records.terms import Outcome
 from autograd_conformance.reporting.render import markdown
 from autograd_conformance.reporting.render.terminal import ENTRIES
@@ -30,13 +30,13 @@ from tests.reporting.miniatures import (
 MUL = replace(PASSES[2], test="t[mul]", op="mul")
 HARDSIGMOID = replace(PASSES[2], test="t[hardsigmoid]", op="hardsigmoid", verdict="known difference")
 UNSEEN = replace(KNOWN, seen=0)
-RULEWIDE = Known(rule=RAISES, reason="documented otherwise", seen=0)
+RULEWIDE = KnownRecord(rule=RAISES, reason="documented otherwise", seen=0)
 DIFFERING = replace(SOUND, results=(*PASSES[:2], MUL, HARDSIGMOID), known=(KNOWN,))
 
 
-def stands(known: Known, *results: Result) -> str:
+def stands(known: KnownRecord, *results: Result) -> str:
     (entry,) = summarize(replace(SOUND, results=results, known=(known,))).known
-    return entry.standing
+    return entry.status
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------

@@ -9,12 +9,18 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.reporting import command
-from autograd_conformance.reporting.analysis.summary import cut_short
-from autograd_conformance.reporting.merging.compatibility import Unlike, kind
-from autograd_conformance.reporting.merging.failures import SHAPES, Findings, Seen, digest, likeness
-from autograd_conformance.reporting.merging.merge import Merged
-from autograd_conformance.reporting.records.failure import Deviation, Failure
-from autograd_conformance.reporting.records.records import Behaviour, Footer, Report, Setting
+from autograd_conformance.reporting.analysis.summary import incomplete_notice
+from autograd_conformance.reporting.merging.compatibility import IncompatibleRuns, kind
+from autograd_conformance.reporting.merging.failures import (
+    SHAPES,
+    MergedFailures,
+    Occurrences,
+    failure_key,
+    program_key,
+)
+from autograd_conformance.reporting.merging.merge import MergedRuns
+from autograd_conformance.reporting.records.failure import Category, Failure
+from autograd_conformance.reporting.records.records import Behaviour, CoverageSetting, Footer, Report
 from autograd_conformance.reporting.records.stream import read, records, write
 from autograd_conformance.reporting.records.terms import Outcome
 from tests.reporting.miniatures import (
@@ -47,8 +53,8 @@ def of(seed: int, **changes: object) -> Report:
     return replace(SOUND, header=replace(HEADER, seed=seed), **changes)  # type: ignore[arg-type]
 
 
-def merged(*reports: Report, shapes: int | None = None) -> Merged:
-    found = Merged(shapes)
+def merged(*reports: Report, shapes: int | None = None) -> MergedRuns:
+    found = MergedRuns(shapes)
     for report in reports:
         found.add(report)
     return found
@@ -96,8 +102,8 @@ def test_what_is_counted_is_added_up(tmp_path: Path) -> None:
     assert found.behaviours == (replace(BEHAVIOUR, seen={"graph freed": 6, "returns": 24}), SPARED)
     assert [each.op for each in found.coverage] == ["kron", "sin"]
     assert found.coverage[1].met == (
-        Setting("float32", False, {"backward": 4}),
-        Setting("float64", True, {"backward": 10, "step": 2}),
+        CoverageSetting("float32", False, {"backward": 4}),
+        CoverageSetting("float64", True, {"backward": 10, "step": 2}),
     )
     assert found.footer is not None
     assert (found.footer.seconds, found.footer.programs, found.footer.tests) == (120.0, 600, 3)
@@ -164,14 +170,14 @@ def test_verdicts_of_rules_are_those_of_all_programs() -> None:
 )
 def test_an_unlike_run_is_refused_and_leaves_no_trace(other: Report, what: str) -> None:
     found = merged(FIRST)
-    with pytest.raises(Unlike, match=what):
+    with pytest.raises(IncompatibleRuns, match=what):
         found.add(other)
     found.add(SECOND)
     assert found.report() == summed(FIRST, SECOND)
 
 
 def test_a_run_without_footer_is_refused_where_it_is_the_first() -> None:
-    with pytest.raises(Unlike, match="cut off"):
+    with pytest.raises(IncompatibleRuns, match="cut off"):
         merged(replace(FIRST, footer=None))
 
 
@@ -207,7 +213,7 @@ def test_the_sum_ends_as_the_worst_of_the_runs() -> None:
         assert (footer.exit_code, footer.finished) == (2, "2027")
         assert footer.not_run == 5
     assert footer_of(of(1, footer=FOOTER), of(2, footer=short)).verdict == "cut short"
-    assert cut_short(summed(of(1), of(2, footer=short))) == "CUT SHORT: the budget ended."
+    assert incomplete_notice(summed(of(1), of(2, footer=short))) == "CUT SHORT: the budget ended."
 
 
 def test_a_test_that_another_run_ran_was_run() -> None:
@@ -240,23 +246,23 @@ def test_all_programs_are_kept_each_once_unless_shapes_are_asked_for() -> None:
     assert len(summed(*many).failures) == len(many)
     assert len(merged(*many, shapes=SHAPES).report().failures) == SHAPES
     (cause,) = merged(*many).causes()
-    assert merged(*many).findings.seen(cause).times == len(many)
+    assert merged(*many).failures.occurrences(cause).times == len(many)
 
 
 def test_the_shortest_program_is_kept_and_the_first_seed_told() -> None:
     for order in permutations([(5, 30), (2, 12), (9, 12)]):
-        found = Findings()
+        found = MergedFailures()
         assert [found.add(failing(lines, "leaf", "backward"), seed) for seed, lines in order] == [True, False, False]
         (kept,) = found.failures
         assert len(kept.code.splitlines()) == 12
         assert found.seed(kept) == 2
         (cause,) = found.causes({})
-        assert found.seen(cause) == Seen(3, 2)
+        assert found.occurrences(cause) == Occurrences(3, 2)
 
 
 def test_failures_are_told_apart_by_rule_op_way_fault_error_and_shape() -> None:
     first = failing(3, "leaf", "backward")
-    raised = Deviation("wrong error", "raised", "unknown")
+    raised = Category("wrong error", "raised", "unknown")
     others = [
         failing(3, "leaf", "add", "backward"),
         replace(first, rule="gradients/op"),
@@ -265,24 +271,24 @@ def test_failures_are_told_apart_by_rule_op_way_fault_error_and_shape() -> None:
         replace(first, diagnosis="another fault"),
         replace(first, deviation=raised, observed="TypeError: a"),
         replace(first, deviation=raised, observed="TypeError: b"),
-        replace(first, deviation=Deviation("form", "other dtype")),
+        replace(first, deviation=Category("form", "other dtype")),
     ]
-    found = Findings()
+    found = MergedFailures()
     assert [found.add(each, 1) for each in (first, *others)] == [True] * (1 + len(others))
-    assert len({likeness(each) for each in (first, *others)}) == 1 + len(others)
-    assert likeness(failing(9, "leaf", "backward")) == likeness(first)
-    assert digest(failing(9, "leaf", "backward")) != digest(first), "its numbers are others"
+    assert len({failure_key(each) for each in (first, *others)}) == 1 + len(others)
+    assert failure_key(failing(9, "leaf", "backward")) == failure_key(first)
+    assert program_key(failing(9, "leaf", "backward")) != program_key(first), "its numbers are others"
 
 
 def test_of_many_shapes_the_shortest_are_kept_and_all_are_counted() -> None:
     shapes = [failing(lines, *["leaf"] * lines) for lines in range(1, 3 * SHAPES)]
     for order in (shapes, shapes[::-1]):
-        found = Findings()
+        found = MergedFailures()
         for seed, failure in enumerate(order):
             found.add(failure, seed)
         assert sorted(len(each.code.splitlines()) for each in found.failures) == list(range(1, SHAPES + 1))
         (cause,) = found.causes({})
-        assert found.seen(cause).times == len(shapes)
+        assert found.occurrences(cause).times == len(shapes)
 
 
 def test_a_failure_without_a_program_is_kept() -> None:

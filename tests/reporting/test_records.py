@@ -12,7 +12,15 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from autograd_conformance.reporting.records.claims import ClaimProgram
 from autograd_conformance.reporting.records.encoding import NAMES, decode, encode
-from autograd_conformance.reporting.records.failure import Allowed, Deviation, Error, Group, Part, Step, Votes
+from autograd_conformance.reporting.records.failure import (
+    Allowed,
+    Category,
+    ErrorSize,
+    ExplanationStep,
+    LineGroup,
+    PartViolation,
+    Votes,
+)
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reporting.records.records import Framework, Record, Report
 from autograd_conformance.reporting.records.stream import SCHEMA, Writer, load, read
@@ -25,8 +33,10 @@ SOURCE = Source("scalars", "https://docs.example/values")
 SCALARS = replace(HEADER, framework=replace(HEADER.framework, traits=("scalars",), trait_sources=(SOURCE,)))
 SET = replace(HEADER, variables={"TORCHINDUCTOR_FREEZING": "1"})
 ELSEWHERE = replace(HEADER, environment=("Python 3.9.18", "numpy 1.26.4"))
-RELATED = replace(FAILURE, parts=(Part(rule=RAISES, deviation=Deviation("value", "other gradient, leaf"), op="sin"),))
-INFINITE = replace(FAILURE, error=Error(float("inf"), 1e-9, float("inf")))
+RELATED = replace(
+    FAILURE, parts=(PartViolation(rule=RAISES, deviation=Category("value", "other gradient, leaf"), op="sin"),)
+)
+INFINITE = replace(FAILURE, error=ErrorSize(float("inf"), 1e-9, float("inf")))
 
 
 @pytest.mark.parametrize(
@@ -93,8 +103,15 @@ def test_the_form_of_a_claim_is_this_and_nothing_else() -> None:
 
 def test_the_schema_knows_every_field_of_every_record() -> None:
     definitions = json.loads(SCHEMA.read_text())["$defs"]
-    inner = {Framework: "framework", Source: "source", Allowed: "allowed", Step: "step", Error: "error", Votes: "votes"}
-    inner |= {ClaimProgram: "claim_program", Group: "group", GradientFlow: "flow"}
+    inner = {
+        Framework: "framework",
+        Source: "source",
+        Allowed: "allowed",
+        ExplanationStep: "step",
+        ErrorSize: "error",
+        Votes: "votes",
+    }
+    inner |= {ClaimProgram: "claim_program", LineGroup: "group", GradientFlow: "flow"}
     inner |= {ValueGradient: "value_gradient", SavedTensor: "saved_tensor"}
     for kind, name in (*NAMES.items(), *inner.items()):
         fields = {field.name for field in dataclasses.fields(kind)} | ({"record"} if kind in NAMES else set())

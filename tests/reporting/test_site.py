@@ -15,13 +15,13 @@ import pytest
 
 from autograd_conformance.reporting import command
 from autograd_conformance.reporting.analysis.summary import ORDER
-from autograd_conformance.reporting.records.failure import Allowed, Group
+from autograd_conformance.reporting.records.failure import Allowed, LineGroup
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
-from autograd_conformance.reporting.records.records import Framework, Known, Report
+from autograd_conformance.reporting.records.records import Framework, KnownRecord, Report
 from autograd_conformance.reporting.records.terms import Source
-from autograd_conformance.reporting.site.build import NotOurs, build
+from autograd_conformance.reporting.site.build import FolderInUse, build
 from autograd_conformance.reporting.site.documents import DOCS
-from autograd_conformance.reporting.site.matrix import SIGNS, bounded
+from autograd_conformance.reporting.site.matrix import SIGNS, violation_bound
 from autograd_conformance.reporting.site.runs import runs, unique
 from tests.reporting.miniatures import (  # fmt: skip
     BEHAVIOUR,
@@ -170,13 +170,13 @@ def test_nothing_that_a_record_says_is_markup(tmp_path: Path) -> None:
             gradients=(ValueGradient(name=EVIL, line=1, through=(2, 9**9), expected=EVIL, observed=EVIL, right=False),),
             saved=(SavedTensor(line=1, name=EVIL, version=0, now=3), SavedTensor(line=99, name=EVIL, version=0, now=0)),
         ),
-        groups=(Group("unit", (1, 2, 10**9)), Group("unit", (77,))),
+        groups=(LineGroup("unit", (1, 2, 10**9)), LineGroup("unit", (77,))),
     )  # fmt: skip
     sources = (Source(EVIL, "javascript:alert(7)"),)
     framework = Framework("../../" + EVIL + big, EVIL, (EVIL,), 1, (EVIL,), (EVIL,), sources)
     header = replace(HEADER, framework=framework, device=EVIL, platform=EVIL, packages={EVIL: EVIL}, suite=EVIL)
     rules = (replace(RULES[0], sentence=EVIL, family=EVIL, needs=(), sources=failure.sources), *RULES[1:])
-    known = Known(rule=OP, op=EVIL, reason=EVIL, link="javascript:alert(6)", seen=3)
+    known = KnownRecord(rule=OP, op=EVIL, reason=EVIL, link="javascript:alert(6)", seen=3)
     claims = tuple(replace(claim, says=EVIL, article=EVIL, truth=EVIL + "`" + EVIL + "`") for claim in CLAIMS)
     coverage = (replace(COVERAGE, op=EVIL),)
     behaviours = (replace(BEHAVIOUR, instruction=EVIL, allowed=(Allowed(EVIL, EVIL),) * 2, seen={EVIL: 1}),)
@@ -192,14 +192,14 @@ def test_nothing_that_a_record_says_is_markup(tmp_path: Path) -> None:
 
 def test_a_folder_with_anything_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(NotOurs, match="something other than an earlier site"):
+    with pytest.raises(FolderInUse, match="something other than an earlier site"):
         build([SOUND], tmp_path)
     listed = tmp_path / "listed"
     listed.mkdir()
     (listed / "site.json").write_text(
         json.dumps({"made by": "autograd-conformance report site", "files": ["../thesis.tex"]})
     )
-    with pytest.raises(NotOurs):
+    with pytest.raises(FolderInUse):
         build([SOUND], listed)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
@@ -240,7 +240,7 @@ def test_names_of_files_are_plain_and_unlike() -> None:
 
 
 def test_a_pass_bounds_how_often_a_rule_is_broken() -> None:
-    assert [bounded(count) for count in (0, 1, 60, 3000)] == [None, 1, 20, 1001]
+    assert [violation_bound(count) for count in (0, 1, 60, 3000)] == [None, 1, 20, 1001]
     assert (1 - 1 / 20) ** 60 <= 0.05 < (1 - 1 / 21) ** 60  # at one in twenty, sixty passes are no luck any more
 
 

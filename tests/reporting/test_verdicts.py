@@ -17,18 +17,18 @@ from autograd_conformance.plugin import replay
 from autograd_conformance.reporting import command
 from autograd_conformance.reporting.analysis.summary import ORDER, exit_code, selected, summarize
 from autograd_conformance.reporting.analysis.verdicts import (
-    CODES,
+    EXIT_CODES,
     HEADLINES,
-    MEANING,
+    MEANING_OF,
     THRESHOLD,
-    WORDS,
+    VERDICTS,
     Exit,
     codes_table,
     headlines_table,
-    words_table,
+    verdicts_table,
 )
-from autograd_conformance.reporting.records.records import Known, Report, Result
-from autograd_conformance.reporting.records.terms import UNJUDGED, WRONG, Conclusion, Outcome, Verdict
+from autograd_conformance.reporting.records.records import KnownRecord, Report, Result
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS, INCONCLUSIVE, Conclusion, Outcome, Verdict
 from autograd_conformance.reporting.render import badge, brief, markdown, terminal
 from autograd_conformance.reporting.site.matrix import SIGNS
 from tests.reporting.miniatures import AGAIN, FAILURE, FOOTER, OP, PASSES, RAISES, RULES, SOUND, verdicts
@@ -47,7 +47,7 @@ GOOD = {"conformant", "conformant with known differences", "selection passed"}
         ("README.md", codes_table()),
         ("docs/reading_a_report.md", codes_table()),
         ("docs/reading_a_report.md", headlines_table()),
-        ("docs/reading_a_report.md", words_table()),
+        ("docs/reading_a_report.md", verdicts_table()),
     ],
     ids=["README, codes", "docs, codes", "docs, headlines", "docs, words"],
 )
@@ -60,11 +60,11 @@ def test_documents_say_what_the_table_says(document: str, table: list[str]) -> N
 
 
 def test_every_word_headline_and_code_has_one_row() -> None:
-    assert sorted(MEANING) == sorted({*get_args(Verdict), *get_args(Outcome)}) and len(WORDS) == len(MEANING)
+    assert sorted(MEANING_OF) == sorted({*get_args(Verdict), *get_args(Outcome)}) and len(VERDICTS) == len(MEANING_OF)
     assert sorted(each.conclusion for each in HEADLINES) == sorted(get_args(Conclusion))
-    assert [each.code for each in CODES] == sorted(Exit)
-    assert {each.word for each in WORDS if each.wrong} == set(WRONG)
-    assert {*UNJUDGED, "vacuous", "not reached"} == {each.word for each in WORDS if each.undecided}
+    assert [each.code for each in EXIT_CODES] == sorted(Exit)
+    assert {each.verdict for each in VERDICTS if each.is_failure} == set(FAILURE_VERDICTS)
+    assert {*INCONCLUSIVE, "vacuous", "not reached"} == {each.verdict for each in VERDICTS if each.prevents_verdict}
 
 
 def test_every_word_and_headline_can_be_shown() -> None:
@@ -75,16 +75,16 @@ def test_every_word_and_headline_can_be_shown() -> None:
 
 
 def test_what_counts_as_passed_applies_and_is_never_in_doubt() -> None:
-    for each in WORDS:
+    for each in VERDICTS:
         assert each.applicable >= each.passed and each.all >= each.applicable
-        assert (each.passed, each.wrong, each.undecided).count(True) <= 1
+        assert (each.passed, each.is_failure, each.prevents_verdict).count(True) <= 1
 
 
 def test_codes_elsewhere_are_those_of_the_table() -> None:
     assert (session.ADAPTER_ERROR, session.REPORT_ERROR) == (Exit.ADAPTER_ERROR, Exit.REPORT_ERROR)
     found = {int(code): word for word, code in replay.CODES.items()}
-    assert {each.code: each.replay for each in CODES if each.replay} == found | {2: "stopped", 10: "adapter error"}
-    assert {command.INVALID, command.USAGE, command.CHANGED, 0} == {each.code for each in CODES if each.report}
+    assert {each.code: each.replay for each in EXIT_CODES if each.replay} == found | {2: "stopped", 10: "adapter error"}
+    assert {command.INVALID, command.USAGE, command.CHANGED, 0} == {each.code for each in EXIT_CODES if each.report}
 
 
 # --- codes and headlines ----------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _result(at: int, verdict: Outcome) -> Result:
         PASSES[at],
         verdict=verdict,
         programs=PASSES[at].programs if ran else 0,
-        exercised=PASSES[at].exercised if ran and verdict not in UNJUDGED else {},
+        exercised=PASSES[at].exercised if ran and verdict not in INCONCLUSIVE else {},
     )
 
 
@@ -123,7 +123,7 @@ def reports(draw: st.DrawFn) -> Report:
     )
     levels = draw(st.sampled_from([("MUST", "MUST", "MUST"), ("MUST", "SHOULD", "INFO"), ("SHOULD",) * 3]))
     rules = tuple(replace(rule, level=level) for rule, level in zip(RULES, levels, strict=True))
-    known = (Known(rule=OP, reason="it is so", seen=draw(st.integers(0, 3))),) if draw(st.booleans()) else ()
+    known = (KnownRecord(rule=OP, reason="it is so", seen=draw(st.integers(0, 3))),) if draw(st.booleans()) else ()
     return replace(
         SOUND,
         header=replace(SOUND.header, strict=draw(st.booleans())),
@@ -141,17 +141,21 @@ def test_0_implies_a_headline_that_says_so(report: Report, status: int) -> None:
     must = {each.rule.rule: each.verdict for each in summary.rules if each.rule.level == "MUST"}
     if code == Exit.PASSED:
         assert summary.conclusion in GOOD
-        assert not any(MEANING[verdict].wrong or MEANING[verdict].undecided for verdict in must.values())
+        assert not any(
+            MEANING_OF[verdict].is_failure or MEANING_OF[verdict].prevents_verdict for verdict in must.values()
+        )
         assert any(verdict in ("pass", "known difference") for verdict in must.values())
         assert report.footer is not None and report.footer.verdict != "interrupted"
-        assert not any(result.verdict in (*WRONG, *UNJUDGED) and result.rule in must for result in report.results)
+        assert not any(
+            result.verdict in (*FAILURE_VERDICTS, *INCONCLUSIVE) and result.rule in must for result in report.results
+        )
         assert (summary.conclusion == "selection passed") == selected(report)
     if summary.conclusion == "not conformant":
-        assert code == Exit.BROKEN
+        assert code == Exit.NOT_CONFORMANT
     if summary.conclusion == "no verdict":
-        assert code in (Exit.ENDED, Exit.NOTHING_SELECTED, Exit.NO_VERDICT)
-    if any(MEANING[verdict].wrong for verdict in must.values()):
-        assert code == Exit.BROKEN
+        assert code in (Exit.STOPPED, Exit.NOTHING_SELECTED, Exit.NO_VERDICT)
+    if any(MEANING_OF[verdict].is_failure for verdict in must.values()):
+        assert code == Exit.NOT_CONFORMANT
 
 
 @given(report=reports())
@@ -172,11 +176,11 @@ def test_a_failing_test_of_somebody_elses_is_not_hidden() -> None:
 
 
 def test_a_failure_that_a_plugin_hid_from_pytest_is_not_hidden() -> None:
-    assert _code(replace(SOUND, failures=(FAILURE,)), 0) == Exit.BROKEN
+    assert _code(replace(SOUND, failures=(FAILURE,)), 0) == Exit.NOT_CONFORMANT
 
 
 @pytest.mark.parametrize(
-    ("ending", "code"), [("complete", Exit.NO_VERDICT), ("cut short", Exit.ENDED), ("interrupted", Exit.ENDED)]
+    ("ending", "code"), [("complete", Exit.NO_VERDICT), ("cut short", Exit.STOPPED), ("interrupted", Exit.STOPPED)]
 )
 def test_no_verdict_says_whether_the_run_was_complete(ending: str, code: int) -> None:
     few = replace(PASSES[1], exercised={AGAIN: 3})
@@ -254,7 +258,7 @@ def test_a_failure_in_a_selection_is_one() -> None:
 
 
 def test_a_selection_with_known_differences_says_so() -> None:
-    known = (Known(rule=RAISES, reason="it is so", seen=3),)
+    known = (KnownRecord(rule=RAISES, reason="it is so", seen=3),)
     report = replace(_selected([_result(0, "known difference"), PASSES[1]]), known=known)
     summary = summarize(report)
     assert summary.conclusion == "selection passed" and "other than by 1 known difference" in summary.sentence
@@ -270,7 +274,7 @@ def test_a_selection_that_breaks_a_recommendation_says_so() -> None:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verdict", UNJUDGED)
+@pytest.mark.parametrize("verdict", INCONCLUSIVE)
 def test_a_test_that_went_wrong_says_nothing_about_the_framework(verdict: Outcome) -> None:
     result = replace(_result(1, verdict), reason="killed from outside")
     report = replace(SOUND, results=(PASSES[0], result, PASSES[2]))
@@ -281,7 +285,7 @@ def test_a_test_that_went_wrong_says_nothing_about_the_framework(verdict: Outcom
 
 
 @pytest.mark.parametrize("level", ["SHOULD", "INFO"])
-@pytest.mark.parametrize("verdict", UNJUDGED)
+@pytest.mark.parametrize("verdict", INCONCLUSIVE)
 def test_so_it_is_for_rules_that_need_not_hold(verdict: Outcome, level: str) -> None:
     rules = (RULES[0], replace(RULES[1], level=level), RULES[2])  # type: ignore[arg-type]
     report = replace(SOUND, rules=rules, results=(PASSES[0], _result(1, verdict), PASSES[2]))
@@ -318,15 +322,15 @@ def test_a_rule_whose_programs_could_not_be_drawn_is_vacuous_with_the_reason() -
 
 
 def test_a_strict_run_with_a_stale_entry_is_not_conformant() -> None:
-    stale = replace(SOUND, known=(Known(rule=OP, reason="it is so", seen=0),))
+    stale = replace(SOUND, known=(KnownRecord(rule=OP, reason="it is so", seen=0),))
     strict = replace(stale, header=replace(SOUND.header, strict=True))
     assert [_code(each) for each in (stale, strict)] == [0, 1]
     assert summarize(strict).conclusion == "not conformant"
     assert "Stale, for which a strict run fails: 1 known difference." in summarize(strict).sentence
 
 
-@pytest.mark.parametrize(("selection", "verdict"), list(product([True, False], WRONG)))
+@pytest.mark.parametrize(("selection", "verdict"), list(product([True, False], FAILURE_VERDICTS)))
 def test_what_is_wrong_is_wrong_however_it_was_run(selection: bool, verdict: Outcome) -> None:
     footer = replace(FOOTER, selection=selection)
     report = replace(SOUND, results=(_result(0, verdict), *PASSES[1:]), footer=footer)
-    assert _code(report) == Exit.BROKEN
+    assert _code(report) == Exit.NOT_CONFORMANT

@@ -9,7 +9,7 @@ import pytest
 
 from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.records.encoding import encode
-from autograd_conformance.reporting.records.renamed_rules import RENAMED, modernised
+from autograd_conformance.reporting.records.renamed_rules import RENAMED, with_current_slugs
 from autograd_conformance.reporting.records.stream import read
 from autograd_conformance.reporting.render import markdown
 from autograd_conformance.rules.catalogue import RULES
@@ -58,9 +58,9 @@ def test_a_file_names_rules_by_todays_slugs(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, *_ in FILES])
 def test_a_file_is_written_back_as_it_was(name: str) -> None:
     report, lines = read(path(name)), path(name).read_text(encoding="utf-8").splitlines()
-    header, *_, footer = (modernised(json.loads(line)) for line in lines)
+    header, *_, footer = (with_current_slugs(json.loads(line)) for line in lines)
     assert (encode(report.header), encode(report.footer)) == (header, footer)  # type: ignore[arg-type]
-    records = [modernised(json.loads(line)) for line in lines]
+    records = [with_current_slugs(json.loads(line)) for line in lines]
     for kind, held in (("rule", report.rules), ("result", report.results), ("failure", report.failures)):
         assert [encode(each) for each in held] == [each for each in records if each["record"] == kind]
 

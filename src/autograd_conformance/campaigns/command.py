@@ -25,9 +25,9 @@ from autograd_conformance.processes.termination import Termination
 from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.command import USAGE, Parser
 from autograd_conformance.reporting.prose import counted, printable
-from autograd_conformance.reporting.render.failures import WHOLE, print_failures
+from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
 from autograd_conformance.reporting.render.terminal import print_summary
-from autograd_conformance.reporting.site.build import NotOurs as NotOurSite
+from autograd_conformance.reporting.site.build import FolderInUse as NotOurSite
 
 if TYPE_CHECKING:
     from autograd_conformance.campaigns.cluster.engine import Engine
@@ -182,7 +182,7 @@ def _finished(campaign: Campaign, folder: Path, console: Console, code: int) -> 
     results = write_results(campaign, folder)
     for result in results:
         print_failures(causes(result.report), console)
-        print_summary(result.report, console, result.folder / "report.md", above=WHOLE)
+        print_summary(result.report, console, result.folder / "report.md", above=SHOWN_IN_FULL)
     for row in campaign.rows:
         for seed, said in row.given_up.items():
             console.print(f"{row.series.title}, seed {seed}: {said}", style="red", markup=False, soft_wrap=True)

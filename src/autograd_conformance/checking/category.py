@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped
-from autograd_conformance.reporting.records.failure import Deviation
+from autograd_conformance.reporting.records.failure import Category
 from autograd_conformance.rules.violations.expected import DueError
 from autograd_conformance.rules.violations.observed import (
     CallFailed,
@@ -47,79 +47,79 @@ from autograd_conformance.rules.violations.observed import (
 from autograd_conformance.rules.violations.violation import Violation
 
 
-def category_of(violation: Violation) -> Deviation:
+def category_of(violation: Violation) -> Category:
     """In which way a violation differs from the rules.
 
     A gradient that two leaves share counts as a wrong value: what is done to one of them is silently done to the other.
     """
     match violation.observed:
         case ReturnedUnexpectedly():
-            return Deviation("lost error", "returned", _due(violation))
+            return Category("lost error", "returned", _due(violation))
         case RaisedError(kind):
-            return Deviation("wrong error", "raised", kind.value)
+            return Category("wrong error", "raised", kind.value)
         case OutcomesDiffer(first, second):
-            return Deviation("wrong error", "other outcome", _raised(first) or _raised(second))
+            return Category("wrong error", "other outcome", _raised(first) or _raised(second))
         case CallFailed(outcome=outcome):
-            return Deviation("wrong error", "call failed", _raised(outcome))
+            return Category("wrong error", "call failed", _raised(outcome))
         case OtherGradient(place):
-            return Deviation("value", f"other gradient, {place.name.lower().replace('_', ' ')}")
+            return Category("value", f"other gradient, {place.name.lower().replace('_', ' ')}")
         case GradientChanged(how):
-            return Deviation("value", f"gradient changed, {how.name.lower().replace('_', ' ')}")
+            return Category("value", f"gradient changed, {how.name.lower().replace('_', ' ')}")
         case ValueChanged(which):
-            return Deviation("value", f"value changed, {which.name.lower()}")
+            return Category("value", f"value changed, {which.name.lower()}")
         case OtherValue():
-            return Deviation("value", "other value")
+            return Category("value", "other value")
         case Drew():
-            return Deviation("value", "other draw")
+            return Category("value", "other draw")
         case OtherPlace():
-            return Deviation("value", "other place")
+            return Category("value", "other place")
         case ResultShape():
-            return Deviation("value", "other shape")
+            return Category("value", "other shape")
         case ResultDtype():
-            return Deviation("form", "other dtype")
+            return Category("form", "other dtype")
         case NoGradient():
-            return Deviation("value", "no gradient")
+            return Category("value", "no gradient")
         case NoResult():
-            return Deviation("value", "no result")
+            return Category("value", "no result")
         case GradientResult():
-            return Deviation("value", "result in place of none")
+            return Category("value", "result in place of none")
         case HoldsGradient():
-            return Deviation("value", "other gradient held")
+            return Category("value", "other gradient held")
         case SharedGradient():
-            return Deviation("value", "shared gradient")
+            return Category("value", "shared gradient")
         case CotangentWritten():
-            return Deviation("value", "cotangent written")
+            return Category("value", "cotangent written")
         case HookCalled():
-            return Deviation("value", "hook called")
+            return Category("value", "hook called")
         case HookNotCalled():
-            return Deviation("value", "hook not called")
+            return Category("value", "hook not called")
         case HookCalledTimes():
-            return Deviation("value", "hook called so often")
+            return Category("value", "hook called so often")
         case HookOrder():
-            return Deviation("value", "order of hooks")
+            return Category("value", "order of hooks")
         case ValuesDiffer():
-            return Deviation("value", "values differ")
+            return Category("value", "values differ")
         case SumsDiffer():
-            return Deviation("value", "sums differ")
+            return Category("value", "sums differ")
         case GradientForm(shape):
             due = [each.due.shape for each in violation.allowed if isinstance(each.due, GradientForm)]
-            return Deviation("form" if not due or shape in due else "value", "form of a gradient")
+            return Category("form" if not due or shape in due else "value", "form of a gradient")
         case Flag():
-            return Deviation("form", "flag")
+            return Category("form", "flag")
         case OwnMemory():
-            return Deviation("form", "own memory")
+            return Category("form", "own memory")
         case SharedMemory():
-            return Deviation("form", "shared memory")
+            return Category("form", "shared memory")
         case ValueMemory():
-            return Deviation("form", "memory of something else")
+            return Category("form", "memory of something else")
         case ObjectKept():
-            return Deviation("form", "same gradient object")
+            return Category("form", "same gradient object")
         case ObjectReplaced():
-            return Deviation("form", "other gradient object")
+            return Category("form", "other gradient object")
         case Strides():
-            return Deviation("form", "strides")
+            return Category("form", "strides")
         case SavedTensorCount():
-            return Deviation("form", "saved tensors")
+            return Category("form", "saved tensors")
         case _:
             assert_never(violation.observed)
 

@@ -17,7 +17,7 @@ from autograd_conformance.checking.remarks import Remarks
 from autograd_conformance.known_differences.cases import Clause
 from autograd_conformance.known_differences.update import Finding, in_both, joined
 from autograd_conformance.reporting.records.failure import Allowed
-from autograd_conformance.reporting.records.records import Behaviour, Coverage, Setting
+from autograd_conformance.reporting.records.records import Behaviour, Coverage, CoverageSetting
 from autograd_conformance.rules.judge.choices import Choice
 
 
@@ -59,7 +59,9 @@ class Tally:
         for each, count in sorted(self.pairs.items()):
             found.setdefault(each.op, {}).setdefault((each.dtype, each.recorded), {})[each.action] = count
         for op, settings in found.items():
-            yield Coverage(op=op, met=tuple(Setting(*setting, actions) for setting, actions in settings.items()))
+            yield Coverage(
+                op=op, met=tuple(CoverageSetting(*setting, actions) for setting, actions in settings.items())
+            )
 
     def behaviours(self) -> Iterator[Behaviour]:
         """What was done at each kind of choice, the instructions in the order of their names."""

@@ -15,7 +15,7 @@ from autograd_conformance.printing.reroll import iterations
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.regions import Region
-from autograd_conformance.reporting.records.failure import Group
+from autograd_conformance.reporting.records.failure import LineGroup
 
 
 def listing(program: Program, target: Target, failing: int | None = None) -> str:
@@ -90,10 +90,10 @@ def loop_listing(program: Program, target: Target, at: int | None = None) -> str
     return loop(program, target.dialect, at, names(program)) or ""
 
 
-def groups(program: Program, target: Target) -> tuple[Group, ...]:
+def groups(program: Program, target: Target) -> tuple[LineGroup, ...]:
     """The lines of a program that a framework runs as one, or else the iterations of its loop."""
-    units = tuple(Group("unit", _lines(region.steps)) for region in target.regions(program))
-    return units or tuple(Group("iteration", _lines(steps)) for steps in iterations(program))
+    units = tuple(LineGroup("unit", _lines(region.steps)) for region in target.regions(program))
+    return units or tuple(LineGroup("iteration", _lines(steps)) for steps in iterations(program))
 
 
 def _lines(steps: Iterable[int]) -> tuple[int, ...]:

@@ -30,8 +30,8 @@ from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reporting.records.failure import Allowed, Error, Failure, Step
-from autograd_conformance.reporting.records.terms import Source, Wrong
+from autograd_conformance.reporting.records.failure import Allowed, ErrorSize, ExplanationStep, Failure
+from autograd_conformance.reporting.records.terms import FailureVerdict, Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
@@ -44,7 +44,7 @@ REDUCTION_SHARE, REDUCTION_LEAST = 0.05, 2.0
 
 
 def failure(
-    broken: RuleViolated, test: str, session: Session, verdict: Wrong = "fail", file: Path | None = None
+    broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict = "fail", file: Path | None = None
 ) -> Failure:
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if session.is_over():
@@ -68,7 +68,7 @@ def failure(
         allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
         code="\n".join(case.code),
         loop=with_prelude(case.loop, case.dialect),
-        why=tuple(Step(line, text) for line, text in explain(case.context)),
+        why=tuple(ExplanationStep(line, text) for line, text in explain(case.context)),
         error=_error(violation),
         votes=votes(case),
         diagnosis=violation.diagnosis,
@@ -83,7 +83,7 @@ def failure(
     )
 
 
-def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Wrong = "fail") -> Failure:
+def unexplained(broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict = "fail") -> Failure:
     """The record of a broken rule in the program that it was found in, neither shrunk nor explained."""
     violation, related, dialect = broken.violation, broken.related, broken.target.dialect
     form = codec.to_json(broken.program) if related is None else relations_codec.to_json(related)
@@ -116,7 +116,7 @@ def _reduced_case(broken: RuleViolated, session: Session) -> Case:
 
 
 def _related_failure(
-    broken: RuleViolated, related: Related, test: str, session: Session, verdict: Wrong, file: Path | None
+    broken: RuleViolated, related: Related, test: str, session: Session, verdict: FailureVerdict, file: Path | None
 ) -> Failure:
     """The record of two programs that ought to give the same."""
     violation, dialect = broken.violation, broken.target.dialect
@@ -241,7 +241,7 @@ def _from_start(path: Path, session: Session) -> Path:
     return Path(os.path.relpath(path, session.start)) if path.is_absolute() else path
 
 
-def _error(violation: Violation) -> Error | None:
+def _error(violation: Violation) -> ErrorSize | None:
     """How far a value is from the right one, where two were compared."""
     if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
         return None
@@ -250,4 +250,4 @@ def _error(violation: Violation) -> Error | None:
     units = np.where(np.isnan(units), 0.0, units)  # nothing beside a bound of nothing
     worst = np.unravel_index(np.argmax(units), distance.shape)
     largest, bound = float(distance[worst]), float(np.broadcast_to(violation.bound, distance.shape)[worst])
-    return Error(largest, bound, largest / bound if bound else np.inf)
+    return ErrorSize(largest, bound, largest / bound if bound else np.inf)

@@ -16,7 +16,7 @@ from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import seen_units
-from autograd_conformance.reporting.records.failure import Part, Step
+from autograd_conformance.reporting.records.failure import ExplanationStep, PartViolation
 from autograd_conformance.rules.explanation.expected_words import due_text
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.relations.relation import Related
@@ -46,10 +46,10 @@ def programs(related: Related) -> tuple[Program, Program]:
     return related.first, related.second
 
 
-def explanation(related: Related, violation: Violation) -> tuple[Step, ...]:
+def explanation(related: Related, violation: Violation) -> tuple[ExplanationStep, ...]:
     """What relates the programs, and where they part."""
     expected = due_text(violation.allowed[0].due)
-    return (Step(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {expected}."),)
+    return (ExplanationStep(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {expected}."),)
 
 
 def separate_cases(related: Related, target: Target) -> tuple[Case | None, Case | None]:
@@ -74,14 +74,14 @@ def _breaks(violation: Violation) -> str:
     return f"breaks {violation.rule} on line {violation.at + 1}: {observed_text(violation)}"
 
 
-def parts(broken: tuple[Case | None, Case | None]) -> tuple[Part, ...]:
+def parts(broken: tuple[Case | None, Case | None]) -> tuple[PartViolation, ...]:
     """The same as data, with the way of the gradient through the call that goes wrong."""
     return tuple(_part(case, second=number == 1) for number, case in enumerate(broken) if case is not None)
 
 
-def _part(case: Case, *, second: bool) -> Part:
+def _part(case: Case, *, second: bool) -> PartViolation:
     violation = case.violation
-    return Part(
+    return PartViolation(
         rule=violation.rule,
         op=violation.op,
         deviation=category_of(violation),

@@ -15,10 +15,10 @@ import pytest
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.plugin.recording.recorder import PROPERTY
 from autograd_conformance.plugin.run_plan import PLAN
-from autograd_conformance.reporting.prose import counted, span
+from autograd_conformance.reporting.prose import counted, duration
 from autograd_conformance.reporting.records.encoding import decode
 from autograd_conformance.reporting.records.records import Result
-from autograd_conformance.reporting.records.terms import WRONG
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 
 ON_TERMINAL, ELSEWHERE = 0.2, 30.0
 """Seconds between two lines."""
@@ -87,7 +87,7 @@ class Progress:
         match record:
             case Result():
                 self.programs += record.programs
-                self.failures += record.verdict in WRONG
+                self.failures += record.verdict in FAILURE_VERDICTS
             case _:
                 return
 
@@ -105,7 +105,7 @@ class Progress:
             f"{counted(self.programs, 'program')}, {self.programs / max(seconds, 1e-9):,.0f} a second",
             counted(self.failures, "failure"),
         ]
-        return "; ".join([*parts, f"about {span(self.left(seconds))} left"])
+        return "; ".join([*parts, f"about {duration(self.left(seconds))} left"])
 
     def left(self, seconds: float) -> float:
         """About how many seconds the tests take yet: as the ones before, or until the limit."""

@@ -25,7 +25,7 @@ from autograd_conformance.programs.observations import Observation, undecided
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.analysis.verdicts import Exit
-from autograd_conformance.reporting.records.renamed_rules import modernised
+from autograd_conformance.reporting.records.renamed_rules import with_current_slugs
 from autograd_conformance.reporting.render import text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.relations import codec as relations_codec
@@ -35,10 +35,10 @@ from autograd_conformance.tape.trace import first_rough
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
 
-CODES: dict[Verdict, int] = {"fixed": Exit.PASSED, "still failing": Exit.BROKEN, "cannot run": Exit.USAGE}
+CODES: dict[Verdict, int] = {"fixed": Exit.PASSED, "still failing": Exit.NOT_CONFORMANT, "cannot run": Exit.USAGE}
 """The exit code for each verdict; what each code means stands in `reporting.analysis.verdicts`."""
 
-INTERRUPTED = Exit.ENDED
+INTERRUPTED = Exit.STOPPED
 """The exit code of a replay that the user stops; pytest's own."""
 
 WORKER = "replay"
@@ -229,7 +229,7 @@ def _program(form: Any) -> Program | Related:
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
     if relations_codec.is_relation(form):
-        return relations_codec.from_json(modernised(form), VOCABULARY)
+        return relations_codec.from_json(with_current_slugs(form), VOCABULARY)
     return codec.from_json(form, VOCABULARY)
 
 

@@ -21,12 +21,12 @@ from autograd_conformance.reporting.comparison.changes import compare, lines
 from autograd_conformance.reporting.comparison.history import add, record_files
 from autograd_conformance.reporting.comparison.history import lines as history
 from autograd_conformance.reporting.merging.combine import combine
-from autograd_conformance.reporting.merging.compatibility import Unlike
-from autograd_conformance.reporting.merging.merge import Merged
+from autograd_conformance.reporting.merging.compatibility import IncompatibleRuns
+from autograd_conformance.reporting.merging.merge import MergedRuns
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.records.stream import InvalidReport, load, write
 from autograd_conformance.reporting.render import badge, brief, markdown
-from autograd_conformance.reporting.render.failures import WHOLE, print_failures
+from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
 from autograd_conformance.reporting.render.terminal import print_summary
 
 INVALID = Exit.INTERNAL
@@ -35,7 +35,7 @@ INVALID = Exit.INTERNAL
 USAGE = Exit.USAGE
 """The exit code for wrong usage, such as a folder that holds something else."""
 
-CHANGED = Exit.BROKEN
+CHANGED = Exit.NOT_CONFORMANT
 """The exit code of `diff` where a defect is new."""
 
 RECORDS = "record files (JSON Lines; .gz: compressed)"
@@ -69,21 +69,21 @@ def _summary(options: argparse.Namespace) -> int:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
         markdown.write(report, options.markdown)
     print_failures(causes(report), Console())
-    print_summary(report, Console(), options.markdown or options.file, above=WHOLE)
+    print_summary(report, Console(), options.markdown or options.file, above=SHOWN_IN_FULL)
     return 0
 
 
 def _site(options: argparse.Namespace) -> int:
-    from autograd_conformance.reporting.site.build import NotOurs, build  # here, for no other command draws
+    from autograd_conformance.reporting.site.build import FolderInUse, build  # here, for no other command draws
     from autograd_conformance.reporting.site.documents import DOCS
 
-    files = _found(options.files)
+    files = _record_files(options.files)
     if not files:
         print(f"reports: {options.files[0]}: {NO_FILES}", file=sys.stderr)
         return USAGE
     try:
-        site = build(combine(_read(files), options.allow_truncated), options.folder, DOCS)
-    except NotOurs as error:
+        site = build(combine(_with_progress(files), options.allow_truncated), options.folder, DOCS)
+    except FolderInUse as error:
         print(f"reports: {error}", file=sys.stderr)
         return USAGE
     if len(site.runs) < len(files):
@@ -121,11 +121,11 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _combine(options: argparse.Namespace) -> int:
-    merged = Merged()
-    for file in _read(options.files):
+    merged = MergedRuns()
+    for file in _with_progress(options.files):
         try:
             merged.add(load(file, options.allow_truncated))
-        except Unlike as error:
+        except IncompatibleRuns as error:
             print(f"reports: {file}: {error}", file=sys.stderr)
             return USAGE
     report = merged.report()
@@ -141,20 +141,20 @@ def _history(options: argparse.Namespace) -> int:
     if not files:
         print(f"reports: {options.folder}: {NO_FILES}", file=sys.stderr)
         return USAGE
-    for line in history([load(file, options.allow_truncated) for file in _read(files)]):
+    for line in history([load(file, options.allow_truncated) for file in _with_progress(files)]):
         print(printable(line))
     return 0
 
 
-def _found(given: Sequence[Path]) -> list[Path]:
+def _record_files(given: Sequence[Path]) -> list[Path]:
     """The files, and those in the folders."""
     return [file for path in given for file in (record_files(path) if path.is_dir() else [path])]
 
 
-def _read(files: Sequence[Path]) -> Iterable[Path]:
+def _with_progress(files: Sequence[Path]) -> Iterable[Path]:
     """The files, with the progress of reading them where somebody looks."""
-    told = Console(stderr=True)
-    return track(files, "Reading", console=told, transient=True, disable=not told.is_terminal)
+    console = Console(stderr=True)
+    return track(files, "Reading", console=console, transient=True, disable=not console.is_terminal)
 
 
 def _validate(options: argparse.Namespace) -> int:

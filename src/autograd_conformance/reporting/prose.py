@@ -11,7 +11,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def part(fraction: float | None) -> str:
+def percentage(fraction: float | None) -> str:
     """A part of a whole in per cent, never rounded up to all of it: ``99.9 %``; nothing where it is not known."""
     return "" if fraction is None else f"{math.floor(fraction * 1000) / 10:.1f} %"
 
@@ -43,7 +43,7 @@ def shortened(text: str, most: int = 160) -> str:
     return f"{line[: space if space > 0 else most - 4].rstrip()} ..."
 
 
-def span(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A time in words: ``12 s``, ``3 min 5 s``, ``2 h 0 min``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
@@ -65,7 +65,7 @@ def error_words(largest: float, bound: float) -> tuple[str, str]:
     return f"{units} times the bound", f"largest error {largest:.{digits}g}, bound {bound:.{digits}g}"
 
 
-def in_words(number: int) -> str:
+def number_word(number: int) -> str:
     """A small number as a word: ``five``; from ten on in digits."""
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     return words[number] if number < len(words) else f"{number:,}"

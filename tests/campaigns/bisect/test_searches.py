@@ -93,7 +93,7 @@ def test_every_change_is_told_and_what_is_kept_is_not_tried_again(storage: Stora
     assert {each.step.label: each.trial and each.trial.outcome for each in came} == OUTCOMES
     (found,) = searches.results
     assert found.answer == "First bad: 2, last good: 1. Last bad: 2, first good: 3. First bad: 4, last good: 3."
-    assert found.is_told
+    assert found.is_decided
     assert searches.missing is None
     page = render_all(list(searches.results), searches.missing)
     assert "| 4 | x 4 | bad | seen |" in page

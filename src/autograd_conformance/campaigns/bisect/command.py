@@ -102,7 +102,7 @@ def _searched(sought: Finding, versions: Sequence[Version], options: argparse.Na
     if options.markdown:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
         options.markdown.write_text(render(found), encoding="utf-8")
-    if not found.is_told:
+    if not found.is_decided:
         return UNTOLD
     return FOUND if found.changes else NO_CHANGE
 

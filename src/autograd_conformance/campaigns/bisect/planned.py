@@ -54,4 +54,4 @@ def finished(searches: Searches, folder: Path, console: Console) -> bool:
         console.print(table(each))
         console.print(printable(each.answer), style="bold", markup=False, highlight=False, soft_wrap=True)
     console.print(f"\npage    {folder / PAGE}", markup=False, highlight=False, soft_wrap=True)
-    return not searches.given_up and all(each.is_told for each in found)
+    return not searches.given_up and all(each.is_decided for each in found)

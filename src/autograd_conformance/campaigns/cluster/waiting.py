@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autograd_conformance.reporting.prose import listed, span
+from autograd_conformance.reporting.prose import duration, listed
 
 if TYPE_CHECKING:
     from autograd_conformance.campaigns.cluster.engine import Engine
@@ -48,7 +48,7 @@ class Waiting:
         now = time.monotonic()
         self.since = now if self.since is None else self.since
         if now - self.since >= self.limit:
-            raise NoWorkers(f"{_lacks(needed)}, and none came in {span(self.limit)}")
+            raise NoWorkers(f"{_lacks(needed)}, and none came in {duration(self.limit)}")
 
     def told(self, engine: Engine, needs: Iterable[Needs]) -> str:
         """What no worker has place for, in words, and how long it is waited for; nothing where there is no such."""
@@ -56,7 +56,7 @@ class Waiting:
         if not lacking:
             return ""
         left = None if self.since is None else self.limit - (time.monotonic() - self.since)
-        more = "" if left is None or math.isinf(left) else f", {span(max(0.0, left))} more at most"
+        more = "" if left is None or math.isinf(left) else f", {duration(max(0.0, left))} more at most"
         offers = _offers(lacking)
         return f"waiting for workers{f' that offer {offers}' if offers else ''}{more}"
 

@@ -20,9 +20,9 @@ from autograd_conformance.campaigns.shards.shard import SHARDS, Series, Shard, s
 from autograd_conformance.campaigns.shards.work import Again, Done, NotDone, replay, run, unpacked
 from autograd_conformance.campaigns.storage.sharing import Sharing
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
-from autograd_conformance.reporting.merging.compatibility import Kind, Unlike, kind
-from autograd_conformance.reporting.merging.failures import SHAPES, digest, likeness
-from autograd_conformance.reporting.merging.merge import Merged
+from autograd_conformance.reporting.merging.compatibility import IncompatibleRuns, Kind, kind
+from autograd_conformance.reporting.merging.failures import SHAPES, failure_key, program_key
+from autograd_conformance.reporting.merging.merge import MergedRuns
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Header, Report
 from autograd_conformance.reporting.records.stream import InvalidReport, parse
@@ -47,7 +47,7 @@ class Confirm:
     @property
     def name(self) -> str:
         """Where it is kept what came of it."""
-        return f"{CONFIRMED}/{self.series.name}/{digest(self.failure)}.json"
+        return f"{CONFIRMED}/{self.series.name}/{program_key(self.failure)}.json"
 
 
 class Campaign:
@@ -57,7 +57,7 @@ class Campaign:
         self.plan, self.storage, self.suite = plan, storage, suite
         self.waiting = waiting or Waiting()
         self.rows = [Row(series) for series in plan.series]
-        self.sums: dict[Kind, Merged] = {}
+        self.sums: dict[Kind, MergedRuns] = {}
         """What is alike in adapter, environment, framework, version, device and dtypes, added up."""
         self._again: dict[str, Again] = {}
         """What came of failures that were run again alone, by where that is kept."""
@@ -103,10 +103,10 @@ class Campaign:
         if seed in row.done:
             return []
         alike = _alike(row.series, report.header)
-        merged = self.sums.setdefault(alike, Merged(SHAPES))
+        merged = self.sums.setdefault(alike, MergedRuns(SHAPES))
         try:
             new = merged.add(report)
-        except Unlike as error:
+        except IncompatibleRuns as error:
             raise StorageError(f"{self.storage.url}: {Shard(row.series, seed).name} does not count: {error}") from None
         row.done.add(seed)
         row.in_vain = 0
@@ -114,13 +114,13 @@ class Campaign:
         row.failing += bool(report.failures)
         row.seconds += report.footer.seconds if report.footer else 0.0
         for failure in report.failures:
-            self._origins.setdefault((alike, digest(failure)), row.series)
+            self._origins.setdefault((alike, program_key(failure)), row.series)
         if not new:
             return []
         found, causes = [], merged.causes()
         self._causes[alike] = len(causes)
         for cause in causes:
-            names = {(alike, likeness(failure)) for failure in cause.failures}
+            names = {(alike, failure_key(failure)) for failure in cause.failures}
             if not names & self._told:
                 found.append(Found(cause, report.header))
             self._told |= names
@@ -272,7 +272,7 @@ class Campaign:
 
     def origin(self, found: Kind, failure: Failure) -> Series:
         """The series that a failure was found in."""
-        return self._origins[found, digest(failure)]
+        return self._origins[found, program_key(failure)]
 
     def standing(self, found: Kind, failure: Failure) -> Again | None:
         """What came of a failure that was run again alone; None where it was not, or its shard did so."""

@@ -13,9 +13,9 @@ from autograd_conformance.campaigns.execution.progress import Row
 from autograd_conformance.plugin.recording.folder import ReportFolder
 from autograd_conformance.reporting.analysis.causes import Cause, causes
 from autograd_conformance.reporting.merging.compatibility import Kind
-from autograd_conformance.reporting.merging.failures import digest
-from autograd_conformance.reporting.merging.merge import Merged
-from autograd_conformance.reporting.records.failure import Alone, Failure
+from autograd_conformance.reporting.merging.failures import program_key
+from autograd_conformance.reporting.merging.merge import MergedRuns
+from autograd_conformance.reporting.records.failure import Confirmation, Failure
 from autograd_conformance.reporting.records.records import Header, Report
 from autograd_conformance.reporting.records.replay import replay_text
 from autograd_conformance.reporting.records.stream import write
@@ -59,7 +59,7 @@ def write_results(campaign: Campaign, folder: Path) -> list[Result]:
     return results
 
 
-def as_one_run(merged: Merged, missing: str | None) -> Report:
+def as_one_run(merged: MergedRuns, missing: str | None) -> Report:
     """What shards came to; each ends when it has run enough, so that how the campaign ended is said by what is
     `missing` of it, in words, if anything is.
     """
@@ -101,19 +101,19 @@ def _written(campaign: Campaign, found: Kind, report: Report, folder: Path) -> R
 def _kept(failure: Failure, header: Header, found: Kind, campaign: Campaign, folder: Path) -> Failure:
     """A failure with its replay file, the command that runs it, and what came of it alone."""
     again = campaign.standing(found, failure)
-    alone = Alone(runs=1, failed=1) if again is not None and again.verdict == "still failing" else failure.alone
+    alone = Confirmation(runs=1, failed=1) if again is not None and again.verdict == "still failing" else failure.alone
     if not failure.program:
         return replace(failure, replay=None, command=None, alone=alone)
-    path = folder / f"{failure.rule.replace('/', '-')}.{digest(failure)}.json"
+    path = folder / f"{failure.rule.replace('/', '-')}.{program_key(failure)}.json"
     folder.mkdir(parents=True, exist_ok=True)
-    seed = campaign.sums[found].findings.seed(failure)
+    seed = campaign.sums[found].failures.seed(failure)
     path.write_text(replay_text(failure, replace(header, seed=seed)), encoding="utf-8")
     command = shlex.join(["autograd-conformance", *campaign.origin(found, failure).target, f"--replay={path}"])
     return replace(failure, replay=str(path), command=command, alone=alone)
 
 
-def _cause(campaign: Campaign, found: Kind, merged: Merged, cause: Cause) -> page.CauseRow:
-    return page.CauseRow(cause, merged.findings.seen(cause), _alone(campaign, found, cause.shown))
+def _cause(campaign: Campaign, found: Kind, merged: MergedRuns, cause: Cause) -> page.CauseRow:
+    return page.CauseRow(cause, merged.failures.occurrences(cause), _alone(campaign, found, cause.shown))
 
 
 def _alone(campaign: Campaign, found: Kind, failure: Failure) -> str:

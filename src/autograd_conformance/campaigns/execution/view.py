@@ -18,8 +18,8 @@ from autograd_conformance.campaigns.execution.events import Confirmed, Event, Fo
 from autograd_conformance.campaigns.execution.progress import Row
 from autograd_conformance.campaigns.execution.results import ALONE
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
-from autograd_conformance.reporting.prose import counted, shortened, span
-from autograd_conformance.reporting.render.failures import kind, title
+from autograd_conformance.reporting.prose import counted, duration, shortened
+from autograd_conformance.reporting.render.failures import cause_title, severity_name
 
 ELSEWHERE = 30.0
 """Seconds between two lines where nothing can be drawn anew."""
@@ -98,10 +98,10 @@ class View:
             f"{shards}, {running:,} under way",
             f"{counted(programs, 'program')}, {(programs - self.kept) / max(seconds, 1e-9):,.0f} a second",
             f"{counted(self.campaign.causes, 'cause')} of failures",
-            f"{counted(len(tested), 'rule')} tested, {sum(each.met for each in sums):,} cells of coverage",
+            f"{counted(len(tested), 'rule')} tested, {sum(each.covered for each in sums):,} cells of coverage",
         ]
         left = self.left(seconds)
-        parts += [f"about {span(left)} left"] if left is not None else []
+        parts += [f"about {duration(left)} left"] if left is not None else []
         return "; ".join(filter(None, [*parts, self.campaign.waiting.told(self.engine, self.campaign.needs())]))
 
     def left(self, seconds: float) -> float | None:
@@ -119,7 +119,8 @@ class View:
 def _told(event: Event) -> Text:
     match event:
         case Found(cause, header):
-            text = f"new: {header.framework.title}: {title(cause)}: {kind(cause)}: {shortened(cause.shown.observed)}"
+            about = f"{header.framework.title}: {cause_title(cause)}: {severity_name(cause)}"
+            text = f"new: {about}: {shortened(cause.shown.observed)}"
             return Text(text, style="bold red")
         case Confirmed(failure, again):
             return Text(f"alone: {failure.rule}: {ALONE[again.verdict]}")

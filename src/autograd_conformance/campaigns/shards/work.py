@@ -31,7 +31,7 @@ PROCESS = "autograd_conformance.campaigns.shards.process"
 REFUSED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
 """Exit codes of runs that come to the same wherever the framework and the suite are the same, and what they mean."""
 
-RULES = {Exit.PASSED, Exit.BROKEN, Exit.ENDED, Exit.NO_VERDICT}
+RULES = {Exit.PASSED, Exit.NOT_CONFORMANT, Exit.STOPPED, Exit.NO_VERDICT}
 """Exit codes of runs that say something of the framework."""
 
 Why = Literal["refused", "too small", "other suite", "lacking", "failed", "storage"]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from autograd_conformance.reporting.records.failure import Deviation
+from autograd_conformance.reporting.records.failure import Category
 
 SETS = ("wrong", "lost", "missing", "once", "twice")
 """The outcomes for which ops are left out of programs."""
@@ -32,14 +32,14 @@ class Fault:
     """The number of the instruction that went wrong; None where the process ended."""
     allowed: tuple[tuple[str, str], ...] = ()
     """What it may do there, in words, each with its rule."""
-    deviation: Deviation | None = None
+    deviation: Category | None = None
     """What the framework did, as data; None where the process ended."""
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Fault:
         """The fault of which `asdict` has made plain data."""
         deviation = form["deviation"]
-        return cls(**{**form, "deviation": deviation and Deviation(**deviation)})
+        return cls(**{**form, "deviation": deviation and Category(**deviation)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from autograd_conformance.processes.child import HASHES, PYTHON, finished, with_
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
-from autograd_conformance.reporting.records.failure import Alone, Failure
+from autograd_conformance.reporting.records.failure import Confirmation, Failure
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import COTANGENT_KEPT
 from autograd_conformance.rules.relations import codec as relations_codec
@@ -65,7 +65,7 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
         if not retry.error and (failed := _failing_runs(failure, retry)):
             result, hashes = retry, os.environ[HASHES]
             failure = replace(failure, command=f"{HASHES}={hashes} {failure.command}")
-    alone = Alone(runs=min(RUNS, len(result.broken_rules) + 1), failed=failed, hashes=hashes)
+    alone = Confirmation(runs=min(RUNS, len(result.broken_rules) + 1), failed=failed, hashes=hashes)
     if not failed:
         before = _shortest_history(failure, session, tuple(codec.to_json(each) for each in history))
         if before is not None:

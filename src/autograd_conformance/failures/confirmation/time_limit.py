@@ -12,7 +12,7 @@ from autograd_conformance.failures.confirmation import isolation
 from autograd_conformance.frameworks.environment.process_end import KILLS
 from autograd_conformance.processes import child
 from autograd_conformance.programs.language import Program
-from autograd_conformance.reporting.records.failure import Alone, Failure
+from autograd_conformance.reporting.records.failure import Confirmation, Failure
 
 SHARE, LEAST = 0.1, 5.0
 """The part of a limited run's time that each process may spend on running failures again, and the least, in seconds."""
@@ -20,7 +20,7 @@ SHARE, LEAST = 0.1, 5.0
 SHORTEST = 2.0
 """Seconds without which it is not worth to begin."""
 
-NOT_RUN = Alone(runs=0, failed=0)
+NOT_RUN = Confirmation(runs=0, failed=0)
 """What is said of a failure that was not run again, for the time was over."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from autograd_conformance.reporting.records.records import Record, Report
-from autograd_conformance.reporting.records.stream import Writer, assembled
+from autograd_conformance.reporting.records.stream import Writer, report_of
 from autograd_conformance.reporting.render import markdown
 
 
@@ -48,4 +48,4 @@ class RecordBuffer:
 
     def report(self) -> Report:
         """The report so far."""
-        return assembled(self.records, str(self.path))
+        return report_of(self.records, str(self.path))

@@ -42,7 +42,7 @@ from autograd_conformance.reporting.analysis.summary import exit_code, summarize
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.records.encoding import decode
 from autograd_conformance.reporting.records.failure import Failure
-from autograd_conformance.reporting.records.records import Footer, Header, Known, Record, Result
+from autograd_conformance.reporting.records.records import Footer, Header, KnownRecord, Record, Result
 from autograd_conformance.reporting.render import text
 
 PROPERTY = "conformance"
@@ -366,9 +366,9 @@ class Recorder:
             if not seen and asked and not self._is_stopped():
                 seen = int(self.parts.attempt("witnesses of known differences", partial(self._shows, entry), False))
             about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
-            self.writer.write(Known(**about, seen=seen, ended=self.tally.ended[number]))
+            self.writer.write(KnownRecord(**about, seen=seen, ended=self.tally.ended[number]))
         for new in self.updated.written:
-            self.writer.write(Known(rule=new.about.rule, op=new.about.op, reason=new.observed, seen=new.seen))
+            self.writer.write(KnownRecord(rule=new.about.rule, op=new.about.op, reason=new.observed, seen=new.seen))
 
     def _shows(self, entry: Entry) -> bool:
         return self.session.is_shown(entry)

@@ -9,8 +9,8 @@ from rich.console import Console
 from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Record, Report, Result
-from autograd_conformance.reporting.records.terms import WRONG
-from autograd_conformance.reporting.render.failures import WHOLE, print_failures
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
+from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
 from autograd_conformance.reporting.render.terminal import print_summary
 
 WIDTH = 100
@@ -24,7 +24,7 @@ def leave_out(report: Any, records: list[Record]) -> None:
     """Keep a test's report out of pytest's list of failures in full where the records tell its failure: it is told with
     its cause. Errors of a test stay in the list, and JUnit's file has all.
     """
-    told = any(isinstance(each, Result) and each.verdict in WRONG for each in records)
+    told = any(isinstance(each, Result) and each.verdict in FAILURE_VERDICTS for each in records)
     if told and any(isinstance(each, Failure) for each in records):
         report._pdbshown = True  # pytest's own mark for what the terminal has shown already
 
@@ -37,6 +37,6 @@ def print_end(terminal: Any, report: Report, page: Any) -> None:
     told = option.tbstyle != "no"
     if told:
         print_failures(causes(report), console)
-    print_summary(report, console, page, above=WHOLE if told else 0)
+    print_summary(report, console, page, above=SHOWN_IN_FULL if told else 0)
     if option.reportchars == USUAL:
         terminal.reportchars = USUAL.replace("f", "")

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograd_conformance.reporting.analysis.severity import rank, severity
-from autograd_conformance.reporting.records.failure import Deviation, Failure, Part, Severity
+from autograd_conformance.reporting.records.failure import Category, Failure, PartViolation, Severity
 from autograd_conformance.reporting.records.records import Report
 
-FREED = "graph freed"
+GRAPH_FREED = "graph freed"
 """The kind of error that is due where a graph is freed."""
 
-OF_MEMORY = frozenset(
+PER_OP_ERRORS = frozenset(
     {
         "modified in place",
         "leaf written in place",
@@ -41,7 +41,7 @@ OF_MEMORY = frozenset(
 VALUES = frozenset({"data", "shape", "dtype", "cotangents"})
 """The parts of a program's JSON form in which programs of one shape differ."""
 
-Sign = tuple[str, Deviation | str]
+Symptom = tuple[str, Category | str]
 """In which way a failure shows: its verdict, and the deviation, or else the words for it."""
 
 
@@ -74,17 +74,17 @@ def causes(report: Report) -> tuple[Cause, ...]:
     """The causes of a run's failures, the worst first, and of equally bad ones that of most failures; each failure is
     in one of them.
     """
-    return grouped(report.failures, {result.test: result.rule for result in report.results})
+    return causes_of(report.failures, {result.test: result.rule for result in report.results})
 
 
-def grouped(failures: tuple[Failure, ...], rules: Mapping[str, str]) -> tuple[Cause, ...]:
+def causes_of(failures: tuple[Failure, ...], rules: Mapping[str, str]) -> tuple[Cause, ...]:
     """The causes of failures, given the rule of each test."""
-    alone = _alone(failures)
+    alone = _single_op_symptoms(failures)
     found = [_cause(members, alone, rules) for members in _groups(failures, alone)]
     return tuple(sorted(found, key=lambda cause: (min(map(rank, cause.failures)), -len(cause.failures))))
 
 
-def number(failure: Failure, found: Iterable[Cause]) -> int:
+def cause_number(failure: Failure, found: Iterable[Cause]) -> int:
     """Which of the causes a failure has, counted from 1."""
     return next(k for k, cause in enumerate(found, 1) if any(each is failure for each in cause.failures))
 
@@ -106,23 +106,23 @@ def _steps(form: Any) -> Iterator[Mapping[str, Any]]:
             yield from _steps(value)
 
 
-def sign_of(failure: Failure) -> Sign:
+def symptom_of(failure: Failure) -> Symptom:
     """In which way a failure shows."""
     return failure.verdict, failure.deviation or failure.observed
 
 
-def _alone(failures: Iterable[Failure]) -> dict[tuple[str, Sign], set[str]]:
+def _single_op_symptoms(failures: Iterable[Failure]) -> dict[tuple[str, Symptom], set[str]]:
     """The ops that are wrong by themselves and how that shows, with the rules that they break."""
-    found: dict[tuple[str, Sign], set[str]] = defaultdict(set)
+    found: dict[tuple[str, Symptom], set[str]] = defaultdict(set)
     for failure in failures:
         if failure.op is not None and ops(failure.program) == {failure.op}:
-            found[failure.op, sign_of(failure)].add(failure.rule)
+            found[failure.op, symptom_of(failure)].add(failure.rule)
     return dict(found)
 
 
-def _blamed(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> str | None:
+def _responsible_op(failure: Failure, alone: Mapping[tuple[str, Symptom], set[str]]) -> str | None:
     """The op that is wrong by itself and is the failure's cause, if one is."""
-    sign = sign_of(failure)
+    sign = symptom_of(failure)
     if failure.op is not None and failure.rule in alone.get((failure.op, sign), ()):
         return failure.op
     if failure.diagnosis is not None:
@@ -131,16 +131,16 @@ def _blamed(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> str
     return next((op for op in tried if (op, sign) in alone), None)
 
 
-def _keys(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> Iterator[Hashable]:
+def _grouping_keys(failure: Failure, alone: Mapping[tuple[str, Symptom], set[str]]) -> Iterator[Hashable]:
     """What failures of one cause have in common: any of these."""
-    sign, deviation, op = sign_of(failure), failure.deviation, _blamed(failure, alone)
+    sign, deviation, op = symptom_of(failure), failure.deviation, _responsible_op(failure, alone)
     if op is not None:
         yield "op", op, sign
         return
     by_parts = {_part_key(part, alone) for part in failure.parts}
     if len(by_parts) == 1 and None not in by_parts:  # what both break in two ways may have two causes
         yield from by_parts
-    if deviation is not None and deviation.severity == "lost error" and deviation.error == FREED:
+    if deviation is not None and deviation.severity == "lost error" and deviation.error == GRAPH_FREED:
         yield "freed", failure.verdict
         return
     about = (failure.rule, failure.op, sign)
@@ -148,36 +148,38 @@ def _keys(failure: Failure, alone: Mapping[tuple[str, Sign], set[str]]) -> Itera
         yield "rule", *about, failure.diagnosis
     elif deviation is not None and deviation.severity == "wrong error":
         yield "raised", *about, failure.observed
-    elif deviation is not None and deviation.severity == "lost error" and deviation.error not in OF_MEMORY:
+    elif deviation is not None and deviation.severity == "lost error" and deviation.error not in PER_OP_ERRORS:
         yield "returned", *about
-    form = shape(failure.program)
+    form = structure(failure.program)
     if form:
         family = failure.rule.partition("/")[0]
         yield "program", family, failure.op, sign, failure.diagnosis, json.dumps(form, sort_keys=True)
 
 
-def _part_key(part: Part, alone: Mapping[tuple[str, Sign], set[str]]) -> Hashable:
+def _part_key(part: PartViolation, alone: Mapping[tuple[str, Symptom], set[str]]) -> Hashable:
     """What a program of two breaks by itself, as the failures have it that break the same in that way; None where that
     could be anything.
     """
-    sign: Sign = ("fail", part.deviation)
+    sign: Symptom = ("fail", part.deviation)
     if part.op is not None and part.rule in alone.get((part.op, sign), ()):
         return "op", part.op, sign
     return ("rule", part.rule, part.op, sign, part.diagnosis) if part.op or part.diagnosis else None
 
 
-def shape(form: Any) -> Any:
+def structure(form: Any) -> Any:
     """A program's JSON form without names and values; values are referred to by their place."""
     if isinstance(form, Mapping):
-        return {key: shape(value) for key, value in form.items() if key not in VALUES}
-    return [shape(value) for value in form] if isinstance(form, (list, tuple)) else form
+        return {key: structure(value) for key, value in form.items() if key not in VALUES}
+    return [structure(value) for value in form] if isinstance(form, (list, tuple)) else form
 
 
-def _groups(failures: tuple[Failure, ...], alone: Mapping[tuple[str, Sign], set[str]]) -> Iterator[tuple[Failure, ...]]:
+def _groups(
+    failures: tuple[Failure, ...], alone: Mapping[tuple[str, Symptom], set[str]]
+) -> Iterator[tuple[Failure, ...]]:
     """The failures that have a key in common, or are joined by others that have."""
     groups: list[tuple[set[Hashable], list[int]]] = []
     for at, failure in enumerate(failures):
-        keys, members = set(_keys(failure, alone)), [at]
+        keys, members = set(_grouping_keys(failure, alone)), [at]
         apart = []
         for group in groups:
             if keys & group[0]:
@@ -190,21 +192,23 @@ def _groups(failures: tuple[Failure, ...], alone: Mapping[tuple[str, Sign], set[
         yield tuple(failures[at] for at in sorted(members))
 
 
-def _cause(members: tuple[Failure, ...], alone: Mapping[tuple[str, Sign], set[str]], rules: Mapping[str, str]) -> Cause:
+def _cause(
+    members: tuple[Failure, ...], alone: Mapping[tuple[str, Symptom], set[str]], rules: Mapping[str, str]
+) -> Cause:
     """The cause of some failures; of programs of one length, one is shown that was run again alone and failed, and then
     that of the rule's own test.
     """
-    op = _blamed(members[0], alone)
+    op = _responsible_op(members[0], alone)
 
     def first(each: Failure) -> tuple[Any, ...]:
         reproduced = each.alone is not None and each.alone.failed > 0
         in_company = op is not None and each.op != op
-        return rank(each), in_company, length(each), not reproduced, rules.get(each.test) != each.rule
+        return rank(each), in_company, line_count(each), not reproduced, rules.get(each.test) != each.rule
 
     at = min(range(len(members)), key=lambda k: first(members[k]))
     return Cause((members[at], *members[:at], *members[at + 1 :]), op)
 
 
-def length(failure: Failure) -> int:
+def line_count(failure: Failure) -> int:
     """How many lines the program has as it is shown."""
     return len((failure.loop.strip() or failure.code.strip()).splitlines())

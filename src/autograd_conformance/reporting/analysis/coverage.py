@@ -9,24 +9,24 @@ from autograd_conformance.reporting.records.records import Coverage, Report
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ActionCoverage:
     """One action: how many of the ops it came after, in how many programs an op at least, and the ops it never met."""
 
     name: str
     ops: int
-    least: int
-    never: tuple[str, ...]
+    fewest_programs: int
+    missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Meetings:
+class CoverageTable:
     """All pairs of an op and an action: how many there are, how many met, by action and by setting.
 
     `settings` counts, for each dtype and grad mode, the pairs that met in it.
     """
 
     ops: int
-    actions: tuple[Action, ...]
+    actions: tuple[ActionCoverage, ...]
     settings: tuple[tuple[str, int], ...]
 
     @property
@@ -35,12 +35,12 @@ class Meetings:
         return self.ops * len(self.actions)
 
     @property
-    def met(self) -> int:
+    def covered(self) -> int:
         """How many pairs met."""
         return sum(action.ops for action in self.actions)
 
 
-def meetings(report: Report) -> Meetings | None:
+def coverage_table(report: Report) -> CoverageTable | None:
     """What a run's ops met; None where it counted nothing. Actions that met the fewest ops come first."""
     if not report.coverage:
         return None
@@ -50,13 +50,13 @@ def meetings(report: Report) -> Meetings | None:
     for name in names:
         found = [counts[name] for counts in total.values() if name in counts]
         never = tuple(op for op, counts in total.items() if name not in counts)
-        actions.append(Action(name, len(found), min(found), never))
+        actions.append(ActionCoverage(name, len(found), min(found), never))
     settings: Counter[str] = Counter()
     for record in report.coverage:
         for each in record.met:
             settings[f"{each.dtype}, {'recorded' if each.recorded else 'not recorded'}"] += len(each.actions)
     ordered = tuple(sorted(actions, key=lambda action: (action.ops, action.name)))
-    return Meetings(len(total), ordered, tuple(sorted(settings.items())))
+    return CoverageTable(len(total), ordered, tuple(sorted(settings.items())))
 
 
 def _total(record: Coverage) -> Counter[str]:

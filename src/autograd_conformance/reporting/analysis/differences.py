@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograd_conformance.reporting.prose import counted
-from autograd_conformance.reporting.records.records import Known, Report
+from autograd_conformance.reporting.records.records import KnownRecord, Report
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One entry of the expectations file, and how many programs of this run could have shown it."""
 
-    known: Known
+    known: KnownRecord
     programs: int
 
     @property
@@ -21,7 +21,7 @@ class Entry:
         return self.known.seen == 0 and self.programs > 0
 
     @property
-    def standing(self) -> str:
+    def status(self) -> str:
         """What this run says about the entry, in words, and what to do where it is stale."""
         if self.known.seen:
             ended = f", of which {self.known.ended:,} could not be judged behind it" if self.known.ended else ""
@@ -49,7 +49,7 @@ def entries(report: Report) -> tuple[Entry, ...]:
     return tuple(sorted(judged, key=lambda each: (not each.stale, each.known.seen == 0)))
 
 
-def shown(report: Report) -> tuple[Difference, ...]:
+def observed_differences(report: Report) -> tuple[Difference, ...]:
     """The known differences that the run showed: the entries that were seen, and what results say beyond them."""
     seen = [Difference(known.rule, known.op, known.reason) for known in report.known if known.seen]
     found = list(seen)
@@ -62,7 +62,7 @@ def shown(report: Report) -> tuple[Difference, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _programs(known: Known, report: Report) -> int:
+def _programs(known: KnownRecord, report: Report) -> int:
     """The programs of the tests that exercised the entry's rule and, where it names an op, are about that op.
 
     Only of those that came to their end: a test that went wrong may have stopped before the difference could show.

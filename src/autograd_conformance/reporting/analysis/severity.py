@@ -12,7 +12,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-UNKNOWN = SEVERITIES.index("crash")
+UNKNOWN_RANK = SEVERITIES.index("crash")
 """Where failures stand of which records do not say: behind what is known to be silently wrong, before all else."""
 
 NAMES: dict[Severity, str] = {
@@ -40,5 +40,5 @@ def severity(failure: Failure) -> Severity | None:
 def rank(failure: Failure) -> tuple[float, int]:
     """What failures are ordered by, the worst first: their severity, then the level of the rule."""
     found = severity(failure)
-    at = UNKNOWN - 0.5 if found is None else SEVERITIES.index(found)
+    at = UNKNOWN_RANK - 0.5 if found is None else SEVERITIES.index(found)
     return at, LEVELS.index(failure.level)

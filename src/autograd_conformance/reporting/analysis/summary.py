@@ -12,18 +12,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never, get_args
 
-from autograd_conformance.reporting.analysis.causes import Cause, causes, number
-from autograd_conformance.reporting.analysis.differences import Difference, Entry, entries, shown
-from autograd_conformance.reporting.analysis.verdicts import MEANING, THRESHOLD, WORDS, Exit
+from autograd_conformance.reporting.analysis.causes import Cause, cause_number, causes
+from autograd_conformance.reporting.analysis.differences import Difference, Entry, entries, observed_differences
+from autograd_conformance.reporting.analysis.verdicts import MEANING_OF, THRESHOLD, VERDICTS, Exit
 from autograd_conformance.reporting.prose import counted, listed, shortened
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, Report, Result, RuleRecord
-from autograd_conformance.reporting.records.terms import UNJUDGED, WRONG, Conclusion, Level, Verdict
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS, INCONCLUSIVE, Conclusion, Level, Verdict
 
-ORDER: tuple[Verdict, ...] = tuple(each.word for each in WORDS if each.word in get_args(Verdict))  # type: ignore[misc]
+ORDER: tuple[Verdict, ...] = tuple(each.verdict for each in VERDICTS if each.verdict in get_args(Verdict))  # type: ignore[misc]
 """Every verdict, the one that needs attention most first."""
 
-DIFFERENT: tuple[Verdict, ...] = (*WRONG, "known difference")
+DIFFERING: tuple[Verdict, ...] = (*FAILURE_VERDICTS, "known difference")
 """The verdicts for which the framework was seen to do other than a rule says."""
 
 
@@ -89,7 +89,7 @@ class Summary:
     known: tuple[Entry, ...]
     causes: tuple[Cause, ...]
     programs: int
-    left_open: int
+    unspecified: int
     judged: float | None
     seconds: float | None
 
@@ -101,7 +101,7 @@ class Summary:
 
 def summarize(report: Report) -> Summary:
     """The verdicts that follow from a report's records."""
-    differences = shown(report)
+    differences = observed_differences(report)
     rules = tuple(_rule(rule, report, differences) for rule in report.rules)
     conclusion, sentence = _conclude(report, rules, differences)
     return Summary(
@@ -136,13 +136,13 @@ def exit_code(summary: Summary, footer: Footer, status: int) -> int:
     """The exit code of a run that has come to its end, given pytest's own `status`: that one stands where the run was
     stopped, or where a test that is none of the suite's failed.
     """
-    if status not in (Exit.PASSED, Exit.BROKEN, Exit.NOTHING_SELECTED):
+    if status not in (Exit.PASSED, Exit.NOT_CONFORMANT, Exit.NOTHING_SELECTED):
         return status
     match summary.conclusion:
         case "not conformant":
-            return Exit.BROKEN
+            return Exit.NOT_CONFORMANT
         case "no verdict" if footer.verdict != "complete":
-            return Exit.ENDED
+            return Exit.STOPPED
         case "no verdict":
             return Exit.NOTHING_SELECTED if status == Exit.NOTHING_SELECTED else Exit.NO_VERDICT
         case "conformant" | "conformant with known differences" | "selection passed":
@@ -151,7 +151,7 @@ def exit_code(summary: Summary, footer: Footer, status: int) -> int:
             assert_never(summary.conclusion)
 
 
-def cut_short(report: Report) -> str:
+def incomplete_notice(report: Report) -> str:
     """How an incomplete run ended, in words."""
     footer = report.footer
     if footer is None:
@@ -175,11 +175,11 @@ def applies(family: FamilySummary) -> bool:
     return bool(family.total.applicable or family.failures)
 
 
-def told(rule: RuleSummary, found: tuple[Cause, ...], shown: int = 0) -> str:
+def numbered_reason(rule: RuleSummary, found: tuple[Cause, ...], shown: int = 0) -> str:
     """Why a rule is not a pass, with the numbers of the causes where there are several; of the first `shown` of these
     no more than that, for they stand above.
     """
-    numbers = sorted({number(failure, found) for failure in rule.failures})
+    numbers = sorted({cause_number(failure, found) for failure in rule.failures})
     which = f"{'cause' if len(numbers) == 1 else 'causes'} {listed(map(str, numbers))}" if len(found) > 1 else ""
     if not numbers or not which:
         return rule.reason or ""
@@ -188,9 +188,9 @@ def told(rule: RuleSummary, found: tuple[Cause, ...], shown: int = 0) -> str:
     return f"{which}: {rule.reason}"
 
 
-def wrong_ops(summary: Summary) -> tuple[OpSummary, ...]:
+def failing_ops(summary: Summary) -> tuple[OpSummary, ...]:
     """The ops that a test found wrong."""
-    return tuple(each for each in summary.ops if each.verdict in WRONG)
+    return tuple(each for each in summary.ops if each.verdict in FAILURE_VERDICTS)
 
 
 def differing_ops(summary: Summary) -> tuple[OpSummary, ...]:
@@ -219,7 +219,7 @@ def _judge(
     if rule.level == "INFO":
         return "info", None
     if failures:  # before anything else: what was seen to go wrong is never hidden behind a capability
-        worst = min(failures, key=lambda each: WRONG.index(each.verdict))
+        worst = min(failures, key=lambda each: FAILURE_VERDICTS.index(each.verdict))
         more = f" (and {counted(len(failures) - 1, 'other failure')})" if len(failures) > 1 else ""
         where = f"{worst.op}: " if worst.op else ""
         return worst.verdict, where + shortened(worst.diagnosis or worst.observed) + more
@@ -237,7 +237,7 @@ def _judge(
         return "vacuous", f"the run's budget ended before {untried:,} of its {counted(len(own), 'test')} began"
     if exercised >= _needed(own, report):
         return "pass", None
-    return _untested(exercised, own, report)
+    return _too_few_programs(exercised, own, report)
 
 
 def _needed(own: Sequence[Result], report: Report) -> int:
@@ -250,7 +250,7 @@ def _needed(own: Sequence[Result], report: Report) -> int:
     return max(1, min(THRESHOLD, sum(1 if each else THRESHOLD for each in short)))
 
 
-def _untested(exercised: int, own: Sequence[Result], report: Report) -> tuple[Verdict, str]:
+def _too_few_programs(exercised: int, own: Sequence[Result], report: Report) -> tuple[Verdict, str]:
     """What is said of a rule that too few programs exercised, and why."""
     left_out = all(result.verdict == "skipped" for result in own)
     if left_out and (report.footer is None or report.footer.verdict == "interrupted"):
@@ -270,12 +270,12 @@ def _untested(exercised: int, own: Sequence[Result], report: Report) -> tuple[Ve
 
 def _unexplained(results: Iterable[Result], failures: Iterable[Failure]) -> list[Result]:
     explained = {(failure.test, failure.verdict) for failure in failures}
-    bad = (result for result in results if result.verdict in (*WRONG, *UNJUDGED))
+    bad = (result for result in results if result.verdict in (*FAILURE_VERDICTS, *INCONCLUSIVE))
     return [result for result in bad if (result.test, result.verdict) not in explained]
 
 
 def _total(rules: Iterable[RuleSummary]) -> Total:
-    judged = [MEANING[each.verdict] for each in rules]
+    judged = [MEANING_OF[each.verdict] for each in rules]
     return Total(
         sum(each.passed for each in judged), sum(each.applicable for each in judged), sum(each.all for each in judged)
     )
@@ -332,11 +332,11 @@ def _conclude(
     report: Report, rules: Iterable[RuleSummary], differences: Iterable[Difference]
 ) -> tuple[Conclusion, str]:
     name = report.header.framework.title
-    applicable = [each for each in rules if MEANING[each.verdict].applicable]
+    applicable = [each for each in rules if MEANING_OF[each.verdict].applicable]
     must = [each for each in applicable if each.rule.level == "MUST"]
     should = [each for each in applicable if each.rule.level == "SHOULD"]
     binding, which = (must + should, "MUST and SHOULD") if report.header.strict else (must, "MUST")
-    broken = [each for each in binding if MEANING[each.verdict].wrong]
+    broken = [each for each in binding if MEANING_OF[each.verdict].is_failure]
     differing = {each.rule.rule for each in must if each.verdict == "known difference"}
     known = counted(sum(each.rule in differing for each in differences), "known difference")
     but = f", other than by {known}" if differing else ""
@@ -354,19 +354,19 @@ def _conclude(
     if stale:
         fails = f"Stale, for which a strict run fails: {counted(stale, 'known difference')}."
         return "not conformant", f"{name} breaks no applicable MUST or SHOULD rule, {ran}{but}. {fails}"
-    doubt = _doubt(report, must)
+    doubt = _why_no_verdict(report, must)
     if doubt:
         return "no verdict", f"{doubt} None was broken {ran}{but}."
-    return _held(report, must, should, but if selected(report) else known)
+    return _conformant(report, must, should, but if selected(report) else known)
 
 
-def _doubt(report: Report, must: Sequence[RuleSummary]) -> str | None:
+def _why_no_verdict(report: Report, must: Sequence[RuleSummary]) -> str | None:
     """Why there can be no verdict on a run that broke nothing, if there can be none."""
     name = report.header.framework.title
-    undecided = sum(MEANING[each.verdict].undecided for each in must)
+    undecided = sum(MEANING_OF[each.verdict].prevents_verdict for each in must)
     if undecided:
         return f"{name} was not really tested on {undecided} of {counted(len(must), 'applicable MUST rule')}."
-    unjudged = sum(result.verdict in UNJUDGED for result in report.results)
+    unjudged = sum(result.verdict in INCONCLUSIVE for result in report.results)
     if unjudged:
         return f"{counted(unjudged, 'test')} of {name} went wrong, which says nothing about it."
     if not any(each.verdict in ("pass", "known difference") for each in must):
@@ -374,12 +374,12 @@ def _doubt(report: Report, must: Sequence[RuleSummary]) -> str | None:
     return None
 
 
-def _held(
+def _conformant(
     report: Report, must: Sequence[RuleSummary], should: Sequence[RuleSummary], known: str
 ) -> tuple[Conclusion, str]:
     """The headline of a run that was complete enough, and in which nothing is broken."""
     name, ran = report.header.framework.title, f"in {counted(report.programs, 'program')}"
-    followed, ignored = (sum(each.verdict in those for each in should) for those in (("pass",), WRONG))
+    followed, ignored = (sum(each.verdict in those for each in should) for those in (("pass",), FAILURE_VERDICTS))
     breaks = f" and breaks {ignored}" if ignored else ""
     advice = f" It follows {followed} of {counted(len(should), 'applicable SHOULD rule')}{breaks}." if should else ""
     held = sum(each.verdict == "pass" for each in must)

@@ -20,8 +20,8 @@ class Exit(IntEnum):
     """The exit codes; 2 to 5 are pytest's own."""
 
     PASSED = 0
-    BROKEN = 1
-    ENDED = 2
+    NOT_CONFORMANT = 1
+    STOPPED = 2
     INTERNAL = 3
     USAGE = 4
     NOTHING_SELECTED = 5
@@ -31,10 +31,10 @@ class Exit(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class VerdictMeaning:
     """A verdict, and what it counts as in *passed / applicable / all* and for the headline."""
 
-    word: Verdict | Outcome
+    verdict: Verdict | Outcome
     meaning: str
     """In Markdown, as the documents print it."""
     all: bool = True
@@ -43,9 +43,9 @@ class Word:
     """Whether the rule applies to what the framework claims."""
     passed: bool = False
     """Whether it counts as passed."""
-    wrong: bool = False
+    is_failure: bool = False
     """Whether it speaks against the framework."""
-    undecided: bool = False
+    prevents_verdict: bool = False
     """Whether the run can have no verdict where a MUST rule has it."""
 
     @property
@@ -55,26 +55,26 @@ class Word:
         return ", ".join(name for name, counted in totals if counted) or "none"
 
 
-WORDS = (
-    Word("fail", "a program breaks it; the failure shows the smallest one found", wrong=True),
-    Word("crash", "a program ended its process; the signal or exit code is named. One whose worker was killed is run again: where that kills nothing, it *cannot be told* who did. A framework in [another process](protocol.md) is started again", wrong=True),
-    Word("timeout", "a program took longer than `--patience` (as many times longer as processes wait for each processor)", wrong=True),
-    Word("flaky", "it failed, and then did not: the framework gives different answers to the same program", wrong=True),
-    Word("adapter bug", "a test ended in an exception that was raised before the framework was entered: it says nothing about the framework", undecided=True),
-    Word("cannot be told", "what went wrong may be the framework's fault or somebody else's, such as a process that was killed from outside", undecided=True),
-    Word("error", "the test itself went wrong, and says nothing about the framework", undecided=True),
-    Word("known difference", "it fails only in ways that the list of known differences has"),
-    Word("vacuous", f"fewer than {THRESHOLD} programs really exercised it, or the run's budget ended before one of its tests began. This is no pass: draw more (`--hypothesis-profile=standard`) or support more ops", undecided=True),
-    Word("not reached", "the run ended before its tests began", undecided=True),
-    Word("skipped", "the options of the run left its tests out, or somebody's plugin skipped them"),
-    Word("not applicable", "the framework does not claim [what the rule needs](capabilities.md), or has no op with which its situation can be made; the reason names it", applicable=False),
-    Word("info", "the rule is reported, not judged", all=False, applicable=False),
-    Word("cut short", "of a test: the run's budget ended before it did, and what ran until then was right"),
-    Word("pass", f"programs exercised it at least {THRESHOLD} times, and it held; of a selection, each test that was chosen at least once", passed=True),
+VERDICTS = (
+    VerdictMeaning("fail", "a program breaks it; the failure shows the smallest one found", is_failure=True),
+    VerdictMeaning("crash", "a program ended its process; the signal or exit code is named. One whose worker was killed is run again: where that kills nothing, it *cannot be told* who did. A framework in [another process](protocol.md) is started again", is_failure=True),
+    VerdictMeaning("timeout", "a program took longer than `--patience` (as many times longer as processes wait for each processor)", is_failure=True),
+    VerdictMeaning("flaky", "it failed, and then did not: the framework gives different answers to the same program", is_failure=True),
+    VerdictMeaning("adapter bug", "a test ended in an exception that was raised before the framework was entered: it says nothing about the framework", prevents_verdict=True),
+    VerdictMeaning("cannot be told", "what went wrong may be the framework's fault or somebody else's, such as a process that was killed from outside", prevents_verdict=True),
+    VerdictMeaning("error", "the test itself went wrong, and says nothing about the framework", prevents_verdict=True),
+    VerdictMeaning("known difference", "it fails only in ways that the list of known differences has"),
+    VerdictMeaning("vacuous", f"fewer than {THRESHOLD} programs really exercised it, or the run's budget ended before one of its tests began. This is no pass: draw more (`--hypothesis-profile=standard`) or support more ops", prevents_verdict=True),
+    VerdictMeaning("not reached", "the run ended before its tests began", prevents_verdict=True),
+    VerdictMeaning("skipped", "the options of the run left its tests out, or somebody's plugin skipped them"),
+    VerdictMeaning("not applicable", "the framework does not claim [what the rule needs](capabilities.md), or has no op with which its situation can be made; the reason names it", applicable=False),
+    VerdictMeaning("info", "the rule is reported, not judged", all=False, applicable=False),
+    VerdictMeaning("cut short", "of a test: the run's budget ended before it did, and what ran until then was right"),
+    VerdictMeaning("pass", f"programs exercised it at least {THRESHOLD} times, and it held; of a selection, each test that was chosen at least once", passed=True),
 )  # fmt: skip
 """Every verdict, the one that needs attention most first."""
 
-MEANING: dict[str, Word] = {each.word: each for each in WORDS}
+MEANING_OF: dict[str, VerdictMeaning] = {each.verdict: each for each in VERDICTS}
 """The row of each verdict."""
 
 
@@ -98,7 +98,7 @@ HEADLINES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class ExitMeaning:
     """What an exit code means: of a run, of a replay (`--replay`), and of the commands of `autograd-conformance report`;
     empty where such a command never ends with it.
     """
@@ -109,16 +109,16 @@ class Meaning:
     report: str = ""
 
 
-CODES = (
-    Meaning(Exit.PASSED, "CONFORMANT, CONFORMANT WITH KNOWN DIFFERENCES, or SELECTION PASSED where you ran a part: it was tested, and is right", "fixed", "done"),
-    Meaning(Exit.BROKEN, "NOT CONFORMANT: a MUST rule is broken; with `--strict` also a SHOULD rule, or a known difference is stale. Or a test that is none of the suite's, and ran with it, failed", "still failing", "`diff`: a defect is new"),
-    Meaning(Exit.ENDED, "`--programs`, `--seconds`, a signal or a limit of failures (`-x`, `--maxfail`) ended the run first; the headline says what held so far", "stopped"),
-    Meaning(Exit.INTERNAL, "an internal error of the suite or of pytest, or the run's process died and no program of the framework was running", "", "a file is no sound report, or something could not be written"),
-    Meaning(Exit.USAGE, "wrong usage: an unknown framework, option or profile, a file or a report's folder that cannot be used, or that another run is using", "cannot run", "wrong usage"),
-    Meaning(Exit.NOTHING_SELECTED, "no test was selected"),
-    Meaning(Exit.ADAPTER_ERROR, "adapter error: the adapter, or the server of another process, cannot be used; no verdict on the framework", "adapter error"),
-    Meaning(Exit.REPORT_ERROR, "the report could not be written to its end (a full disk, say): the run stopped there, and its summary was printed all the same"),
-    Meaning(Exit.NO_VERDICT, "NO VERDICT, though the run is complete: too little was really tested, all was skipped, or a test ended in an error"),
+EXIT_CODES = (
+    ExitMeaning(Exit.PASSED, "CONFORMANT, CONFORMANT WITH KNOWN DIFFERENCES, or SELECTION PASSED where you ran a part: it was tested, and is right", "fixed", "done"),
+    ExitMeaning(Exit.NOT_CONFORMANT, "NOT CONFORMANT: a MUST rule is broken; with `--strict` also a SHOULD rule, or a known difference is stale. Or a test that is none of the suite's, and ran with it, failed", "still failing", "`diff`: a defect is new"),
+    ExitMeaning(Exit.STOPPED, "`--programs`, `--seconds`, a signal or a limit of failures (`-x`, `--maxfail`) ended the run first; the headline says what held so far", "stopped"),
+    ExitMeaning(Exit.INTERNAL, "an internal error of the suite or of pytest, or the run's process died and no program of the framework was running", "", "a file is no sound report, or something could not be written"),
+    ExitMeaning(Exit.USAGE, "wrong usage: an unknown framework, option or profile, a file or a report's folder that cannot be used, or that another run is using", "cannot run", "wrong usage"),
+    ExitMeaning(Exit.NOTHING_SELECTED, "no test was selected"),
+    ExitMeaning(Exit.ADAPTER_ERROR, "adapter error: the adapter, or the server of another process, cannot be used; no verdict on the framework", "adapter error"),
+    ExitMeaning(Exit.REPORT_ERROR, "the report could not be written to its end (a full disk, say): the run stopped there, and its summary was printed all the same"),
+    ExitMeaning(Exit.NO_VERDICT, "NO VERDICT, though the run is complete: too little was really tested, all was skipped, or a test ended in an error"),
 )  # fmt: skip
 """Every exit code, in order."""
 
@@ -126,7 +126,7 @@ CODES = (
 def codes_table() -> list[str]:
     """The exit codes as the rows of a table in Markdown."""
     head = ["| exit code | a run | `--replay` | `autograd-conformance report` |", "|--:|:--|:--|:--|"]
-    return [*head, *(f"| {each.code} | {each.run} | {each.replay} | {each.report} |" for each in CODES)]
+    return [*head, *(f"| {each.code} | {each.run} | {each.replay} | {each.report} |" for each in EXIT_CODES)]
 
 
 def headlines_table() -> list[str]:
@@ -135,10 +135,13 @@ def headlines_table() -> list[str]:
     return [*head, *(f"| {each.conclusion.upper()} | {each.when} | {_code(each.conclusion)} |" for each in HEADLINES)]
 
 
-def words_table() -> list[str]:
+def verdicts_table() -> list[str]:
     """The verdict words as the rows of a table in Markdown, with what each counts as."""
     head = ["| verdict | meaning | counts as | |", "|:--|:--|:--|:--|"]
-    return [*head, *(f"| {each.word} | {each.meaning} | {each.counts} | {_bearing(each)} |" for each in WORDS)]
+    return [
+        *head,
+        *(f"| {each.verdict} | {each.meaning} | {each.counts} | {_headline_effect(each)} |" for each in VERDICTS),
+    ]
 
 
 def _code(conclusion: Conclusion) -> str:
@@ -146,13 +149,13 @@ def _code(conclusion: Conclusion) -> str:
         case "conformant" | "conformant with known differences" | "selection passed":
             return f"{Exit.PASSED}"
         case "not conformant":
-            return f"{Exit.BROKEN}"
+            return f"{Exit.NOT_CONFORMANT}"
         case "no verdict":
-            return f"{Exit.NO_VERDICT}, or {Exit.ENDED} where the run ended first"
+            return f"{Exit.NO_VERDICT}, or {Exit.STOPPED} where the run ended first"
         case _:
             assert_never(conclusion)
 
 
-def _bearing(word: Word) -> str:
+def _headline_effect(word: VerdictMeaning) -> str:
     """What a verdict on a MUST rule does to the headline."""
-    return "NOT CONFORMANT" if word.wrong else "NO VERDICT" if word.undecided else ""
+    return "NOT CONFORMANT" if word.is_failure else "NO VERDICT" if word.prevents_verdict else ""

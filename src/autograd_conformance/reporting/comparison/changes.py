@@ -9,13 +9,13 @@ from typing import Literal, assert_never
 from autograd_conformance.reporting.analysis.summary import RuleSummary, summarize
 from autograd_conformance.reporting.prose import counted, listed, shortened
 from autograd_conformance.reporting.records.records import Report
-from autograd_conformance.reporting.records.terms import WRONG
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 
 Change = Literal["new", "fixed", "changed", "only before", "only after"]
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class RuleChange:
     """A rule of which the two runs say different things; None where a run does not have the rule."""
 
     rule: str
@@ -29,7 +29,7 @@ class Changed:
             return "only after"
         if self.after is None:
             return "only before"
-        was, is_now = self.before.verdict in WRONG, self.after.verdict in WRONG
+        was, is_now = self.before.verdict in FAILURE_VERDICTS, self.after.verdict in FAILURE_VERDICTS
         if is_now and (not was or self.ops):
             return "new"
         if was and self.after.verdict == "pass":
@@ -39,7 +39,7 @@ class Changed:
     @property
     def ops(self) -> tuple[str, ...]:
         """The ops that break it in the second run alone."""
-        return tuple(sorted(_broken(self.after) - _broken(self.before)))
+        return tuple(sorted(_failing_ops(self.after) - _failing_ops(self.before)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Changes:
 
     before: Report
     after: Report
-    rules: tuple[Changed, ...]
+    rules: tuple[RuleChange, ...]
     same: int
     """How many rules have the same verdict in both, broken by the same ops."""
 
     @property
-    def unlike(self) -> tuple[str, ...]:
+    def other_differences(self) -> tuple[str, ...]:
         """What else is not the same in the two runs, and may be why they differ: never to be passed over."""
         was, now = self.before.header, self.after.header
         pairs = (
@@ -66,7 +66,7 @@ class Changes:
         )
         return tuple(f"{name} {shortened(a, 60)} and {shortened(b, 60)}" for name, a, b in pairs if a != b)
 
-    def of(self, change: Change) -> list[Changed]:
+    def of(self, change: Change) -> list[RuleChange]:
         """The rules that changed in one way."""
         return [each for each in self.rules if each.change == change]
 
@@ -75,22 +75,22 @@ def compare(before: Report, after: Report) -> Changes:
     """Where two runs differ, rule by rule, in the order of the later run."""
     was = {each.rule.rule: each for each in summarize(before).rules}
     now = {each.rule.rule: each for each in summarize(after).rules}
-    everything = [Changed(rule, was.get(rule), now.get(rule)) for rule in dict.fromkeys((*now, *was))]
-    differing = tuple(each for each in everything if _said(each.before) != _said(each.after))
+    everything = [RuleChange(rule, was.get(rule), now.get(rule)) for rule in dict.fromkeys((*now, *was))]
+    differing = tuple(each for each in everything if _state(each.before) != _state(each.after))
     return Changes(before, after, differing, len(everything) - len(differing))
 
 
 def lines(changes: Changes) -> Iterator[str]:
     """The changes as text, those that need attention first."""
     yield f"{changes.before.header.framework.title} -> {changes.after.header.framework.title}"
-    if changes.unlike:
-        yield f"The runs differ in more than time: {'; '.join(changes.unlike)}."
+    if changes.other_differences:
+        yield f"The runs differ in more than time: {'; '.join(changes.other_differences)}."
     shown: tuple[Change, ...] = ("new", "fixed", "changed", "only before", "only after")
     for change in shown:
         found = changes.of(change)
         if found:
             yield f"{_heading(change)} ({len(found)}):"
-            yield from (f"  {_told(each)}" for each in found)
+            yield from (f"  {_description(each)}" for each in found)
     yield f"The same in both: {counted(changes.same, 'rule')}."
 
 
@@ -110,19 +110,19 @@ def _heading(change: Change) -> str:
             assert_never(change)
 
 
-def _told(each: Changed) -> str:
+def _description(each: RuleChange) -> str:
     if each.before is None or each.after is None:
         only = each.before or each.after
         return f"{each.rule}: {only.verdict if only else ''}"
-    ops = f", now also {listed(each.ops, 5)}" if each.ops and each.before.verdict in WRONG else ""
+    ops = f", now also {listed(each.ops, 5)}" if each.ops and each.before.verdict in FAILURE_VERDICTS else ""
     why = f": {each.after.reason}" if each.after.reason else ""
     return f"{each.rule}: {each.before.verdict} -> {each.after.verdict}{ops}{why}"
 
 
-def _said(rule: RuleSummary | None) -> tuple[str, frozenset[str]] | None:
-    return None if rule is None else (rule.verdict, _broken(rule))
+def _state(rule: RuleSummary | None) -> tuple[str, frozenset[str]] | None:
+    return None if rule is None else (rule.verdict, _failing_ops(rule))
 
 
-def _broken(rule: RuleSummary | None) -> frozenset[str]:
+def _failing_ops(rule: RuleSummary | None) -> frozenset[str]:
     """The ops by themselves that break a rule."""
     return frozenset(failure.op for failure in rule.failures if failure.op is not None) if rule else frozenset()

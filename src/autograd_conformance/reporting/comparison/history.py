@@ -40,23 +40,23 @@ def lines(reports: Sequence[Report]) -> Iterator[str]:
     """The runs of each framework on each device in the order of time, each beside the one before it. Runs of different
     suites are not compared, for their rules may differ.
     """
-    ordered = sorted(reports, key=lambda report: (*_line(report.header), report.header.started))
-    for (name, device), runs in groupby(ordered, key=lambda report: _line(report.header)):
+    ordered = sorted(reports, key=lambda report: (*_series(report.header), report.header.started))
+    for (name, device), runs in groupby(ordered, key=lambda report: _series(report.header)):
         yield f"{shortened(name, 60)} on {shortened(device, 30)}"
         before: Report | None = None
         for run in runs:
-            yield f"  {_told(run)}"
+            yield f"  {_run_line(run)}"
             if before is not None:
                 yield from (f"    {text}" for text in _changes(before, run))
             before = run
 
 
-def _line(header: Header) -> tuple[str, str]:
+def _series(header: Header) -> tuple[str, str]:
     """What the runs of one history have in common."""
     return header.framework.name, header.device
 
 
-def _told(run: Report) -> str:
+def _run_line(run: Report) -> str:
     header, summary = run.header, summarize(run)
     what = f"{header.started[:10]}  {shortened(header.framework.version, 30)}  suite {shortened(header.suite, 20)}"
     defects = f", {counted(len(summary.causes), 'defect')}" if summary.causes else ""

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from textwrap import wrap
 
-from autograd_conformance.reporting.drawing.graph import Drawn, Edge, Node
+from autograd_conformance.reporting.drawing.graph import Edge, Node, ProgramGraph
 from autograd_conformance.reporting.prose import listed, shortened
-from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient, titled
+from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient, gradient_name
 
-WIDTH, MOST_SAID = 28, 44
+WIDTH, LONGEST_VALUE = 28, 44
 """The letters of a line of a box in which two values stand beside one another; and the most of each value."""
 
 GRADIENT = 0
 """The line that the gradient's box has: no line of a program."""
 
 
-def flowing(drawn: Drawn, flow: GradientFlow | None, call: int | None) -> Drawn:
+def with_gradients(drawn: ProgramGraph, flow: GradientFlow | None, call: int | None) -> ProgramGraph:
     """The graph with the gradients of a call: the first that is wrong is a box on its way, between the line that made
     its value and those that pass it on; `call` is the call's line.
     """
@@ -34,14 +34,14 @@ def flowing(drawn: Drawn, flow: GradientFlow | None, call: int | None) -> Drawn:
         ways = {(first.line, head) for head in heads}
         edges = [edge for edge in edges if (edge.tail, edge.head) not in ways]
         edges += [Edge(first.line, GRADIENT, "wrong"), *(Edge(GRADIENT, head, "wrong") for head in heads if head)]
-        nodes.append(Node(GRADIENT, "gradient", titled(first), (), (), lost=tuple(_beside(first))))
+        nodes.append(Node(GRADIENT, "gradient", gradient_name(first), (), (), warnings=tuple(_beside(first))))
     return replace(drawn, nodes=tuple(nodes), edges=tuple(edges))
 
 
 def _beside(gradient: ValueGradient) -> Iterator[str]:
     """What was expected beside what was observed."""
     for head, text in (("expected", gradient.expected), ("observed", gradient.observed or "none")):
-        yield from wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH)
+        yield from wrap(f"{head} {shortened(text, LONGEST_VALUE)}", WIDTH)
 
 
 def _saving(node: Node, flow: GradientFlow) -> Node:
@@ -51,7 +51,7 @@ def _saving(node: Node, flow: GradientFlow) -> Node:
     kept = [each for each in saved if each.freed_by is None and not each.stale]
     names = listed(f"{shortened(each.name, 16)}{f' v{each.version}' if written else ''}" for each in kept)
     lost = tuple(_lost(each) for each in saved if each not in kept)
-    return replace(node, saved=(shortened(f"saves {names}", WIDTH),) if kept else (), lost=lost)
+    return replace(node, saved=(shortened(f"saves {names}", WIDTH),) if kept else (), warnings=lost)
 
 
 def _lost(saved: SavedTensor) -> str:

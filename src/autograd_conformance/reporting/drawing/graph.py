@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args
 from autograd_conformance.reporting.prose import counted, one_line, shortened
 
 Kind = Literal["leaf", "op", "write", "call", "gradient"]
-Link = Literal["data", "acts", "then", "wrong"]
+EdgeKind = Literal["data", "acts", "then", "wrong"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-LINKS: tuple[Link, ...] = get_args(Link)
+EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 
 FEW = 4
 """How many operands of a call have an edge each, and how many elements of a leaf are written out."""
@@ -72,7 +72,7 @@ class Node:
     """Whether it is a leaf that requires no gradient."""
     saved: tuple[str, ...] = ()
     """What it saved for its derivative, a line each."""
-    lost: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     """What it saved that was freed or written to since, a line each."""
 
 
@@ -82,14 +82,14 @@ class Edge:
 
     tail: int
     head: int
-    link: Link
+    kind: EdgeKind
     times: int = 1
     right: bool | None = None
     """Whether the gradient that flows back along it was seen to be right; None where it was not seen."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class ProgramGraph:
     """A program as a graph whose nodes are its lines, and, where one is known, the first gradient that is wrong."""
 
     nodes: tuple[Node, ...]
@@ -102,10 +102,10 @@ def programs(form: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], ...]
     """The instructions of a program's JSON form, or of the two that are related; none where there is no program."""
     forms = [form] if "instructions" in form else [form.get("first"), form.get("second")]
     found = [each["instructions"] for each in forms if isinstance(each, Mapping) and "instructions" in each]
-    return tuple(steps for steps in found if isinstance(steps, list) and steps and all(map(_sound, steps)))
+    return tuple(steps for steps in found if isinstance(steps, list) and steps and all(map(_is_instruction, steps)))
 
 
-def graph(steps: Sequence[Mapping[str, Any]], code: str) -> Drawn:
+def graph(steps: Sequence[Mapping[str, Any]], code: str) -> ProgramGraph:
     """The graph of a program; `code` is its printed code, whose lines give the values their names."""
     names = _names(steps, code.split("\n"))
     made: dict[int, int] = {}
@@ -120,7 +120,7 @@ def graph(steps: Sequence[Mapping[str, Any]], code: str) -> Drawn:
             if tail == at:
                 continue  # no program of ours, but a record may hold anything
             known = edges.get((tail, at))
-            edges[tail, at] = Edge(tail + 1, at + 1, known.link if known else link, known.times + 1 if known else 1)
+            edges[tail, at] = Edge(tail + 1, at + 1, known.kind if known else link, known.times + 1 if known else 1)
         if node.kind in ("call", "write"):
             if last is not None and not _reaches(last, at, edges):
                 edges[last, at] = Edge(last + 1, at + 1, "then")
@@ -128,18 +128,18 @@ def graph(steps: Sequence[Mapping[str, Any]], code: str) -> Drawn:
         made[at] = at
         if step["do"] in WRITES:
             made |= dict.fromkeys(_refs(step, "target", "leaf", "leaves"), at)
-    return Drawn(tuple(nodes), tuple(edges.values()))
+    return ProgramGraph(tuple(nodes), tuple(edges.values()))
 
 
-def words(drawn: Drawn, at: int | None) -> Iterator[str]:
+def sentences(drawn: ProgramGraph, at: int | None) -> Iterator[str]:
     """The graph in words, a line each, for those who cannot see it; `at` is the failing line."""
     for node in drawn.nodes:
         if node.kind == "gradient":
             continue
         reads = f" of {_and(node.reads)}" if node.reads else ""
         makes = f", which makes {node.makes}" if node.makes else ""
-        told = (*node.notes, *node.saved, *node.lost)
-        notes = f" ({'; '.join(told)})" if told else ""
+        details = (*node.notes, *node.saved, *node.warnings)
+        notes = f" ({'; '.join(details)})" if details else ""
         here = ". This is the line that goes wrong" if node.line == at else ""
         what = "a leaf" if node.kind == "leaf" else node.title
         yield f"Line {node.line}: {what}{reads}{makes}{notes}{here}."
@@ -172,7 +172,7 @@ def _node(at: int, step: Mapping[str, Any], names: Mapping[tuple[int, int], str]
             return Node(at + 1, kind, NAMES.get(do, _short(do)), (*_flags(step), *modes), reads, makes)
 
 
-def _sound(step: Any) -> bool:
+def _is_instruction(step: Any) -> bool:
     return isinstance(step, Mapping) and isinstance(step.get("do"), str)
 
 
@@ -182,12 +182,12 @@ def _named(step: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
         yield from _values(step.get(field))
 
 
-def _shown(step: Mapping[str, Any]) -> Iterator[tuple[int, Link]]:
+def _shown(step: Mapping[str, Any]) -> Iterator[tuple[int, EdgeKind]]:
     """The values that an instruction names and that have an edge to it: of many leaves none, for they are listed."""
     for field in READERS:
         found = list(_values(step.get(field)))
         if field not in ("leaves", "values") or len(found) <= FEW:
-            link: Link = "acts" if READERS[field] == "acts" else "data"
+            link: EdgeKind = "acts" if READERS[field] == "acts" else "data"
             yield from ((at, link) for at, _ in found)
 
 
@@ -265,13 +265,13 @@ def _reaches(start: int, end: int, edges: Mapping[tuple[int, int], Edge]) -> boo
     ahead: dict[int, list[int]] = {}
     for tail, head in edges:
         ahead.setdefault(tail, []).append(head)
-    seen, waiting = set[int](), [start]
+    visited, waiting = set[int](), [start]
     while waiting:
         here = waiting.pop()
         if here == end:
             return True
-        if here not in seen:
-            seen.add(here)
+        if here not in visited:
+            visited.add(here)
             waiting += ahead.get(here, [])
     return False
 

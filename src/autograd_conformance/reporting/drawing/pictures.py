@@ -8,13 +8,13 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from autograd_conformance.reporting.drawing.flow import MOST_SAID, WIDTH, flowing
-from autograd_conformance.reporting.drawing.graph import graph, programs, words
-from autograd_conformance.reporting.drawing.groups import grouped, said
-from autograd_conformance.reporting.drawing.svg import MOST, Mark, svg, width
+from autograd_conformance.reporting.drawing.flow import LONGEST_VALUE, WIDTH, with_gradients
+from autograd_conformance.reporting.drawing.graph import graph, programs, sentences
+from autograd_conformance.reporting.drawing.groups import group_sentences, with_groups
+from autograd_conformance.reporting.drawing.svg import MOST, FailingLine, svg, width
 from autograd_conformance.reporting.prose import counted, shortened
-from autograd_conformance.reporting.records.failure import Failure, Part
-from autograd_conformance.reporting.records.flow import wrong_gradient
+from autograd_conformance.reporting.records.failure import Failure, PartViolation
+from autograd_conformance.reporting.records.flow import first_wrong_gradient
 
 STYLES = tuple(Path(__file__).with_name(name) for name in ("colours.css", "drawing.css"))
 """The style sheets of drawings, for pages that show them."""
@@ -67,17 +67,17 @@ def _picture(failure: Failure, number: int, steps: Sequence[Mapping[str, Any]], 
     wrong, flow = (part.at, part.flow) if part else (None, None) if parts or number else (failure.at, failure.flow)
     at = None if wrong is None else wrong + 1
     groups = () if number else failure.groups
-    drawn = flowing(grouped(graph(steps, code), groups), flow, at)
-    told = () if number else tuple({step.line for step in failure.why})
+    drawn = with_gradients(with_groups(graph(steps, code), groups), flow, at)
+    explained = () if number else tuple({step.line for step in failure.why})
     heading = ("The program", "The program that it has to agree with")[number]
     title = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
-    said_there = _said(failure, part) if flow is None or flow.first is None else ()
-    picture = svg(drawn, f"drawing-{number}", title, Mark(at, said_there) if at else None, told)
-    told_last = filter(None, [wrong_gradient(flow)] if flow else [])
-    return Picture(heading, title, picture, (*words(drawn, at), *said(groups), *told_last))
+    notes = _failing_line_notes(failure, part) if flow is None or flow.first is None else ()
+    picture = svg(drawn, f"drawing-{number}", title, FailingLine(at, notes) if at else None, explained)
+    gradient_sentence = filter(None, [first_wrong_gradient(flow)] if flow else [])
+    return Picture(heading, title, picture, (*sentences(drawn, at), *group_sentences(groups), *gradient_sentence))
 
 
-def _said(failure: Failure, part: Part | None) -> tuple[str, ...]:
+def _failing_line_notes(failure: Failure, part: PartViolation | None) -> tuple[str, ...]:
     """What is said at the failing line where no gradient on the way shows it: the two values, or else the two outcomes;
     of one of two programs the rule that it breaks by itself.
     """
@@ -88,4 +88,4 @@ def _said(failure: Failure, part: Part | None) -> tuple[str, ...]:
     expected = (votes.reference,) if votes else tuple(each.outcome for each in failure.allowed[:2])
     heads = ("observed", *(("expected",) if votes else ("allowed", "or")))
     texts = zip(heads, (observed, *expected))
-    return tuple(line for head, text in texts for line in wrap(f"{head} {shortened(text, MOST_SAID)}", WIDTH))
+    return tuple(line for head, text in texts for line in wrap(f"{head} {shortened(text, LONGEST_VALUE)}", WIDTH))

@@ -16,7 +16,7 @@ from grandalf.graphs import Edge as Line
 from grandalf.graphs import Graph, Vertex
 from grandalf.layouts import SugiyamaLayout
 
-from autograd_conformance.reporting.drawing.graph import Drawn, Edge, Node
+from autograd_conformance.reporting.drawing.graph import Edge, Node, ProgramGraph
 from autograd_conformance.reporting.prose import printable
 
 LETTER, ROW, PAD = 7.3, 16, 12
@@ -41,7 +41,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FailingLine:
     """What is said at the failing line, a line each: what was observed, and what had to be."""
 
     line: int
@@ -67,10 +67,12 @@ class _Route:
         self.points = points
 
 
-def svg(drawn: Drawn, name: str, title: str, mark: Mark | None = None, told: Sequence[int] = ()) -> str:
+def svg(
+    drawn: ProgramGraph, name: str, title: str, mark: FailingLine | None = None, explained: Sequence[int] = ()
+) -> str:
     """The drawing as an SVG element for a page; `name` is unlike that of any other on the page.
 
-    `told` are the lines of which the explanation speaks: they stand out.
+    `explained` are the lines of which the explanation speaks: they stand out.
     """
     boxes = {node.line: _Box(*_size(node, mark)) for node in drawn.nodes}
     paths = _laid_out(drawn, boxes)
@@ -78,7 +80,7 @@ def svg(drawn: Drawn, name: str, title: str, mark: Mark | None = None, told: Seq
     right = max(*(box.xy[0] + box.w / 2 for box in boxes.values()), *bends, 0) + MARGIN
     bottom = max(box.xy[1] + box.h / 2 for box in boxes.values()) + MARGIN
     inner = [*_backgrounds(drawn, boxes, paths), *(_edge(edge, paths[edge]) for edge in drawn.edges)]
-    inner += [_drawn(node, boxes[node.line], mark, node.line in told) for node in drawn.nodes]
+    inner += [_drawn(node, boxes[node.line], mark, node.line in explained) for node in drawn.nodes]
     return (
         f'<svg class="drawing" role="img" aria-labelledby="{name}-title" width="{right:.0f}" height="{bottom:.0f}" '
         f'viewBox="0 0 {right:.0f} {bottom:.0f}"><title id="{name}-title">{escape(printable(title))}</title>'
@@ -92,12 +94,12 @@ def width(picture: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _size(node: Node, mark: Mark | None) -> tuple[float, float]:
+def _size(node: Node, mark: FailingLine | None) -> tuple[float, float]:
     texts = list(_texts(node, mark))
     return max(64.0, max(len(text) for _, text in texts) * LETTER + 2 * PAD), len(texts) * ROW + PAD
 
 
-def _texts(node: Node, mark: Mark | None) -> Iterator[tuple[str, str]]:
+def _texts(node: Node, mark: FailingLine | None) -> Iterator[tuple[str, str]]:
     """The lines of text in a node, each with its class."""
     yield "title", node.title
     if node.makes and node.makes != node.title:
@@ -106,12 +108,12 @@ def _texts(node: Node, mark: Mark | None) -> Iterator[tuple[str, str]]:
         yield "name", ", ".join(node.reads[:3]) + (", ..." if len(node.reads) > 3 else "")
     yield from (("note", note) for note in node.notes)
     yield from (("note", note) for note in node.saved)
-    yield from (("wrong", note) for note in node.lost)
+    yield from (("wrong", note) for note in node.warnings)
     if mark and mark.line == node.line:
         yield from (("wrong", note) for note in mark.notes)
 
 
-def _laid_out(drawn: Drawn, boxes: dict[int, _Box]) -> dict[Edge, list[Point]]:
+def _laid_out(drawn: ProgramGraph, boxes: dict[int, _Box]) -> dict[Edge, list[Point]]:
     """Puts the boxes in their places, and says through which points each edge goes."""
     vertices = {line: Vertex(line) for line in boxes}
     for number, vertex in vertices.items():
@@ -144,7 +146,7 @@ def _laid_out(drawn: Drawn, boxes: dict[int, _Box]) -> dict[Edge, list[Point]]:
     return paths
 
 
-def _backgrounds(drawn: Drawn, boxes: dict[int, _Box], paths: dict[Edge, list[Point]]) -> Iterator[str]:
+def _backgrounds(drawn: ProgramGraph, boxes: dict[int, _Box], paths: dict[Edge, list[Point]]) -> Iterator[str]:
     """A ground behind each group: behind its boxes, and along the edges between them."""
     for number, lines in enumerate(drawn.groups):
         inside = [box for line, box in boxes.items() if line in lines]
@@ -171,13 +173,13 @@ def _edge(edge: Edge, points: Sequence[Point]) -> str:
     """A curve with an arrow's head, how often the value is read, and whether the gradient along it is right; the wrong
     gradient's own goes up, as gradients do.
     """
-    x, y = points[0] if edge.link == "wrong" else points[-1]
-    head = f'<path class="head" d="M{x:.1f},{y:.1f}l-4,{"7" if edge.link == "wrong" else "-7"}h8z"/>'
+    x, y = points[0] if edge.kind == "wrong" else points[-1]
+    head = f'<path class="head" d="M{x:.1f},{y:.1f}l-4,{"7" if edge.kind == "wrong" else "-7"}h8z"/>'
     (x, y), (to_x, to_y) = points[-2:]
     x, y = (x + to_x) / 2, (y + to_y) / 2
     label = f'<text x="{x + 12:.1f}" y="{y + 4:.1f}">{edge.times} times</text>' if edge.times > 1 else ""
     label += "" if edge.right is None else _sign(x, y, edge.right)
-    return f'<g class="edge {edge.link}"><path d="{_curve(points)}"/>{head}{label}</g>'
+    return f'<g class="edge {edge.kind}"><path d="{_curve(points)}"/>{head}{label}</g>'
 
 
 def _sign(x: float, y: float, right: bool) -> str:
@@ -187,10 +189,12 @@ def _sign(x: float, y: float, right: bool) -> str:
     return f'<g class="sign {state}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/><path d="M{x:.1f},{y:.1f}{lines}"/></g>'
 
 
-def _drawn(node: Node, box: _Box, mark: Mark | None, told: bool) -> str:
+def _drawn(node: Node, box: _Box, mark: FailingLine | None, explained: bool) -> str:
     x, y = box.xy[0] - box.w / 2, box.xy[1] - box.h / 2
     here = node.kind == "gradient" or (mark is not None and mark.line == node.line)
-    classes = f"node {node.kind}{' frozen' if node.frozen else ''}{' told' if told else ''}{' bad' if here else ''}"
+    classes = (
+        f"node {node.kind}{' frozen' if node.frozen else ''}{' explained' if explained else ''}{' bad' if here else ''}"
+    )
     corner = {"leaf": min(box.h / 2, 18), "op": 4, "write": 4, "call": 4, "gradient": 12}[node.kind]
     shape = f'<rect x="{x:.1f}" y="{y:.1f}" width="{box.w:.1f}" height="{box.h:.1f}" rx="{corner:g}"/>'
     texts = "".join(

@@ -15,7 +15,7 @@ Kind = tuple[Hashable, ...]
 """What runs have in common that a campaign adds up."""
 
 
-class Unlike(Exception):
+class IncompatibleRuns(Exception):
     """A run that cannot be added to others; the message says why."""
 
 
@@ -24,7 +24,7 @@ def kind(header: Header) -> Kind:
     return (*_traits(header).values(), header.dtypes)
 
 
-class Admission:
+class CompatibilityCheck:
     """Says which runs can be added to those that were; the first run may be of any kind."""
 
     def __init__(self) -> None:
@@ -41,9 +41,9 @@ class Admission:
         if self._first is not None:
             _compare(self._first, header)
             if rules != self._rules:
-                raise Unlike("the runs differ in their rules")
+                raise IncompatibleRuns("the runs differ in their rules")
         if report.footer is None:
-            raise Unlike("a run has no footer: it was cut off")
+            raise IncompatibleRuns("a run has no footer: it was cut off")
         if header.seed is not None:
             tests = frozenset(result.test for result in report.results)
             self._count_once(header.seed, tests)
@@ -56,7 +56,9 @@ class Admission:
         twice = sorted({test for others, seeds in self._drawn.items() if seed in seeds for test in tests & others})
         if twice:
             which = listed(twice, 3)
-            raise Unlike(f"with one seed two runs drew the same programs, which would count twice, for {which}")
+            raise IncompatibleRuns(
+                f"with one seed two runs drew the same programs, which would count twice, for {which}"
+            )
 
 
 def _traits(header: Header) -> dict[str, Hashable]:
@@ -75,5 +77,5 @@ def _compare(first: Header, other: Header) -> None:
     for what, value in wanted.items():
         if found[what] != value:
             shown = isinstance(value, str)
-            told = f": {shortened(str(value), 60)} and {shortened(str(found[what]), 60)}" if shown else ""
-            raise Unlike(f"the runs differ in their {what}{told}")
+            values = f": {shortened(str(value), 60)} and {shortened(str(found[what]), 60)}" if shown else ""
+            raise IncompatibleRuns(f"the runs differ in their {what}{values}")

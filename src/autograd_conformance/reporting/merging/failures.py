@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autograd_conformance.reporting.analysis.causes import Cause, grouped, length, shape, sign_of
+from autograd_conformance.reporting.analysis.causes import Cause, causes_of, line_count, structure, symptom_of
 from autograd_conformance.reporting.records.failure import Failure
 
 SHAPES = 12
@@ -21,7 +21,7 @@ SHAPES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Occurrences:
     """How often failures that are alike were seen."""
 
     times: int = 0
@@ -29,9 +29,9 @@ class Seen:
     first: int | None = None
     """The lowest seed that showed it."""
 
-    def __add__(self, other: Seen) -> Seen:
+    def __add__(self, other: Occurrences) -> Occurrences:
         seeds = [each for each in (self.first, other.first) if each is not None]
-        return Seen(self.times + other.times, min(seeds, default=None))
+        return Occurrences(self.times + other.times, min(seeds, default=None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,42 +40,42 @@ class _Kept:
 
     failure: Failure
     seed: int | None
-    seen: Seen
+    occurrences: Occurrences
 
     @property
     def order(self) -> tuple[int, float, str]:
         """What is kept is the least by this, in whichever order runs come in."""
         seed = float("inf") if self.seed is None else self.seed
-        return length(self.failure), seed, digest(self.failure)
+        return line_count(self.failure), seed, program_key(self.failure)
 
     def joined(self, other: _Kept) -> _Kept:
         """The shorter one, with how often both were seen."""
-        return replace(min(self, other, key=lambda each: each.order), seen=self.seen + other.seen)
+        return replace(min(self, other, key=lambda each: each.order), occurrences=self.occurrences + other.occurrences)
 
 
-class Findings:
+class MergedFailures:
     """The failures of many runs, as they come: of each kind as many shapes as are asked for, or (None) each program."""
 
     def __init__(self, shapes: int | None = SHAPES) -> None:
         self._shapes = shapes
         self._kinds: dict[Hashable, dict[str, _Kept]] = {}
-        self._beyond: dict[Hashable, Seen] = {}
+        self._dropped: dict[Hashable, Occurrences] = {}
         """How often failures of each kind were seen whose shape is not kept."""
 
     def _form(self, failure: Failure) -> str:
         """What tells failures of one kind apart."""
-        program = failure.program if self._shapes is None else shape(failure.program)
+        program = failure.program if self._shapes is None else structure(failure.program)
         return json.dumps(program, sort_keys=True)
 
     def add(self, failure: Failure, seed: int | None) -> bool:
         """Count a failure; whether its like is kept that was not seen before."""
         about, form = kind(failure), self._form(failure)
-        kept, new = self._kinds.setdefault(about, {}), _Kept(failure, seed, Seen(1, seed))
+        kept, new = self._kinds.setdefault(about, {}), _Kept(failure, seed, Occurrences(1, seed))
         was = kept.get(form)
         kept[form] = new if was is None else was.joined(new)
         if self._shapes is not None and len(kept) > self._shapes:
             longest = max(kept, key=lambda each: kept[each].order)
-            self._beyond[about] = self._beyond.get(about, Seen()) + kept.pop(longest).seen
+            self._dropped[about] = self._dropped.get(about, Occurrences()) + kept.pop(longest).occurrences
         return was is None and form in kept
 
     @property
@@ -87,32 +87,32 @@ class Findings:
 
     def causes(self, rules: Mapping[str, str]) -> tuple[Cause, ...]:
         """The causes of the failures, given the rule of each test."""
-        return grouped(self.failures, rules)
+        return causes_of(self.failures, rules)
 
     def seed(self, failure: Failure) -> int | None:
         """The seed of the run that a failure is kept of."""
         return self._kinds[kind(failure)][self._form(failure)].seed
 
-    def seen(self, cause: Cause) -> Seen:
+    def occurrences(self, cause: Cause) -> Occurrences:
         """How often a cause was seen; shapes that are not kept count for each cause of their kind."""
-        kept = (self._kinds[kind(each)][self._form(each)].seen for each in cause.failures)
-        beyond = (self._beyond.get(each, Seen()) for each in dict.fromkeys(map(kind, cause.failures)))
-        return sum((*kept, *beyond), Seen())
+        kept = (self._kinds[kind(each)][self._form(each)].occurrences for each in cause.failures)
+        dropped = (self._dropped.get(each, Occurrences()) for each in dict.fromkeys(map(kind, cause.failures)))
+        return sum((*kept, *dropped), Occurrences())
 
 
 def kind(failure: Failure) -> Hashable:
     """What failures have in common that differ by their programs alone."""
     deviation = failure.deviation
     raised = failure.observed if deviation is not None and deviation.severity == "wrong error" else None
-    return failure.test, failure.rule, failure.op, sign_of(failure), failure.diagnosis, raised
+    return failure.test, failure.rule, failure.op, symptom_of(failure), failure.diagnosis, raised
 
 
-def likeness(failure: Failure) -> str:
+def failure_key(failure: Failure) -> str:
     """A short name for all failures that are the same."""
-    return _short([repr(kind(failure)), shape(failure.program)])
+    return _short([repr(kind(failure)), structure(failure.program)])
 
 
-def digest(failure: Failure) -> str:
+def program_key(failure: Failure) -> str:
     """A short name for a failure's program and the rule that it breaks."""
     return _short([failure.rule, failure.program])
 

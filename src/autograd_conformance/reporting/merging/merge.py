@@ -10,30 +10,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autograd_conformance.reporting.analysis.causes import Cause
-from autograd_conformance.reporting.merging.compatibility import Admission
-from autograd_conformance.reporting.merging.failures import Findings
-from autograd_conformance.reporting.merging.run_info import Frame
-from autograd_conformance.reporting.merging.test_totals import Tried
+from autograd_conformance.reporting.merging.compatibility import CompatibilityCheck
+from autograd_conformance.reporting.merging.failures import MergedFailures
+from autograd_conformance.reporting.merging.run_info import RunInfo
+from autograd_conformance.reporting.merging.test_totals import TestTotal
 from autograd_conformance.reporting.records.claims import ClaimRecord
 from autograd_conformance.reporting.records.failure import Allowed
-from autograd_conformance.reporting.records.records import Behaviour, Coverage, Known, Report, RuleRecord, Setting
+from autograd_conformance.reporting.records.records import (
+    Behaviour,
+    Coverage,
+    CoverageSetting,
+    KnownRecord,
+    Report,
+    RuleRecord,
+)
 
 
-class Merged:
+class MergedRuns:
     """The sum of runs, as they come. Of failures that differ by their programs alone every program is kept, or the
     shortest of so many `shapes`.
     """
 
     def __init__(self, shapes: int | None = None) -> None:
         self.runs = 0
-        self.findings = Findings(shapes)
+        self.failures = MergedFailures(shapes)
         self.pairs: dict[str, dict[tuple[str, bool], Counter[str]]] = {}
         """For each op, in each dtype and grad mode, in how many programs each action came after it."""
-        self._admission = Admission()
-        self._frame: Frame | None = None
+        self._compatibility = CompatibilityCheck()
+        self._run_info: RunInfo | None = None
         self._rules: tuple[RuleRecord, ...] = ()
-        self._tests: dict[str, Tried] = {}
-        self._known: dict[tuple[str, str | None, str, int], Known] = {}
+        self._tests: dict[str, TestTotal] = {}
+        self._known: dict[tuple[str, str | None, str, int], KnownRecord] = {}
         """The known differences; equal entries of one run are told apart by their number."""
         self._claims: dict[str, ClaimRecord] = {}
         self._behaviours: dict[tuple[str, tuple[Allowed, ...]], Counter[str]] = {}
@@ -42,22 +49,22 @@ class Merged:
         """Add a run; whether one of its failures is unlike all that came before. `Unlike`, and nothing is added, where
         it cannot be.
         """
-        self._admission.admit(report)
+        self._compatibility.admit(report)
         header, footer = report.header, report.footer
         assert footer is not None, "a run without one is not admitted"
-        self._frame = self._frame or Frame(header, footer)
-        self._frame.add(header, footer, len({result.test for result in report.results}))
+        self._run_info = self._run_info or RunInfo(header, footer)
+        self._run_info.add(header, footer, len({result.test for result in report.results}))
         self.runs += 1
         self._rules = self._rules or report.rules
         for result in report.results:
             if result.test in self._tests:
                 self._tests[result.test].add(result)
             else:
-                self._tests[result.test] = Tried.of(result)
+                self._tests[result.test] = TestTotal.of(result)
         self._add_known(report)
         for claim in report.claims:
             was = self._claims.get(claim.key)
-            if was is None or _telling(claim) > _telling(was):
+            if was is None or _information(claim) > _information(was):
                 self._claims[claim.key] = claim
         for coverage in report.coverage:
             settings = self.pairs.setdefault(coverage.op, {})
@@ -66,7 +73,7 @@ class Merged:
         for behaviour in report.behaviours:
             choice = behaviour.instruction, behaviour.allowed
             self._behaviours.setdefault(choice, Counter()).update(behaviour.seen)
-        new = [self.findings.add(failure, header.seed) for failure in report.failures]
+        new = [self.failures.add(failure, header.seed) for failure in report.failures]
         return any(new)
 
     def _add_known(self, report: Report) -> None:
@@ -86,24 +93,24 @@ class Merged:
         return sum((test.exercised for test in self._tests.values()), Counter())
 
     @property
-    def met(self) -> int:
+    def covered(self) -> int:
         """How many cells of coverage are not empty: an op in a dtype and grad mode, and an action that came after."""
         return sum(len(actions) for settings in self.pairs.values() for actions in settings.values())
 
     def causes(self) -> tuple[Cause, ...]:
         """The causes of its failures, the worst first."""
-        return self.findings.causes({name: test.result.rule for name, test in self._tests.items()})
+        return self.failures.causes({name: test.result.rule for name, test in self._tests.items()})
 
     def report(self) -> Report:
         """The sum as the report of one run."""
-        assert self._frame is not None, "there is no report to add up"
+        assert self._run_info is not None, "there is no report to add up"
         results = tuple(test.whole() for test in self._tests.values())
         return Report(
-            self._frame.header,
+            self._run_info.header,
             self._rules,
             results,
-            self.findings.failures,
-            self._frame.footer(len(results), sum(each.programs for each in results)),
+            self.failures.failures,
+            self._run_info.footer(len(results), sum(each.programs for each in results)),
             tuple(self._known.values()),
             tuple(self._claims.values()),
             tuple(Coverage(op=op, met=_settings(self.pairs[op])) for op in sorted(self.pairs)),
@@ -111,13 +118,13 @@ class Merged:
         )
 
 
-def _telling(claim: ClaimRecord) -> int:
+def _information(claim: ClaimRecord) -> int:
     """How much a run has shown of a claim."""
     return ("not run", "unknown").index(claim.observed) if claim.observed in ("not run", "unknown") else 2
 
 
-def _settings(found: Mapping[tuple[str, bool], Counter[str]]) -> tuple[Setting, ...]:
-    return tuple(Setting(*each, dict(sorted(found[each].items()))) for each in sorted(found))
+def _settings(found: Mapping[tuple[str, bool], Counter[str]]) -> tuple[CoverageSetting, ...]:
+    return tuple(CoverageSetting(*each, dict(sorted(found[each].items()))) for each in sorted(found))
 
 
 def _behaviour(instruction: str, allowed: tuple[Allowed, ...], seen: Counter[str]) -> Behaviour:

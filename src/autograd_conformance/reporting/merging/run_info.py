@@ -13,7 +13,7 @@ ENDINGS = ("complete", "cut short", "interrupted")
 """How a run ended, the best first."""
 
 
-class Frame:
+class RunInfo:
     """The headers and footers of runs, as they come; in whichever order, they come to the same."""
 
     def __init__(self, header: Header, footer: Footer) -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from autograd_conformance.reporting.records.records import Result
-from autograd_conformance.reporting.records.terms import UNJUDGED, WRONG, Outcome
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS, INCONCLUSIVE, Outcome
 
 ORDER: tuple[Outcome, ...] = (
-    *WRONG,
-    *UNJUDGED,
+    *FAILURE_VERDICTS,
+    *INCONCLUSIVE,
     "known difference",
     "pass",
     "cut short",
@@ -26,7 +26,7 @@ ORDER: tuple[Outcome, ...] = (
 
 
 @dataclass(slots=True)
-class Tried:
+class TestTotal:
     """What all runs came to in one test."""
 
     result: Result

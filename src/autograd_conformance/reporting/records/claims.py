@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, assert_never, get_args
 
-Standing = Literal["holds", "holds under a condition", "false as written", "false", "not testable"]
+ClaimVerdict = Literal["holds", "holds under a condition", "false as written", "false", "not testable"]
 Observed = Literal["right", "wrong", "mixed", "unknown", "not run"]
 
-STANDINGS: tuple[Standing, ...] = get_args(Standing)
+CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 """The verdicts on a claim."""
 
 OBSERVED: tuple[Observed, ...] = get_args(Observed)
@@ -60,7 +60,7 @@ class ClaimRecord:
     says: str
     truth: str
     condition: str = ""
-    verdict: Standing
+    verdict: ClaimVerdict
     observed: Observed = "not run"
     programs: tuple[ClaimProgram, ...] = ()
     reason: str | None = None
@@ -83,7 +83,7 @@ class ClaimRecord:
                 assert_never(self.verdict)
 
     @property
-    def departs(self) -> bool:
+    def differs(self) -> bool:
         """Whether the framework showed something else than one with the official semantics does."""
         return self.observed in ("right", "wrong", "mixed") and self.observed != self.official
 
@@ -96,20 +96,20 @@ def by_article(claims: Iterable[ClaimRecord]) -> list[tuple[str, list[ClaimRecor
     return [(title, list(group)) for title, group in groupby(everything, key=lambda each: each.article)]
 
 
-def standings(claims: Iterable[ClaimRecord]) -> str:
+def verdict_counts(claims: Iterable[ClaimRecord]) -> str:
     """How the claims stand: ``18 hold, 12 hold under a condition, 11 are false``."""
     count = Counter(each.verdict for each in claims)
-    words: dict[Standing, tuple[str, str]] = {
+    words: dict[ClaimVerdict, tuple[str, str]] = {
         "holds": ("holds", "hold"),
         "holds under a condition": ("holds under a condition", "hold under a condition"),
         "false as written": ("is false as written", "are false as written"),
         "false": ("is false", "are false"),
         "not testable": ("cannot be tested", "cannot be tested"),
     }
-    return ", ".join(f"{count[each]} {words[each][count[each] != 1]}" for each in STANDINGS if count[each])
+    return ", ".join(f"{count[each]} {words[each][count[each] != 1]}" for each in CLAIM_VERDICTS if count[each])
 
 
-def showing(claims: Iterable[ClaimRecord]) -> str:
+def observation_counts(claims: Iterable[ClaimRecord]) -> str:
     """What the framework showed: ``18 as the article says, 11 not so``; claims that no program decides aside."""
     count = Counter(each.observed for each in claims if each.verdict != "not testable")
     return ", ".join(f"{count[each]} {_WORDS[each]}" for each in OBSERVED if count[each])

@@ -13,27 +13,27 @@ from typing import Any
 from autograd_conformance.reporting.records.claims import ClaimProgram, ClaimRecord
 from autograd_conformance.reporting.records.failure import (
     Allowed,
-    Alone,
-    Deviation,
-    Error,
+    Category,
+    Confirmation,
+    ErrorSize,
+    ExplanationStep,
     Failure,
-    Group,
-    Part,
-    Step,
+    LineGroup,
+    PartViolation,
     Votes,
 )
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reporting.records.records import (
     Behaviour,
     Coverage,
+    CoverageSetting,
     Footer,
     Framework,
     Header,
-    Known,
+    KnownRecord,
     Record,
     Result,
     RuleRecord,
-    Setting,
 )
 from autograd_conformance.reporting.records.terms import Source
 
@@ -42,7 +42,7 @@ NAMES: dict[type[Record], str] = {
     RuleRecord: "rule",
     Result: "result",
     Failure: "failure",
-    Known: "known",
+    KnownRecord: "known",
     ClaimRecord: "claim",
     Coverage: "coverage",
     Behaviour: "behaviour",
@@ -78,23 +78,23 @@ def decode(form: Mapping[str, Any]) -> Record:
             nested = {
                 "sources": _each(Source, values["sources"]),
                 "allowed": _each(Allowed, values["allowed"]),
-                "why": _each(Step, values["why"]),
-                "error": values["error"] and Error(**{name: float(v) for name, v in values["error"].items()}),
+                "why": _each(ExplanationStep, values["why"]),
+                "error": values["error"] and ErrorSize(**{name: float(v) for name, v in values["error"].items()}),
                 "votes": values["votes"] and Votes(**values["votes"]),
-                "alone": Alone(**values["alone"]) if values.get("alone") else None,
-                "deviation": Deviation(**values["deviation"]) if values.get("deviation") else None,
+                "alone": Confirmation(**values["alone"]) if values.get("alone") else None,
+                "deviation": Category(**values["deviation"]) if values.get("deviation") else None,
                 "cured": tuple(values.get("cured", ())),
                 "parts": tuple(_part(each) for each in values.get("parts", ())),
-                "groups": tuple(Group(each["kind"], tuple(each["lines"])) for each in values.get("groups", ())),
+                "groups": tuple(LineGroup(each["kind"], tuple(each["lines"])) for each in values.get("groups", ())),
                 "flow": _flow(values["flow"]) if values.get("flow") else None,
             }
             return Failure(**{**values, **nested})
         case "known":
-            return Known(**values)
+            return KnownRecord(**values)
         case "claim":
             return ClaimRecord(**{**values, "programs": _each(ClaimProgram, values["programs"])})
         case "coverage":
-            return Coverage(**{**values, "met": _each(Setting, values["met"])})
+            return Coverage(**{**values, "met": _each(CoverageSetting, values["met"])})
         case "behaviour":
             return Behaviour(**{**values, "allowed": _each(Allowed, values["allowed"])})
         case "footer":
@@ -118,9 +118,9 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def _part(form: Mapping[str, Any]) -> Part:
+def _part(form: Mapping[str, Any]) -> PartViolation:
     flow = _flow(form["flow"]) if form.get("flow") else None
-    return Part(**{**form, "deviation": Deviation(**form["deviation"]), "flow": flow})
+    return PartViolation(**{**form, "deviation": Category(**form["deviation"]), "flow": flow})
 
 
 def _flow(form: Mapping[str, Any]) -> GradientFlow:

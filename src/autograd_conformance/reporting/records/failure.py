@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autograd_conformance.reporting.records.flow import GradientFlow
-from autograd_conformance.reporting.records.terms import LATER, Level, Source, Wrong
+from autograd_conformance.reporting.records.terms import LATER, FailureVerdict, Level, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplanationStep:
     """One step of an explanation: what the given line of the code forces (lines count from 1)."""
 
     line: int
@@ -27,7 +27,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Error:
+class ErrorSize:
     """How far a value is from the right one: the largest absolute error, its bound, and their quotient in `units`."""
 
     largest: float
@@ -46,7 +46,7 @@ class Votes:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LineGroup:
     """Lines of a program that belong together: a `unit` is run as one, an `iteration` is one of a loop's."""
 
     kind: Literal["unit", "iteration"]
@@ -60,7 +60,7 @@ be raised and was not, an error that is not the right one, and last dtypes, layo
 
 
 @dataclass(frozen=True, slots=True)
-class Deviation:
+class Category:
     """In which way a framework differs from the rules, as words that never change."""
 
     severity: Severity
@@ -72,7 +72,7 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alone:
+class Confirmation:
     """What came of a failure in processes of its own, where nothing else had run.
 
     Its program was run `runs` times in one, none where the run's time was over, and failed as it had before in `failed`
@@ -94,14 +94,14 @@ class Alone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PartViolation:
     """What one of two related programs breaks by itself: `at` is the index of the failing instruction, `flow` says how
     the gradient went through it.
     """
 
     rule: str
     op: str | None = None
-    deviation: Deviation
+    deviation: Category
     diagnosis: str | None = None
     second: bool = field(default=False, metadata=LATER)
     at: int | None = field(default=None, metadata=LATER)
@@ -124,7 +124,7 @@ class Failure:
     is what programs that a rule relates break by themselves. What is not known is None, and reports leave it out.
     """
 
-    verdict: Wrong
+    verdict: FailureVerdict
     rule: str
     level: Level
     sentence: str
@@ -138,17 +138,17 @@ class Failure:
     code: str
     loop: str = ""
     other: str | None = None
-    why: tuple[Step, ...] = ()
-    error: Error | None = None
+    why: tuple[ExplanationStep, ...] = ()
+    error: ErrorSize | None = None
     votes: Votes | None = None
     diagnosis: str | None = None
     variation: str | None = None
     script: str
     replay: str | None = None
     command: str | None = None
-    alone: Alone | None = field(default=None, metadata=LATER)
-    deviation: Deviation | None = field(default=None, metadata=LATER)
+    alone: Confirmation | None = field(default=None, metadata=LATER)
+    deviation: Category | None = field(default=None, metadata=LATER)
     cured: tuple[str, ...] = field(default=(), metadata=LATER)
     flow: GradientFlow | None = field(default=None, metadata=LATER)
-    groups: tuple[Group, ...] = field(default=(), metadata=LATER)
-    parts: tuple[Part, ...] = field(default=(), metadata=LATER)
+    groups: tuple[LineGroup, ...] = field(default=(), metadata=LATER)
+    parts: tuple[PartViolation, ...] = field(default=(), metadata=LATER)

@@ -60,13 +60,13 @@ class GradientFlow:
         return next((each for each in self.gradients if each.right is False), None)
 
 
-def titled(gradient: ValueGradient) -> str:
+def gradient_name(gradient: ValueGradient) -> str:
     """What the gradient is called."""
     name = shortened(gradient.name, 16)
     return f"{name}.grad" if gradient.held else f"gradient of {name}"
 
 
-def wrong_gradient(flow: GradientFlow) -> str:
+def first_wrong_gradient(flow: GradientFlow) -> str:
     """The first gradient that is wrong, in words: where it comes from, and what it is; empty where none is."""
     first = flow.first
     if first is None:
@@ -74,9 +74,9 @@ def wrong_gradient(flow: GradientFlow) -> str:
     wrong = f"it is {first.observed}, and has to be {first.expected}"
     if first.held and any(each.right and (each.name, each.line) == (first.name, first.line) for each in flow.gradients):
         passed = f"What the call passes on to {first.name} (line {first.line}) is right"
-        return f"{passed}, but {titled(first)} is not: {wrong}."
+        return f"{passed}, but {gradient_name(first)} is not: {wrong}."
     if first.held:
-        return f"The first gradient that was seen to be wrong is {titled(first)} (line {first.line}): {wrong}."
+        return f"The first gradient that was seen to be wrong is {gradient_name(first)} (line {first.line}): {wrong}."
     ways = f", which {_lines(first.through)} on" if first.through else ""
     return f"The first gradient that is wrong is that of {first.name} (line {first.line}){ways}: {wrong}."
 

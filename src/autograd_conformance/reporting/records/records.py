@@ -123,7 +123,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownRecord:
     """An entry of the framework's expectations file: a rule that it is known to break, for one op or (None) anywhere.
 
     `link` leads to where the difference is discussed. `seen` counts the programs of this run that showed it; 0 where
@@ -141,7 +141,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class CoverageSetting:
     """An op in a dtype, recorded or not: in how many programs each action came after it."""
 
     dtype: str
@@ -154,7 +154,7 @@ class Coverage:
     """What an op met in this run, for every dtype and grad mode that it was drawn in."""
 
     op: str
-    met: tuple[Setting, ...]
+    met: tuple[CoverageSetting, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ class Footer:
     selection: bool = field(default=False, metadata=LATER)
 
 
-Record = Header | RuleRecord | Result | Failure | Known | ClaimRecord | Coverage | Behaviour | Footer
+Record = Header | RuleRecord | Result | Failure | KnownRecord | ClaimRecord | Coverage | Behaviour | Footer
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class Report:
     results: tuple[Result, ...] = ()
     failures: tuple[Failure, ...] = ()
     footer: Footer | None = None
-    known: tuple[Known, ...] = ()
+    known: tuple[KnownRecord, ...] = ()
     claims: tuple[ClaimRecord, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     behaviours: tuple[Behaviour, ...] = ()

@@ -13,7 +13,7 @@ RENAMED: dict[str, str] = {
 }
 """Old slug to new slug."""
 
-NAMING = ("rule", "relation")
+RULE_KEYS = ("rule", "relation")
 """The keys under which a record, or a replay file of two programs, names a rule."""
 
 
@@ -22,18 +22,18 @@ def current_slug(slug: str) -> str:
     return RENAMED.get(slug, slug)
 
 
-def modernised(form: Any) -> Any:
+def with_current_slugs(form: Any) -> Any:
     """A record as JSON with today's slugs in the place of old ones, wherever it names a rule."""
     match form:
         case dict():
             made = {
-                current_slug(key): current_slug(v) if key in NAMING and isinstance(v, str) else modernised(v)
+                current_slug(key): current_slug(v) if key in RULE_KEYS and isinstance(v, str) else with_current_slugs(v)
                 for key, v in form.items()
             }
             if form.get("record") == "rule" and form.get("rule") in RENAMED:
                 made["family"] = made["rule"].partition("/")[0]
             return made
         case list():
-            return [modernised(each) for each in form]
+            return [with_current_slugs(each) for each in form]
         case _:
             return form

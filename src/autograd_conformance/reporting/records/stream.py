@@ -29,13 +29,13 @@ from autograd_conformance.reporting.records.records import (
     Coverage,
     Footer,
     Header,
-    Known,
+    KnownRecord,
     Record,
     Report,
     Result,
     RuleRecord,
 )
-from autograd_conformance.reporting.records.renamed_rules import modernised
+from autograd_conformance.reporting.records.renamed_rules import with_current_slugs
 
 LONGEST = 1 << 28
 """How many bytes a compressed file may hold: a run leaves a few millions."""
@@ -150,7 +150,7 @@ def parse(content: bytes, file: str, allow_truncated: bool = False) -> Report:
     return report
 
 
-def assembled(records: Iterable[Record], file: str = "this run") -> Report:
+def report_of(records: Iterable[Record], file: str = "this run") -> Report:
     """The report that records in the order of a file are; `file` is the name that `InvalidReport` gives them."""
     return _assemble(enumerate(records, start=1), file)
 
@@ -158,7 +158,7 @@ def assembled(records: Iterable[Record], file: str = "this run") -> Report:
 def _records(numbered: Iterable[tuple[int, bytes]], file: str) -> Iterator[tuple[int, Record]]:
     for number, line in numbered:
         try:
-            form = modernised(json.loads(line, parse_constant=_refuse))
+            form = with_current_slugs(json.loads(line, parse_constant=_reject_constant))
         except json.JSONDecodeError as error:
             raise InvalidReport(file, number, f"malformed JSON at column {error.colno}: {error.msg}") from error
         except (ValueError, RecursionError) as error:
@@ -175,7 +175,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
     rules: dict[str, RuleRecord] = {}
     results: list[Result] = []
     failures: list[Failure] = []
-    differences: list[Known] = []
+    differences: list[KnownRecord] = []
     claims: dict[str, ClaimRecord] = {}
     coverage: dict[str, Coverage] = {}
     behaviours: list[Behaviour] = []
@@ -200,7 +200,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
                 results.append(record)
             case Failure():
                 failures.append(record)
-            case Known():
+            case KnownRecord():
                 differences.append(record)
             case ClaimRecord() if record.key in claims:
                 raise InvalidReport(file, number, f"claim {record.key!r} has two records")
@@ -241,7 +241,7 @@ def _unknown_rules(record: Record, known: Mapping[str, RuleRecord]) -> list[str]
     match record:
         case Result():
             return [slug for slug in (record.rule, *record.exercised) if slug not in known]
-        case Failure() | Known():
+        case Failure() | KnownRecord():
             return [slug for slug in (record.rule,) if slug not in known]
         case _:
             return []
@@ -255,13 +255,13 @@ def _problem(form: Any) -> str | None:
         return f"$.record: {kind!r} is none of {', '.join(_validators())}"
     if kind == "header" and form.get("version", VERSION) != VERSION:
         return f"$.version: this reader knows version {VERSION} of the records, the file has {form['version']!r}"
-    if _sound(kind, form):
+    if _is_valid(kind, form):
         return None
     error = best_match(_validators()[kind].iter_errors(form))
     return None if error is None else f"{error.json_path}: {error.message} (a {kind} record)"
 
 
-def _sound(kind: str, form: Any) -> bool:
+def _is_valid(kind: str, form: Any) -> bool:
     """Whether a record is plainly sound: told ten times faster than what is wrong with one that is not."""
     try:
         return bool(_quick()[kind].is_valid(form))
@@ -293,5 +293,5 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _refuse(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")

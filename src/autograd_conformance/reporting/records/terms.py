@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Level = Literal["MUST", "SHOULD", "INFO"]
-Wrong = Literal["fail", "crash", "timeout", "flaky"]
-Unjudged = Literal["adapter bug", "cannot be told", "error"]
+FailureVerdict = Literal["fail", "crash", "timeout", "flaky"]
+InconclusiveVerdict = Literal["adapter bug", "cannot be told", "error"]
 Outcome = Literal[
     "pass",
     "fail",
@@ -51,10 +51,10 @@ Conclusion = Literal[
 ]
 """What a run says of the framework: its headline."""
 
-WRONG: tuple[Wrong, ...] = get_args(Wrong)
+FAILURE_VERDICTS: tuple[FailureVerdict, ...] = get_args(FailureVerdict)
 """The verdicts that speak against a framework, worst first."""
 
-UNJUDGED: tuple[Unjudged, ...] = get_args(Unjudged)
+INCONCLUSIVE: tuple[InconclusiveVerdict, ...] = get_args(InconclusiveVerdict)
 """The verdicts of tests that went wrong and say nothing about the framework, the one that says whose fault first."""
 
 LATER = {"later": True}

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from autograd_conformance.reporting.records.claims import ClaimProgram, ClaimRecord, Standing, by_article
+from autograd_conformance.reporting.records.claims import ClaimProgram, ClaimRecord, ClaimVerdict, by_article
 from autograd_conformance.reporting.render.markdown import environment
 
 LINES = 5
 """The most lines of a program in the short table."""
 
-_VERDICTS: Mapping[Standing, str] = {
+_VERDICTS: Mapping[ClaimVerdict, str] = {
     "holds": "**True.**",
     "holds under a condition": "**True under a condition:**",
     "false as written": "**False as written.**",
@@ -33,14 +33,14 @@ def table(claims: Sequence[ClaimRecord]) -> str:
     """The short table of some claims, each with its most telling program; ValueError where all are too long."""
     rows = []
     for claim in claims:
-        program = telling(claim)
+        program = example_program(claim)
         if program is None:
             raise ValueError(f"{claim.key} has no program of at most {LINES} lines")
         rows.append((claim, program))
     return environment().get_template("articles_table.md.j2").render(rows=rows, verdicts=_VERDICTS)
 
 
-def telling(claim: ClaimRecord) -> ClaimProgram | None:
+def example_program(claim: ClaimRecord) -> ClaimProgram | None:
     """The program that says most in the least space: the shortest, of those against the claim if there are any."""
     short = [each for each in claim.programs if each.code.count("\n") < LINES]
     return min(short, key=lambda each: (each.came_true is not False, each.code.count("\n")), default=None)

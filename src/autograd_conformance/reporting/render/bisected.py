@@ -24,7 +24,7 @@ class VersionRow:
     label: str
     outcome: str = ""
     """Bad, good or skipped; empty: it was not tried."""
-    said: str = ""
+    observed: str = ""
     title: str = ""
 
 
@@ -57,7 +57,7 @@ class Bisected:
         return said + more
 
     @property
-    def is_told(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether a version ran the program, and each change lies between two versions next to each other."""
         runs = any(row.outcome in ("bad", "good") for row in self.rows)
         return runs and not any(self.between(older, newer) for older, newer, _ in self.changes)
@@ -85,7 +85,7 @@ def table(found: Bisected) -> Table:
         shown.add_column(name, overflow="fold")
     for row in found.rows:
         outcome = Text(row.outcome or UNTRIED, style=STYLES[row.outcome])
-        shown.add_row(Text(printable(row.label)), Text(printable(row.title)), outcome, Text(shortened(row.said)))
+        shown.add_row(Text(printable(row.label)), Text(printable(row.title)), outcome, Text(shortened(row.observed)))
     return shown
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autograd_conformance.reporting.analysis.summary import applies, complete, cut_short, summarize
+from autograd_conformance.reporting.analysis.summary import applies, complete, incomplete_notice, summarize
 from autograd_conformance.reporting.prose import shortened
 from autograd_conformance.reporting.records.records import Report
-from autograd_conformance.reporting.render.failures import kind, summed_up, title
+from autograd_conformance.reporting.render.failures import cause_title, failure_counts, severity_name
 from autograd_conformance.reporting.render.markdown import code, prose
 
 CAUSES = 10
@@ -17,13 +17,13 @@ def render(report: Report) -> str:
     summary = summarize(report)
     found = [f"### {prose(report.header.framework.title)}: {summary.conclusion}", "", prose(summary.sentence), ""]
     if not complete(report):
-        found += [f"> **{prose(cut_short(report))}**", ""]
+        found += [f"> **{prose(incomplete_notice(report))}**", ""]
     found += [part for note in report.notes for part in (f"> Note: {prose(note)}", "")]
     if summary.causes:
-        found += [f"{summed_up(summary.causes)}.", "", "| Defect | Where | Observed |", "|:--|:--|:--|"]
+        found += [f"{failure_counts(summary.causes)}.", "", "| Defect | Where | Observed |", "|:--|:--|:--|"]
         for cause in summary.causes[:CAUSES]:
             observed = prose(shortened(cause.shown.observed))
-            found.append(f"| {kind(cause)} | {code(title(cause), cell=True)} | {observed} |")
+            found.append(f"| {severity_name(cause)} | {code(cause_title(cause), cell=True)} | {observed} |")
         more = len(summary.causes) - CAUSES
         found += [f"| | and {more} more | |"] if more > 0 else []
         found.append("")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autograd_conformance.reporting.analysis.causes import Cause
 from autograd_conformance.reporting.analysis.summary import summarize
-from autograd_conformance.reporting.merging.failures import Seen
+from autograd_conformance.reporting.merging.failures import Occurrences
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.render.markdown import environment
 
@@ -28,8 +28,8 @@ class CauseRow:
     """A cause of failures, how often it was seen, and what came of its shortest program alone."""
 
     cause: Cause
-    seen: Seen
-    alone: str
+    occurrences: Occurrences
+    confirmation: str
 
 
 @dataclass(frozen=True, slots=True)

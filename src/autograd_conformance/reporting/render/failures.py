@@ -14,7 +14,7 @@ from autograd_conformance.reporting.analysis.severity import NAMES
 from autograd_conformance.reporting.prose import counted, one_line, printable, shortened
 from autograd_conformance.reporting.render import text
 
-WHOLE = 3
+SHOWN_IN_FULL = 3
 """How many causes are shown whole; the others on a line each. The report shows all of them."""
 
 
@@ -24,12 +24,12 @@ def print_failures(causes: tuple[Cause, ...], console: Console) -> None:
         console.print(Text(printable(line)), soft_wrap=True, highlight=False)
 
 
-def kind(cause: Cause) -> str:
+def severity_name(cause: Cause) -> str:
     """How bad a cause is, in words."""
     return NAMES[cause.severity] if cause.severity else "failure"
 
 
-def title(cause: Cause) -> str:
+def cause_title(cause: Cause) -> str:
     """A cause on one line: the op that is wrong by itself, or else the rule of the failure that is shown."""
     failure = cause.shown
     if cause.op is not None:
@@ -37,7 +37,7 @@ def title(cause: Cause) -> str:
     return failure.rule + (f", op {one_line(failure.op)}" if failure.op else "")
 
 
-def summed_up(causes: tuple[Cause, ...]) -> str:
+def failure_counts(causes: tuple[Cause, ...]) -> str:
     """How many failures there are, of how many causes."""
     failures = sum(len(cause.failures) for cause in causes)
     if failures == len(causes):
@@ -45,7 +45,7 @@ def summed_up(causes: tuple[Cause, ...]) -> str:
     return f"{counted(failures, 'failure')} of {counted(len(causes), 'cause')}"
 
 
-def short(test: str) -> str:
+def short_test_name(test: str) -> str:
     """The name of a test without its file, and without what every test's name begins with."""
     return one_line(test.rpartition("::")[2].removeprefix("test_"))
 
@@ -54,17 +54,17 @@ def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:
     if not causes:
         return
     yield ""
-    yield f"{summed_up(causes)}{', the worst first' if len(causes) > 1 else ''}."
-    for at, cause in enumerate(causes[:WHOLE], 1):
+    yield f"{failure_counts(causes)}{', the worst first' if len(causes) > 1 else ''}."
+    for at, cause in enumerate(causes[:SHOWN_IN_FULL], 1):
         yield ""
-        yield f"--- {at}. {kind(cause)}: {title(cause)} ".ljust(text.WIDTH, "-")
+        yield f"--- {at}. {severity_name(cause)}: {cause_title(cause)} ".ljust(text.WIDTH, "-")
         yield from text.render(cause.shown, brief=len(causes) > 1).rstrip("\n").split("\n")
         yield from _others(cause)
-    for at, cause in enumerate(causes[WHOLE:], WHOLE + 1):
-        if at == WHOLE + 1:
+    for at, cause in enumerate(causes[SHOWN_IN_FULL:], SHOWN_IN_FULL + 1):
+        if at == SHOWN_IN_FULL + 1:
             yield ""
         more = f" (and {counted(len(cause.others), 'other failure')})" if cause.others else ""
-        yield f"--- {at}. {kind(cause)}: {title(cause)}: {shortened(cause.shown.observed, 80)}{more}"
+        yield f"--- {at}. {severity_name(cause)}: {cause_title(cause)}: {shortened(cause.shown.observed, 80)}{more}"
 
 
 def _others(cause: Cause) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _others(cause: Cause) -> Iterator[str]:
         return
     by_rule: dict[str, list[str]] = defaultdict(list)
     for failure in cause.others:
-        by_rule[f"{failure.rule}{f', op {failure.op}' if failure.op else ''}"].append(short(failure.test))
+        by_rule[f"{failure.rule}{f', op {failure.op}' if failure.op else ''}"].append(short_test_name(failure.test))
     yield ""
     yield f"{counted(len(cause.others), 'other failure')} of the same cause, as far as can be told:"
     for rule, tests in by_rule.items():

@@ -14,9 +14,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from autograd_conformance.reporting.analysis.causes import ops
-from autograd_conformance.reporting.analysis.coverage import meetings
+from autograd_conformance.reporting.analysis.coverage import coverage_table
 from autograd_conformance.reporting.analysis.summary import (
-    DIFFERENT,
+    DIFFERING,
     ORDER,
     OpSummary,
     Summary,
@@ -24,29 +24,29 @@ from autograd_conformance.reporting.analysis.summary import (
     applies,
     by_attention,
     complete,
-    cut_short,
+    incomplete_notice,
+    numbered_reason,
     summarize,
-    told,
 )
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.drawing.pictures import Picture, pictures
 from autograd_conformance.reporting.prose import (
     counted,
     error_words,
-    in_words,
     listed,
+    number_word,
     one_line,
-    part,
+    percentage,
     printable,
     sentence,
     shortened,
 )
-from autograd_conformance.reporting.records.claims import by_article, observation, showing, standings
+from autograd_conformance.reporting.records.claims import by_article, observation, observation_counts, verdict_counts
 from autograd_conformance.reporting.records.records import Report
-from autograd_conformance.reporting.records.terms import WRONG
-from autograd_conformance.reporting.render.failures import kind, summed_up
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
+from autograd_conformance.reporting.render.failures import failure_counts, severity_name
 from autograd_conformance.reporting.render.parts import by_name
-from autograd_conformance.reporting.render.text import ballot, listing, script_title, standing
+from autograd_conformance.reporting.render.text import confirmation_text, listing, script_title, vote_rows
 
 DRAWINGS = "drawings"
 """The folder beside a page that its drawings are in."""
@@ -87,19 +87,19 @@ def _rendered(report: Report, summary: Summary, drawings: Sequence[Mapping[str, 
             summary=summary,
             rules=by_attention(summary.rules),
             claims=report.claims,
-            meetings=meetings(report),
+            coverage_table=coverage_table(report),
             articles=by_article(report.claims),
             causes=summary.causes,
             failures=len(report.failures),
             parts=by_name,
             drawings=drawings,
-            ops=_grouped(each for each in summary.ops if each.verdict in DIFFERENT or each.op not in missing),
-            cut_short=None if complete(report) else cut_short(report),
+            ops=_grouped(each for each in summary.ops if each.verdict in DIFFERING or each.op not in missing),
+            incomplete_notice=None if complete(report) else incomplete_notice(report),
             footer=report.footer,
             threshold=THRESHOLD,
             notes=report.notes,
-            wrong=WRONG,
-            different=DIFFERENT,
+            failure_verdicts=FAILURE_VERDICTS,
+            differing_verdicts=DIFFERING,
         )
     )
 
@@ -180,27 +180,27 @@ def environment() -> Environment:
         "code": code,
         "fenced": fenced,
         "listing": lambda part: "\n".join(listing(part)),
-        "ballot": ballot,
+        "vote_rows": vote_rows,
         "script_title": script_title,
-        "standing": standing,
+        "confirmation_text": confirmation_text,
         "error_words": lambda error: error_words(error.largest, error.bound),
         "listed": listed,
         "where": where,
         "counted": counted,
-        "part": part,
-        "words": in_words,
+        "percentage": percentage,
+        "number_word": number_word,
         "sentence": sentence,
         "marked": marked,
         "html": in_html,
-        "standings": standings,
-        "showing": showing,
+        "verdict_counts": verdict_counts,
+        "observation_counts": observation_counts,
         "observation": observation,
         "shortened": shortened,
-        "summed_up": summed_up,
-        "kind": kind,
+        "failure_counts": failure_counts,
+        "severity_name": severity_name,
         "ops_of": lambda program: sorted(ops(program)),
         "applies": applies,
         "by_reason": _by_reason,
-        "told": told,
+        "numbered_reason": numbered_reason,
     }
     return environment

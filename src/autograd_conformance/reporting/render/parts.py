@@ -11,13 +11,20 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from autograd_conformance.reporting.records.failure import Allowed, Alone, Error, Failure, Step, Votes
-from autograd_conformance.reporting.records.flow import GradientFlow, wrong_gradient
+from autograd_conformance.reporting.records.failure import (
+    Allowed,
+    Confirmation,
+    ErrorSize,
+    ExplanationStep,
+    Failure,
+    Votes,
+)
+from autograd_conformance.reporting.records.flow import GradientFlow, first_wrong_gradient
 from autograd_conformance.reporting.records.terms import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class BrokenRule:
     """The rule that is broken, in its own words, and the test that found it."""
 
     rule: str
@@ -38,7 +45,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True)
-class Looped:
+class LoopProgram:
     """The shrunk program as a person would write it: its repetitions as loops."""
 
     text: str
@@ -67,28 +74,28 @@ class Other:
 class Why:
     """Why each step forces the expected value."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ExplanationStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """The error in units of its bound, and the three votes; at least one of them is known."""
 
-    error: Error | None
+    error: ErrorSize | None
     votes: Votes | None
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class GradientPath:
     """How the gradient went through the failing call."""
 
     flow: GradientFlow
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The first gradient that is wrong, in words; empty where none was seen to be, or no other was seen before."""
         seen = [each for each in self.flow.gradients if each.right is not None]
-        return wrong_gradient(self.flow) if len(seen) > 1 else ""
+        return first_wrong_gradient(self.flow) if len(seen) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +125,7 @@ class Script:
 class Rerun:
     """What came of it when it was run again, alone."""
 
-    alone: Alone
+    alone: Confirmation
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +136,16 @@ class Replay:
     path: str | None
 
 
-Part = (
-    Claim
+FailurePart = (
+    BrokenRule
     | Outcomes
-    | Looped
+    | LoopProgram
     | Listing
     | Other
     | Script
     | Why
     | Measure
-    | Passage
+    | GradientPath
     | Diagnosis
     | Variation
     | Rerun
@@ -146,22 +153,22 @@ Part = (
 )
 
 
-def parts(failure: Failure) -> tuple[Part, ...]:
+def parts(failure: Failure) -> tuple[FailurePart, ...]:
     """The parts of a failure in their order, without those that are not known."""
     f = failure
     lines = tuple(f.code.rstrip("\n").split("\n"))
     whole = bool(re.search(r"  # 1\b", f.script))
     at = None if f.at is None or f.at >= len(lines) else f.at + 1
-    everything: tuple[Part | None, ...] = (
-        Claim(f.rule, f.level, f.verdict, f.sentence, f.sources, f.test, f.op),
+    everything: tuple[FailurePart | None, ...] = (
+        BrokenRule(f.rule, f.level, f.verdict, f.sentence, f.sources, f.test, f.op),
         Outcomes(f.allowed, f.observed),
-        Looped(f.loop) if f.loop.strip() else None,
+        LoopProgram(f.loop) if f.loop.strip() else None,
         Listing(lines, at, bool(f.loop.strip())) if f.code.strip() and not whole and _needed(f) else None,
         Other(tuple(f.other.rstrip("\n").split("\n"))) if f.other and not whole else None,
         Script(f.script, _form(f, whole)) if f.script.strip() else None,
         Why(f.why) if f.why else None,
         Measure(f.error, f.votes) if f.error or f.votes else None,
-        Passage(f.flow) if f.flow else None,
+        GradientPath(f.flow) if f.flow else None,
         Diagnosis(f.diagnosis) if f.diagnosis else None,
         Variation(f.variation) if f.variation else None,
         Rerun(f.alone) if f.alone else None,
@@ -170,10 +177,10 @@ def parts(failure: Failure) -> tuple[Part, ...]:
     return tuple(part for part in everything if part is not None)
 
 
-def by_name(failure: Failure) -> dict[str, Part | None]:
+def by_name(failure: Failure) -> dict[str, FailurePart | None]:
     """The parts by their names in small letters, for templates; None where a part is not known."""
     known = {type(part): part for part in parts(failure)}
-    return {kind.__name__.lower(): known.get(kind) for kind in get_args(Part)}
+    return {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): known.get(kind) for kind in get_args(FailurePart)}
 
 
 def _form(f: Failure, whole: bool) -> Literal["program", "unrolled", "script"]:

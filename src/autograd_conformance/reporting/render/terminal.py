@@ -22,14 +22,14 @@ from autograd_conformance.reporting.analysis.summary import (
     applies,
     by_attention,
     complete,
-    cut_short,
     differing_ops,
+    failing_ops,
+    incomplete_notice,
+    numbered_reason,
     summarize,
-    told,
-    wrong_ops,
 )
-from autograd_conformance.reporting.prose import counted, listed, one_line, part, printable, shortened
-from autograd_conformance.reporting.records.claims import by_article, showing
+from autograd_conformance.reporting.prose import counted, listed, one_line, percentage, printable, shortened
+from autograd_conformance.reporting.records.claims import by_article, observation_counts
 from autograd_conformance.reporting.records.records import LONGEST, Report
 from autograd_conformance.reporting.records.terms import Conclusion, Verdict
 
@@ -79,7 +79,7 @@ def print_summary(report: Report, console: Console, written: str | Path | None =
     summary = summarize(report)
     console.print()
     if not complete(report):
-        console.print(Text(cut_short(report), "bold yellow"))
+        console.print(Text(incomplete_notice(report), "bold yellow"))
     console.print(Text.assemble((summary.conclusion.upper(), HEADLINES[summary.conclusion]), ". ", summary.sentence))
     for note in report.notes:
         console.print(_fact("note", note), highlight=False)
@@ -134,7 +134,7 @@ def _not_passed(rules: list[RuleSummary], summary: Summary, above: int) -> Table
     table.add_column("level", no_wrap=True)
     table.add_column("reason", overflow="fold", ratio=1)
     for each in rules:
-        reason = Text(told(each, summary.causes, above))
+        reason = Text(numbered_reason(each, summary.causes, above))
         table.add_row(Text(each.verdict, STYLES[each.verdict]), Text(each.rule.rule), each.rule.level, reason)
     return table
 
@@ -156,7 +156,7 @@ def _known(summary: Summary) -> Table:
     table.add_column("op", no_wrap=True)
     table.add_column("seen and reason", overflow="fold", ratio=1)
     for each in summary.known[:ENTRIES]:
-        text = Text.assemble((each.standing, "yellow" if each.stale else ""), "\n", one_line(each.known.reason))
+        text = Text.assemble((each.status, "yellow" if each.stale else ""), "\n", one_line(each.known.reason))
         text.append(f"\n{one_line(each.known.link)}" if each.known.link else "")
         table.add_row(Text(one_line(each.known.rule)), Text(one_line(each.known.op or "")), text)
     return table
@@ -177,7 +177,7 @@ def _rules(summary: Summary) -> Iterator[Text]:
 
 def _ops(report: Report, summary: Summary) -> Iterator[Text]:
     framework = report.header.framework
-    wrong = wrong_ops(summary)
+    wrong = failing_ops(summary)
     which = f": {listed((f'{each.op} ({each.verdict})' for each in wrong), 10)}" if wrong else ""
     yield _fact("ops", f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(wrong):,} wrong{which}")
     if framework.limits:
@@ -191,7 +191,7 @@ def _claims(report: Report) -> Iterator[Text]:
     if report.claims:
         articles = counted(len(by_article(report.claims)), "article")
         framework = shortened(report.header.framework.name, LONGEST)
-        shown = f"{framework} showed: {showing(report.claims) or 'nothing of them'}"
+        shown = f"{framework} showed: {observation_counts(report.claims) or 'nothing of them'}"
         yield _fact("claims", f"{len(report.claims):,} in {articles}; {shown}")
 
 
@@ -217,9 +217,9 @@ def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterat
         yield _fact("speed", f"{took}, {summary.rate:,.0f} programs/s")
     if report.footer is not None and report.footer.deselected:
         yield _fact("not run", f"{counted(report.footer.deselected, 'test')} that the options of the run leave out")
-    if summary.left_open:
-        went_on = f"{counted(summary.left_open, 'program')} went on with what the rules leave open"
-        whole = f"; {part(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
+    if summary.unspecified:
+        went_on = f"{counted(summary.unspecified, 'program')} went on with what the rules leave open"
+        whole = f"; {percentage(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
         yield _fact("open", f"{went_on}, and were judged as far as they do not hang on it{whole}")
     if written is not None:
         yield _fact("report", str(written))

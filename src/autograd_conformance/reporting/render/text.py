@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from autograd_conformance.reporting.prose import counted, error_words, one_line, printable
-from autograd_conformance.reporting.records.failure import Alone, Failure, Votes
+from autograd_conformance.reporting.records.failure import Confirmation, Failure, Votes
 from autograd_conformance.reporting.render.parts import (
-    Claim,
+    BrokenRule,
     Diagnosis,
+    FailurePart,
+    GradientPath,
     Listing,
-    Looped,
+    LoopProgram,
     Measure,
     Other,
     Outcomes,
-    Part,
-    Passage,
     Replay,
     Rerun,
     Script,
@@ -49,21 +49,21 @@ def render(failure: Failure, brief: bool = False) -> str:
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
-def _bare(part: Part) -> str:
+def _bare(part: FailurePart) -> str:
     """A part, the program without a heading."""
     if isinstance(part, Script) and part.form == "program":
         return part.text.rstrip("\n")
     return "\n".join(lines(part))
 
 
-def lines(part: Part) -> Iterator[str]:
+def lines(part: FailurePart) -> Iterator[str]:
     """One part of a failure, line by line."""
     match part:
-        case Claim():
+        case BrokenRule():
             yield from _claim(part)
         case Outcomes():
             yield from _outcomes(part)
-        case Looped():
+        case LoopProgram():
             yield "The shortest program found, as a loop:"
             yield ""
             yield from map(printable, part.text.rstrip("\n").split("\n"))
@@ -80,15 +80,15 @@ def lines(part: Part) -> Iterator[str]:
         case Why():
             yield "Why:"
             for step in part.steps:
-                yield from _filled(f"  line {step.line}: ", step.text)
+                yield from _wrapped_text(f"  line {step.line}: ", step.text)
         case Measure():
             yield from _measure(part)
-        case Passage():
-            yield from _filled("Gradient: ", part.told) if part.told else ()
+        case GradientPath():
+            yield from _wrapped_text("Gradient: ", part.sentence) if part.sentence else ()
         case Diagnosis():
-            yield from _filled("Diagnosis: ", part.text)
+            yield from _wrapped_text("Diagnosis: ", part.text)
         case Variation():
-            yield from _filled("Nearest variation: ", part.text)
+            yield from _wrapped_text("Nearest variation: ", part.text)
         case Rerun():
             yield from _alone(part.alone)
         case Replay():
@@ -103,16 +103,16 @@ def listing(part: Listing | Other) -> Iterator[str]:
     for number, code in enumerate(part.lines, start=1):
         arrow = "-->" if number == at else "   "
         head = f"{arrow} {number:>{digits}} | "
-        yield from _broken(head, f"{'':{digits + 4}} |     ", printable(code))
+        yield from _wrapped_code(head, f"{'':{digits + 4}} |     ", printable(code))
 
 
-def _claim(claim: Claim) -> Iterator[str]:
+def _claim(claim: BrokenRule) -> Iterator[str]:
     op = f", op {claim.op}" if claim.op else ""
     yield f"{claim.rule} ({claim.level}){op}: {claim.verdict}"
-    yield from _filled("  ", claim.sentence)
+    yield from _wrapped_text("  ", claim.sentence)
     for source in claim.sources:
-        yield from _filled("  Source: ", f"{source.title}, {source.where}" if source.where else source.title)
-    yield from _filled("  Found by: ", claim.test)
+        yield from _wrapped_text("  Source: ", f"{source.title}, {source.where}" if source.where else source.title)
+    yield from _wrapped_text("  Found by: ", claim.test)
 
 
 def _outcomes(outcomes: Outcomes) -> Iterator[str]:
@@ -121,18 +121,18 @@ def _outcomes(outcomes: Outcomes) -> Iterator[str]:
     heads = ("   Allowed: ", *["        or: "] * (len(texts) - 1))
     for head, text, each in zip(heads, texts, outcomes.allowed, strict=False):
         aligned = f"{head}{text:{column}}  [{each.rule}]"
-        yield from [aligned] if len(aligned) <= WIDTH else _filled(head, f"{text} [{each.rule}]")
-    yield from _filled("  Observed: ", outcomes.observed)
+        yield from [aligned] if len(aligned) <= WIDTH else _wrapped_text(head, f"{text} [{each.rule}]")
+    yield from _wrapped_text("  Observed: ", outcomes.observed)
 
 
 def _measure(measure: Measure) -> Iterator[str]:
     if measure.error:
         head, numbers = error_words(measure.error.largest, measure.error.bound)
-        yield from _filled("Error: ", f"{head} ({numbers})")
+        yield from _wrapped_text("Error: ", f"{head} ({numbers})")
     if measure.votes:
         yield "Votes:"
-        for voter, vote in ballot(measure.votes):
-            yield from _filled(f"  {voter + ':':20} ", vote) if vote else ()
+        for voter, vote in vote_rows(measure.votes):
+            yield from _wrapped_text(f"  {voter + ':':20} ", vote) if vote else ()
 
 
 def script_title(script: Script) -> str:
@@ -141,7 +141,7 @@ def script_title(script: Script) -> str:
     return titles[script.form]
 
 
-def standing(alone: Alone) -> str:
+def confirmation_text(alone: Confirmation) -> str:
     """Whether a failure shows by itself, in words."""
     if not alone.runs:
         return "it was not run again: the run's time was over"
@@ -159,16 +159,16 @@ def standing(alone: Alone) -> str:
     return f"alone it did not fail in {counted(alone.runs, 'run')}, nor after the programs that had run before it"
 
 
-def _alone(alone: Alone) -> Iterator[str]:
-    yield from _filled("Run again: ", standing(alone))
+def _alone(alone: Confirmation) -> Iterator[str]:
+    yield from _wrapped_text("Run again: ", confirmation_text(alone))
     if alone.printed or alone.trouble:
         yield "The script, run alone, printed:"
         for printed in alone.printed.rstrip("\n").split("\n") if alone.printed.strip() else ():
-            yield from _broken("    ", "        ", printable(printed))
-        yield from _filled("    ", alone.trouble) if alone.trouble else ()
+            yield from _wrapped_code("    ", "        ", printable(printed))
+        yield from _wrapped_text("    ", alone.trouble) if alone.trouble else ()
 
 
-def ballot(votes: Votes) -> Iterable[tuple[str, str]]:
+def vote_rows(votes: Votes) -> Iterable[tuple[str, str]]:
     """The voters' names with their votes, the decision last."""
     return (
         ("framework", votes.framework),
@@ -178,14 +178,14 @@ def ballot(votes: Votes) -> Iterable[tuple[str, str]]:
     )
 
 
-def _filled(head: str, text: str) -> list[str]:
+def _wrapped_text(head: str, text: str) -> list[str]:
     """The text behind a head, folded between words at WIDTH, its further lines aligned under its first."""
     return textwrap.wrap(
         one_line(text), WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
     ) or [head.rstrip()]
 
 
-def _broken(head: str, more: str, code: str) -> Iterator[str]:
+def _wrapped_code(head: str, more: str, code: str) -> Iterator[str]:
     """A line of code behind a head, broken at WIDTH wherever it must be, for white space in code has meaning."""
     first, rest = code[: WIDTH - len(head)], code[WIDTH - len(head) :]
     yield (head + first).rstrip()

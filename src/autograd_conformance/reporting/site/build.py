@@ -24,7 +24,7 @@ LIST = "site.json"
 MADE_BY = "autograd-conformance report site"
 
 
-class NotOurs(Exception):
+class FolderInUse(Exception):
     """A folder that holds something other than a site: nothing is written there."""
 
 
@@ -78,10 +78,10 @@ def _listed(folder: Path) -> list[str]:
     if not folder.exists():
         return []
     if not folder.is_dir():
-        raise NotOurs(f"{folder} is a file; name a folder for the site")
+        raise FolderInUse(f"{folder} is a file; name a folder for the site")
     if not any(folder.iterdir()):
         return []
-    refused = NotOurs(f"{folder} holds something other than an earlier site; name an empty folder, or a new one")
+    refused = FolderInUse(f"{folder} holds something other than an earlier site; name an empty folder, or a new one")
     try:
         form = json.loads((folder / LIST).read_text(encoding="utf-8"))
         names = form["files"]

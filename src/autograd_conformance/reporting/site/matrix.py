@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autograd_conformance.reporting.analysis.summary import ORDER, FamilySummary, RuleSummary
-from autograd_conformance.reporting.analysis.verdicts import MEANING
+from autograd_conformance.reporting.analysis.verdicts import MEANING_OF
 from autograd_conformance.reporting.records.records import RuleRecord
-from autograd_conformance.reporting.records.terms import WRONG, Verdict
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS, Verdict
 from autograd_conformance.reporting.site.runs import Run
 
 
@@ -62,7 +62,7 @@ class Row:
     @property
     def applicable(self) -> int:
         """To how many of the latest runs it applies."""
-        return sum(MEANING[cell.verdict].applicable for cell in self._latest)
+        return sum(MEANING_OF[cell.verdict].applicable for cell in self._latest)
 
     @property
     def _latest(self) -> list[RuleSummary]:
@@ -77,11 +77,11 @@ class Row:
     def groups(self) -> list[str]:
         """What the row can be found by: the verdicts, what several of them have in common, and where runs disagree."""
         found: set[str] = set(self.verdicts)
-        if found & set(WRONG):
+        if found & set(FAILURE_VERDICTS):
             found.add("defect")
-        if found & {*WRONG, "known difference"}:
+        if found & {*FAILURE_VERDICTS, "known difference"}:
             found.add("different")
-        decided = found & {*WRONG, "known difference", "pass"}
+        decided = found & {*FAILURE_VERDICTS, "known difference", "pass"}
         if "pass" in found and len(decided) > 1:
             found.add("disagreement")
         return sorted(found)
@@ -128,7 +128,7 @@ def latest(runs: Iterable[Run]) -> dict[str, RuleRecord]:
     return found
 
 
-def bounded(exercised: int) -> int | None:
+def violation_bound(exercised: int) -> int | None:
     """A pass in so many programs bounds how often such programs break the rule: fewer than one in this many do, with a
     confidence of 95 per cent; None where there is nothing to be told from.
     """
@@ -146,7 +146,7 @@ def _cell(name: str, run: Run) -> FamilyCell | None:
     if family is None:
         return None
     verdicts = [each.verdict for each in run.rules.values() if each.rule.family == name]
-    judged = [each for each in verdicts if MEANING[each].applicable]
+    judged = [each for each in verdicts if MEANING_OF[each].applicable]
     worst = min(judged or verdicts, key=ORDER.index)
     counts = tuple((verdict, verdicts.count(verdict)) for verdict in SIGNS if verdict in verdicts)
     return FamilyCell(family, worst, counts)

@@ -13,29 +13,37 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from autograd_conformance.reporting.analysis.causes import ops
-from autograd_conformance.reporting.analysis.coverage import meetings
+from autograd_conformance.reporting.analysis.coverage import coverage_table
 from autograd_conformance.reporting.analysis.severity import NAMES, severity
 from autograd_conformance.reporting.analysis.summary import (
-    DIFFERENT,
+    DIFFERING,
     ORDER,
     THRESHOLD,
     by_attention,
     complete,
-    cut_short,
     differing_ops,
-    wrong_ops,
+    failing_ops,
+    incomplete_notice,
 )
 from autograd_conformance.reporting.drawing.pictures import pictures
-from autograd_conformance.reporting.prose import counted, error_words, listed, one_line, part, printable, shortened
-from autograd_conformance.reporting.records.claims import by_article, observation, showing, standings
-from autograd_conformance.reporting.records.terms import WRONG
+from autograd_conformance.reporting.prose import (
+    counted,
+    error_words,
+    listed,
+    one_line,
+    percentage,
+    printable,
+    shortened,
+)
+from autograd_conformance.reporting.records.claims import by_article, observation, observation_counts, verdict_counts
+from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 from autograd_conformance.reporting.records.versions import place
-from autograd_conformance.reporting.render.failures import kind, title
+from autograd_conformance.reporting.render.failures import cause_title, severity_name
 from autograd_conformance.reporting.render.parts import by_name
-from autograd_conformance.reporting.render.text import ballot, script_title, standing
+from autograd_conformance.reporting.render.text import confirmation_text, script_title, vote_rows
 from autograd_conformance.reporting.site.code import coloured
 from autograd_conformance.reporting.site.documents import FINDINGS, Document, Finding, findings
-from autograd_conformance.reporting.site.matrix import ABSENT, SIGNS, Family, Row, bounded, latest, matrix
+from autograd_conformance.reporting.site.matrix import ABSENT, SIGNS, Family, Row, latest, matrix, violation_bound
 from autograd_conformance.reporting.site.runs import FailurePage, Run, unique
 from autograd_conformance.reporting.site.trend import chart
 
@@ -110,21 +118,21 @@ def environment(site: Site) -> Environment:
         "counted": counted,
         "listed": listed,
         "error_words": lambda error: error_words(error.largest, error.bound),
-        "part": part,
+        "percentage": percentage,
         "one_line": one_line,
         "printable": printable,
         "shortened": shortened,
-        "standing": standing,
+        "confirmation_text": confirmation_text,
         "script_title": script_title,
-        "ballot": ballot,
-        "kind": kind,
-        "cause_title": title,
+        "vote_rows": vote_rows,
+        "severity_name": severity_name,
+        "cause_title": cause_title,
         "observation": observation,
-        "standings": standings,
-        "showing": showing,
+        "verdict_counts": verdict_counts,
+        "observation_counts": observation_counts,
         "marked": _marked,
         "code": coloured,
-        "bounded": bounded,
+        "violation_bound": violation_bound,
         "is_link": lambda text: bool(re.fullmatch(r"https?://[^\s<>\"']+", text)),
         "ops_of": lambda program: sorted(ops(program)),
     }
@@ -134,8 +142,8 @@ def environment(site: Site) -> Environment:
         "signs": SIGNS,
         "absent": ABSENT,
         "order": ORDER,
-        "wrong": WRONG,
-        "different": DIFFERENT,
+        "failure_verdicts": FAILURE_VERDICTS,
+        "differing_verdicts": DIFFERING,
         "threshold": THRESHOLD,
     }
     return made
@@ -155,11 +163,11 @@ def _run(run: Run, site: Site, templates: Environment) -> str:
         families=run.summary.families,
         others=others,
         trend=Markup(chart(others)) if len(others) > 1 else None,  # escaped where it is made
-        meetings=meetings(run.report),
+        coverage_table=coverage_table(run.report),
         articles=by_article(run.report.claims),
-        wrong_ops=wrong_ops(run.summary),
+        failing_ops=failing_ops(run.summary),
         differing_ops=differing_ops(run.summary),
-        cut_short=None if complete(run.report) else cut_short(run.report),
+        incomplete_notice=None if complete(run.report) else incomplete_notice(run.report),
     )
 
 
