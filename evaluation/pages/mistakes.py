@@ -28,7 +28,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.render.markdown import environment
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.training import PATTERNS, Mistake, Plan, plans, write
+from autograd_conformance.strategies.training import PATTERNS, LoopBug, Plan, plans, write
 from autograd_conformance.strategies.training.patterns import Pattern
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "mistakes.md"
@@ -128,7 +128,7 @@ class Row:
         self.known, self.open = self.known + other.known, self.open + other.open
 
 
-def measured(mistake: Mistake, pattern: Pattern, number: int, session: Session) -> Row:
+def measured(mistake: LoopBug, pattern: Pattern, number: int, session: Session) -> Row:
     """One mistake in one pattern."""
     row = Row(pattern.name, Counter())
 
@@ -140,7 +140,7 @@ def measured(mistake: Mistake, pattern: Pattern, number: int, session: Session) 
     @given(plans(pattern.name, (mistake,)))
     def measure(plan: Plan) -> None:
         seer, wrong = foresee(plan)
-        _, right = foresee(plan.with_mistakes())
+        _, right = foresee(plan.with_bugs())
         changed = outcome(wrong, right)
         row.counts[changed] += 1
         program = seer.program()
@@ -162,10 +162,10 @@ def _raises(observation: Observation) -> bool:
     return any(isinstance(seen.outcome, Raised) and seen.outcome.kind in KINDS for seen in observation)
 
 
-def tables(each: int, session: Session) -> Iterator[tuple[Mistake, Row, list[Row]]]:
+def tables(each: int, session: Session) -> Iterator[tuple[LoopBug, Row, list[Row]]]:
     """For each mistake, the row of all its patterns, and a row for each."""
-    for mistake in Mistake:
-        patterns = [p for p in PATTERNS.values() if any(mistake is m for m, _ in p.mistakes)]
+    for mistake in LoopBug:
+        patterns = [p for p in PATTERNS.values() if any(mistake is m for m, _ in p.bugs)]
         rows = [measured(mistake, pattern, -(-each // len(patterns)), session) for pattern in patterns]
         total = Row(mistake.value, Counter())
         for row in rows:

@@ -1,9 +1,10 @@
-"""How choices are drawn while programs are generated: each by itself, and past what Hypothesis does to each.
+"""The Hypothesis backend that draws the suites' programs: each choice is drawn uniformly and independently of the
+others.
 
-Hypothesis follows each program by up to five that repeat parts of it, keeps a tree of all that it has tried, and of
-each choice what it needs to shrink it; where programs are as unlike as ours, that is two thirds of the time of drawing,
-for nothing. So programs are drawn by a backend of ours, every choice evenly, and only what a failing program was drawn
-by is told to Hypothesis, which shrinks it as ever.
+Hypothesis's own backend follows each program by up to five that repeat parts of it, keeps a tree of all that it tried,
+and records for each choice what shrinking needs. Our programs differ so much that this takes two thirds of the time of
+drawing and gains nothing. This backend keeps the choices of a program to itself and passes them to Hypothesis only if
+the program fails, so shrinking works as usual.
 """
 
 from __future__ import annotations
@@ -20,75 +21,77 @@ from autograd_conformance.strategies.building import pool
 T = TypeVar("T")
 
 MOST = 1 << 15
-"""Below this, numbers take at most `NUMBER` bytes of what Hypothesis lets a program have."""
+"""Upper bound of the numbers that take at most `NUMBER` bytes of a program's size in Hypothesis."""
 
 NUMBER, FRAME = 3, 4
-"""The most bytes that Hypothesis counts for a number, and for some bytes beyond themselves."""
+"""Largest numbers of bytes that Hypothesis counts for a number, and for bytes in addition to their own length."""
 
 
 class Independent(HypothesisProvider):
-    """Draws each choice by itself, all that is allowed being as likely."""
+    """A Hypothesis provider that draws each choice uniformly and independently."""
 
     def __init__(self, conjecturedata: Any, /) -> None:
         super().__init__(conjecturedata)
 
-        self._untold: list[int | bytes | bool] = []
-        """The newest choices, of which Hypothesis does not know."""
+        self._pending: list[int | bytes | bool] = []
+        """The newest choices, not yet passed to Hypothesis."""
 
         self._room = 0
-        """How many bytes more are certain to have room."""
+        """Number of bytes that the program can certainly still take."""
 
         self._pool = pool.current()
-        self._near = None if self._pool is None or self._random is None else self._pool.draw(self._random)
-        """What draws near an earlier program, where programs are drawn near others."""
+        self._drawing = None if self._pool is None or self._random is None else self._pool.draw(self._random)
+        """The choices of the earlier program that is repeated; None if there is no pool."""
 
-    # -- what strategies of ours draw ---------------------------------------------------------------------------------
+    # -- called by our strategies -------------------------------------------------------------------------------------
 
     def below(self, n: int) -> int:
         """A number from 0 to n - 1; n is at most `MOST`."""
-        if self._near is None:
+        if self._drawing is None:
             assert self._random is not None
-            bits, size = self._random.getrandbits, n.bit_length()  # what `randrange` does, without what it is asked
+            bits, size = self._random.getrandbits, n.bit_length()  # as `randrange`, without its checks of arguments
             number = bits(size)
             while number >= n > 0:
                 number = bits(size)
         else:
-            number = self._near.below(n)
+            number = self._drawing.below(n)
         self._keep(number, NUMBER)
         return number
 
     def coin(self) -> bool:
-        """True, half of the time."""
+        """A boolean."""
         assert self._random is not None
-        side = self._random.random() < 0.5 if self._near is None else self._near.coin()
+        side = self._random.random() < 0.5 if self._drawing is None else self._drawing.coin()
         self._keep(side, NUMBER)
         return side
 
     def raw(self, size: int) -> bytes:
-        """So many bytes."""
+        """A number of bytes."""
         assert self._random is not None
-        data = self._random.randbytes(size) if self._near is None else self._near.raw(size)
+        data = self._random.randbytes(size) if self._drawing is None else self._drawing.raw(size)
         self._keep(data, size + FRAME)
         return data
 
     def part(self, act: Callable[[], T]) -> T:
-        """What a function makes whose draws belong together."""
-        return act() if self._near is None else self._near.part(act)
+        """Call a function whose choices belong together, and return its result."""
+        return act() if self._drawing is None else self._drawing.part(act)
 
-    # -- what Hypothesis has to know ----------------------------------------------------------------------------------
+    # -- passing choices to Hypothesis --------------------------------------------------------------------------------
 
     def _keep(self, choice: int | bytes | bool, most: int) -> None:
-        """Keep a choice, for which Hypothesis counts some bytes at most."""
-        self._untold.append(choice)
+        """Keep a choice for which Hypothesis counts at most `most` bytes; pass all of them on if the size limit is
+        near.
+        """
+        self._pending.append(choice)
         self._room -= most
         if self._room < 0:
-            self._tell()
+            self._flush()
 
-    def _tell(self) -> None:
-        """Tell Hypothesis of the choices so far; where that is more than it can shrink, the program ends."""
-        data, told, self._untold = self._cd, self._untold, []
+    def _flush(self) -> None:
+        """Pass the pending choices to Hypothesis, which stops the program if it is too large to shrink."""
+        data, pending, self._pending = self._cd, self._pending, []
         assert data is not None
-        for choice in told:
+        for choice in pending:
             match choice:
                 case bool():
                     data.draw_boolean(forced=choice)
@@ -100,24 +103,24 @@ class Independent(HypothesisProvider):
 
     @contextmanager
     def per_test_case_context_manager(self) -> Iterator[None]:
-        """Around a program: what it was drawn by is told where it fails."""
+        """Wrap the run of one program: if the program fails, pass its choices to Hypothesis."""
         try:
             yield
         except UnsatisfiedAssumption:  # it never ran
             raise
         except BaseException:
             if self._cd is not None and not self._cd.frozen:
-                self._tell()
+                self._flush()
             raise
         finally:
             if self._pool is not None:
                 self._pool.forget()
 
-    # -- what Hypothesis draws ----------------------------------------------------------------------------------------
+    # -- called by Hypothesis -----------------------------------------------------------------------------------------
 
     def draw_boolean(self, p: float = 0.5) -> bool:
-        """A side of a coin."""
-        self._tell()
+        """A boolean, drawn by Hypothesis."""
+        self._flush()
         return super().draw_boolean(p)
 
     def draw_integer(
@@ -128,36 +131,36 @@ class Independent(HypothesisProvider):
         weights: dict[int, float] | None = None,
         shrink_towards: int = 0,
     ) -> int:
-        """A number between two bounds; without them, or with weights, as Hypothesis draws it."""
-        self._tell()
+        """An integer between two bounds, drawn uniformly. Without both bounds, or with weights, Hypothesis draws it."""
+        self._flush()
         if min_value is None or max_value is None or weights is not None:
             return super().draw_integer(min_value, max_value, weights=weights, shrink_towards=shrink_towards)
         assert self._random is not None
         return self._random.randint(min_value, max_value)
 
     def draw_bytes(self, min_size: int = 0, max_size: int = 0) -> bytes:
-        """Bytes, so many as there have to be; where their number is open, as Hypothesis draws them."""
-        self._tell()
+        """Bytes, drawn uniformly. If their number is not fixed, Hypothesis draws them."""
+        self._flush()
         if min_size != max_size:
             return super().draw_bytes(min_size, max_size)
         assert self._random is not None
         return self._random.randbytes(min_size)
 
     def draw_float(self, *bounds: Any, **constraints: Any) -> float:
-        """A number as Hypothesis draws it."""
-        self._tell()
+        """A float, drawn by Hypothesis."""
+        self._flush()
         return super().draw_float(*bounds, **constraints)
 
     def draw_string(self, *bounds: Any, **constraints: Any) -> str:
-        """Text as Hypothesis draws it."""
-        self._tell()
+        """Text, drawn by Hypothesis."""
+        self._flush()
         return super().draw_string(*bounds, **constraints)
 
     def _maybe_draw_constant(self, *constraints: Any, **more: Any) -> None:
-        """No constant, wherever it may stand."""
+        """None: no constants from the source code of loaded modules are drawn."""
 
 
 def independent(draw: Any) -> Independent | None:
-    """The backend behind what Hypothesis hands to a composite strategy, where it is ours."""
+    """The `Independent` backend of a composite strategy's `draw`; None if Hypothesis uses another backend."""
     provider = getattr(getattr(draw, "__self__", None), "provider", None)
     return provider if isinstance(provider, Independent) else None

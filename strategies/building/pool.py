@@ -1,10 +1,10 @@
-"""A pool of programs for frameworks to which a new function costs far more than a program: most programs are drawn near
-one of the pool, so that all their functions are there already.
+"""Reuses the compiled regions of earlier programs, for frameworks that take far longer to compile a region than to run
+it.
 
-A program near another is drawn by the choices of that one, some of which are drawn anew: what tensors hold, which
-values are called from, flags, hooks, whole actions. Nobody has to say which choices make a function a new one: where
-one came out, the program is dropped before it runs, another is drawn, and what was another choice is changed less often
-from then on. So a test wanders among the programs of its functions; now and then one drawn freely brings in others.
+Most programs repeat the choices of an earlier program and change some of them: values of tensors, roots of calls,
+flags, hooks, whole actions. If a change makes a region that was not compiled before, the program is dropped before it
+runs and another one is drawn. The choices that were changed in it are changed less often from then on, so no table has
+to say which choices affect regions. Now and then a program is drawn without an earlier one, which adds new regions.
 """
 
 from __future__ import annotations
@@ -20,80 +20,80 @@ from typing import TypeVar, Union
 T = TypeVar("T")
 V = TypeVar("V", int, bytes, bool)
 
-CHANGES = (0,) * 30 + (1, 2)
-"""A part is kept, left out, or drawn anew."""
+PART_CHANGES = (0,) * 30 + (1, 2)
+"""Changes of a part, drawn evenly: 0 keeps it, 1 leaves one out, 2 inserts a new one."""
 
-ANEW = (0, 1, 1, 1, 1, 2, 2, 3)
-"""How many of its choices a program draws anew beside tensors: one or another of these."""
-TENSORS = (0.3, 1.0)
-"""How many of its tensors, at most."""
+CHANGED_CHOICES = (0, 1, 1, 1, 1, 2, 2, 3)
+"""Numbers of choices that a program changes besides its tensors, drawn evenly."""
+CHANGED_TENSORS = (0.3, 1.0)
+"""Probabilities that a tensor gets new values; one of them is drawn for each program."""
 
-CALM, PATIENCE = 3, 12
-"""How many programs near some are dropped in a row before only tensors are drawn anew, and before no more are drawn."""
+TENSORS_ONLY_AFTER, STOP_AFTER = 3, 12
+"""Numbers of programs of a family dropped in a row after which only tensors change, and after which the family ends."""
 
-KEPT = 8
-"""How many programs with the functions of one that was drawn freely are drawn near."""
+KEPT_PROGRAMS = 8
+"""Largest number of programs that a family keeps for later ones to repeat."""
 
-IDLE = 0.25
-"""What part of them they are there for where that program does not do what its test is about."""
+IRRELEVANT_SHARE = 0.25
+"""Factor on a family's number of programs if its first program does not exercise the rule of its test."""
 
-BEGINNING = (0.25, 0.5)
-"""What part of the usual number of programs the functions of the first programs are there for."""
+FIRST_SHARES = (0.25, 0.5)
+"""Factors on the number of programs of the first two families."""
 
 
 @dataclass(slots=True)
-class Place:
-    """A choice in all programs near one another."""
+class Position:
+    """A choice that all programs of a family make, and how often programs ran after it was changed."""
 
-    fits: float = 0.0
-    """How many programs ran in which it was another than before."""
-    misfits: float = 0.0
-    """How many were dropped, each divided among all its choices that were other ones."""
+    accepted: float = 0.0
+    """Number of programs that ran with this choice changed."""
+    rejected: float = 0.0
+    """Number of dropped programs with this choice changed, each divided by its number of changed choices."""
 
     @property
-    def ease(self) -> float:
-        """How likely a program is to run in which it is another, as far as is known."""
-        return (self.fits + 1) / (self.fits + 3 * self.misfits + 2)
+    def acceptance(self) -> float:
+        """Estimated probability that a program runs if this choice is changed."""
+        return (self.accepted + 1) / (self.accepted + 3 * self.rejected + 2)
 
 
 @dataclass(slots=True, eq=False)
 class Choice:
-    """A number, some bytes or a side of a coin."""
+    """The value drawn at a position: a number, bytes or a boolean."""
 
     value: int | bytes | bool
-    place: Place
+    position: Position
 
 
 Part = list[Union[Choice, "Part"]]
-"""Choices in their order; those of a part that can be left out are a list among them."""
+"""Choices in order. A nested list holds the choices of a part that can be left out as a whole."""
 
 
 @dataclass
 class Family:
-    """Programs near one that was drawn freely."""
+    """A program drawn without an earlier one, and the programs that repeat its choices."""
 
     programs: list[Part]
-    """The choices of those that new ones are drawn near, that one first."""
-    owed: float
-    """How many programs more its functions are there for."""
+    """Choices of the programs that later ones may repeat; those of the first program come first."""
+    remaining: float
+    """Number of programs that the family still has to draw."""
     dropped: int = 0
-    """How many programs in a row were dropped."""
+    """Number of programs dropped in a row."""
 
 
 class Drawing:
-    """The choices of a program that is being drawn: those of an earlier one, but for some that are drawn anew."""
+    """The choices of the program that is being drawn, most of them repeated from an earlier program."""
 
     def __init__(self, random: Random, family: Family | None = None) -> None:
         self.choices: Part = []
         """All choices so far."""
         self.family = family
-        """The programs that it is drawn near; none where every choice is drawn anew."""
+        """The family whose choices are repeated; None if every choice is new."""
         self._random = random
         self._part, self._at = self.choices, 0
         self._old: Part = random.choice(family.programs) if family else []
-        self._tensors = random.choice(TENSORS)
-        self.anew = [] if family and family.dropped >= CALM else _some(self._old, random)
-        """The choices that are to become others."""
+        self._tensors = random.choice(CHANGED_TENSORS)
+        self.changed = [] if family and family.dropped >= TENSORS_ONLY_AFTER else _some(self._old, random)
+        """The earlier program's choices that get other values."""
 
     def below(self, n: int) -> int:
         """A number from 0 to n - 1."""
@@ -101,48 +101,48 @@ class Drawing:
         number = old.value if old and type(old.value) is int and old.value < n else None
         if number is None:
             number = self._random.randrange(n)
-        elif n > 1 and old in self.anew:
+        elif n > 1 and old in self.changed:
             number = (number + 1 + self._random.randrange(n - 1)) % n
-        return self._taken(number, old)
+        return self._keep(number, old)
 
     def coin(self) -> bool:
-        """True, half of the time."""
+        """A boolean."""
         old = self._next()
         side = old.value if old and isinstance(old.value, bool) else self._random.random() < 0.5
-        return self._taken(side != (old in self.anew), old)
+        return self._keep(side != (old in self.changed), old)
 
     def raw(self, size: int) -> bytes:
-        """So many bytes."""
+        """A number of bytes."""
         old = self._next()
         data = old.value if old and isinstance(old.value, bytes) and len(old.value) == size else None
         if data is None or self._random.random() < self._tensors:
             data = self._random.randbytes(size)
-        return self._taken(data, old)
+        return self._keep(data, old)
 
     def _next(self) -> Choice | None:
-        """The earlier program's choice in this place; none where it has a part here, or ended."""
+        """The earlier program's choice at this position; None if it has a part here, or has ended."""
         old = self._old[self._at] if self._at < len(self._old) else None
         if isinstance(old, Choice):
             self._at += 1
             return old
         return None
 
-    def _taken(self, value: V, old: Choice | None) -> V:
-        self._part.append(Choice(value, old.place if old else Place()))
+    def _keep(self, value: V, old: Choice | None) -> V:
+        self._part.append(Choice(value, old.position if old else Position()))
         return value
 
     def part(self, act: Callable[[], T]) -> T:
-        """What a function makes whose choices can be left out together: those of the earlier program's next part, or,
-        now and then, of the one behind it, or of none.
+        """Call a function whose choices form a part, and return its result. The part mostly repeats the earlier
+        program's next part. Rarely it repeats the part after that one, or is new.
         """
         outer, old, at = self._part, self._old, self._at
-        near: Part = []
+        repeated: Part = []
         found = [(k, part) for k, part in enumerate(old[at:], at) if isinstance(part, list)]
         if found:
-            change = self._random.choice(CHANGES) if len(self.anew) > 1 else 0
+            change = self._random.choice(PART_CHANGES) if len(self.changed) > 1 else 0
             taken, part = found[min(change % 2, len(found) - 1)]  # one is left out
-            near, at = ([], at) if change == 2 else (part, taken + 1)  # one is put in
-        self._part, self._old, self._at = [], near, 0
+            repeated, at = ([], at) if change == 2 else (part, taken + 1)  # one is inserted
+        self._part, self._old, self._at = [], repeated, 0
         outer.append(self._part)
         try:
             return act()
@@ -151,11 +151,11 @@ class Drawing:
 
 
 def _some(part: Part, random: Random) -> list[Choice]:
-    """Some choices of a program, with which a program is likely to run when they are others."""
+    """Choices of a program to change, preferably ones after whose change a program is likely to run."""
     numbers = list(_numbers(part))
-    eases = [each.place.ease for each in numbers]
-    count = min(random.choice(ANEW), math.ceil(sum(eases)))
-    return random.choices(numbers, eases, k=count) if count else []
+    acceptances = [each.position.acceptance for each in numbers]
+    count = min(random.choice(CHANGED_CHOICES), math.ceil(sum(acceptances)))
+    return random.choices(numbers, acceptances, k=count) if count else []
 
 
 def _numbers(part: Part) -> Iterator[Choice]:
@@ -168,99 +168,101 @@ def _numbers(part: Part) -> Iterator[Choice]:
 
 @dataclass
 class Pool:
-    """The functions that ran, and the choices by which programs of them were drawn."""
+    """The regions that ran, and the choices of the programs that they came from."""
 
-    programs_each: int
-    """How many programs a new function is there for, about."""
-    functions: set[Hashable] = field(default_factory=set)
-    """The functions that ran."""
+    programs_per_region: int
+    """Approximate number of programs to draw for each new region."""
+    regions: set[Hashable] = field(default_factory=set)
+    """The regions that ran."""
     dropped: int = 0
-    """How many programs were drawn that needed others."""
+    """Number of programs dropped because they needed other regions."""
     families: int = 0
-    """How many programs were drawn freely."""
-    _owing: list[Family] = field(default_factory=list)
+    """Number of programs drawn without an earlier one."""
+    _unfinished: list[Family] = field(default_factory=list)
     _drawing: Drawing | None = None
     _ran: Family | None = None
-    _serves: bool = False
+    _any_relevant: bool = False
 
     def draw(self, random: Random) -> Drawing:
-        """The choices of the next program: free ones where every function was used as often as it is there for."""
-        self._drawing = Drawing(random, random.choice(self._owing) if self._owing else None)
+        """Start the next program. It repeats no earlier one if every family has drawn its number of programs."""
+        self._drawing = Drawing(random, random.choice(self._unfinished) if self._unfinished else None)
         return self._drawing
 
     def forget(self) -> None:
-        """The program that was drawn last is done with; the next one may be drawn by somebody else."""
+        """Forget the newest program, so that a program drawn without the pool is not mistaken for it."""
         self._drawing = None
 
-    def admits(self, functions: Callable[[], Collection[Hashable]]) -> bool:
-        """Whether the program that was drawn last is to run, given what says its functions. One that is shrunk, run
-        again, or not drawn at all, always is.
+    def accept(self, regions: Callable[[], Collection[Hashable]]) -> bool:
+        """Decide whether the newest program runs, and record the decision.
+
+        `regions` computes the program's regions. A program that was not drawn with the pool, as when Hypothesis shrinks
+        or replays one, always runs.
         """
         drawing, self._drawing = self._drawing, None
         self._ran = None
         if drawing is None:
             return True
-        new = set(functions()) - self.functions
+        new = set(regions()) - self.regions
         if drawing.family is None:
-            self.functions |= new
-            self._found(drawing, len(new))
+            self.regions |= new
+            self._start_family(drawing, len(new))
             return True
-        for choice in drawing.anew:
+        for choice in drawing.changed:
             if new:
-                choice.place.misfits += 1 / len(drawing.anew)
+                choice.position.rejected += 1 / len(drawing.changed)
             else:
-                choice.place.fits += 1
-        self._count(drawing.family, drawing, not new)
+                choice.position.accepted += 1
+        self._record(drawing.family, drawing, not new)
         return not new
 
-    def judged(self, serves: bool) -> None:
-        """The program that was admitted last ran, and did what its test is about, or not: others are drawn near those
-        that did, once one has.
+    def record_relevance(self, relevant: bool) -> None:
+        """Record whether the program that was accepted last exercised the rule of its test. As soon as one did, later
+        programs repeat those that did.
         """
-        self._serves |= serves
+        self._any_relevant |= relevant
         family, self._ran = self._ran, None
-        if serves or family is None or not self._serves:
+        if relevant or family is None or not self._any_relevant:
             return
         if len(family.programs) == 1:
-            family.owed *= IDLE
+            family.remaining *= IRRELEVANT_SHARE
         else:
             del family.programs[-1]
 
-    def _found(self, drawing: Drawing, functions: int) -> None:
-        """A program was drawn freely."""
-        part = BEGINNING[self.families] if self.families < len(BEGINNING) else 1.0
+    def _start_family(self, drawing: Drawing, regions: int) -> None:
+        """Start a family with a program that repeats no earlier one and has so many new regions."""
+        share = FIRST_SHARES[self.families] if self.families < len(FIRST_SHARES) else 1.0
         self.families += 1
-        if functions:
-            self._ran = Family([drawing.choices], self.programs_each * functions * part)
-            self._owing.append(self._ran)
+        if regions:
+            self._ran = Family([drawing.choices], self.programs_per_region * regions * share)
+            self._unfinished.append(self._ran)
 
-    def _count(self, family: Family, drawing: Drawing, runs: bool) -> None:
-        """A program was drawn near a family, and runs or not."""
+    def _record(self, family: Family, drawing: Drawing, runs: bool) -> None:
+        """Record that a program of a family runs or is dropped; end the family if it is finished."""
         if runs:
             self._ran = family
-            family.owed -= 1
+            family.remaining -= 1
             family.dropped = 0
             family.programs.append(drawing.choices)
-            if len(family.programs) > KEPT:
+            if len(family.programs) > KEPT_PROGRAMS:
                 del family.programs[1]
         else:
             self.dropped += 1
             family.dropped += 1
-        if family.owed <= 0 or family.dropped >= PATIENCE:
-            self._owing.remove(family)
+        if family.remaining <= 0 or family.dropped >= STOP_AFTER:
+            self._unfinished.remove(family)
 
 
 _in_use: ContextVar[Pool | None] = ContextVar("pool", default=None)
 
 
 def current() -> Pool | None:
-    """The pool that programs are drawn near, if there is one."""
+    """The pool in use, if there is one."""
     return _in_use.get()
 
 
 @contextmanager
 def using(pool: Pool | None) -> Iterator[None]:
-    """Draw programs near those of a pool inside a `with` block."""
+    """Draw programs with a pool inside a `with` block."""
     token = _in_use.set(pool)
     try:
         yield

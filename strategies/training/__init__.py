@@ -12,9 +12,9 @@ from autograd_conformance.strategies.training import losses, second_order, sever
 from autograd_conformance.strategies.training.drawing import drawn_plan, runnable
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern, start_loop
-from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
+from autograd_conformance.strategies.training.plan import Clearing, LoopBug, Plan
 
-__all__ = ["PATTERNS", "Clearing", "Mistake", "Pattern", "Plan", "build", "loops", "plans", "write"]
+__all__ = ["PATTERNS", "Clearing", "LoopBug", "Pattern", "Plan", "build", "loops", "plans", "write"]
 
 
 def write(plan: Plan, a: ActionBuilder) -> Loop:
@@ -36,10 +36,10 @@ def _nothing(strategy: st.SearchStrategy[object]) -> object:
 
 
 @st.composite
-def plans(draw: Draw, pattern: str | None = None, mistakes: tuple[Mistake, ...] | None = None) -> Plan:
+def plans(draw: Draw, pattern: str | None = None, bugs: tuple[LoopBug, ...] | None = None) -> Plan:
     """Plans of a pattern, or of any; with the mistakes that are given, or with drawn ones."""
     a = ActionBuilder(draw)
-    return drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))], mistakes)
+    return drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))], bugs)
 
 
 @st.composite

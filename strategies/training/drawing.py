@@ -12,7 +12,7 @@ from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, draw_separately
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern
-from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
+from autograd_conformance.strategies.training.plan import Clearing, LoopBug, Plan
 
 LOSSES = ("mse_loss", "bce_with_logits", "soft_margin_loss", "poisson_nll_loss", "cross_entropy")
 """Losses, the simplest first; from the second or so on they are differentiated once."""
@@ -30,7 +30,7 @@ ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
 """Ops without which no loop can be written."""
 
 
-def drawn_plan(b: ActionBuilder, pattern: Pattern, mistakes: Sequence[Mistake] | None = None) -> Plan:
+def drawn_plan(b: ActionBuilder, pattern: Pattern, bugs: Sequence[LoopBug] | None = None) -> Plan:
     """A plan of a pattern; its mistakes are drawn where none are given.
 
     Up to the optimizers, every pattern draws the same choices in the same order, so that a failure of one pattern
@@ -39,8 +39,8 @@ def drawn_plan(b: ActionBuilder, pattern: Pattern, mistakes: Sequence[Mistake] |
     b.require(Capability.OPTIMIZERS, Capability.IMPERATIVE, *pattern.needs)
     for op in (*ALWAYS, "multiply", "multiply_scalar", "subtract", "square"):
         b.available(op)
-    drawn = _mistakes(b, pattern)
-    made = drawn if mistakes is None else frozenset(mistakes)
+    drawn = _bugs(b, pattern)
+    made = drawn if bugs is None else frozenset(bugs)
     able = _ops(b, pattern)
     activations = [name for name in (ACTIVATIONS if pattern.order == 1 else SMOOTH) if name in able]
     losses = [name for name in (LOSSES if pattern.order == 1 else LOSSES[:2]) if name in able]
@@ -54,7 +54,7 @@ def drawn_plan(b: ActionBuilder, pattern: Pattern, mistakes: Sequence[Mistake] |
     plan = Plan(
         pattern.name, b.dtype, iterations=iterations, layers=layers, bias=bias, reduction=reduction, wide=wide, out=out,
         batch=batch, count=count, variant=variant, optimizers=(), clearing=clearing, to_none=to_none, fresh=fresh,
-        deletes=deletes, data=data, mistakes=made,
+        deletes=deletes, data=data, bugs=made,
         activation=activation if layers > 1 else "tanh",
         loss=loss if loss != "cross_entropy" or out > 1 else "mse_loss",
         clip=(kind, bound) if pattern.clips or (clips and b.can(Capability.CLIPS)) else None,
@@ -83,9 +83,9 @@ def _ops(b: ActionBuilder, pattern: Pattern) -> Sequence[str]:
     return (b.alphabet.ops, b.alphabet.second_order.ops, b.alphabet.third_order.ops)[pattern.order - 1]
 
 
-def _mistakes(b: ActionBuilder, pattern: Pattern) -> frozenset[Mistake]:
+def _bugs(b: ActionBuilder, pattern: Pattern) -> frozenset[LoopBug]:
     """No mistake, half of the time; or one, now and then two that can be made together."""
-    options = [mistake for mistake, _ in pattern.mistakes]
+    options = [bug for bug, _ in pattern.bugs]
     number = (0, 0, 0, 1, 1, 2)[b.below(6)]
     drawn = frozenset([_of(b, options) for _ in range(2)][:number])
     return drawn if pattern.variants_of(drawn) else frozenset()

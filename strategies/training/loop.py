@@ -16,7 +16,7 @@ from autograd_conformance.strategies.building.op_builder import LIMIT
 from autograd_conformance.strategies.building.tensors import VALUES
 from autograd_conformance.strategies.networks import Network
 from autograd_conformance.strategies.training.nets import Net, rebuild_network
-from autograd_conformance.strategies.training.plan import Clearing, Mistake, Plan
+from autograd_conformance.strategies.training.plan import Clearing, LoopBug, Plan
 
 CALM = 3.0
 """Where a parameter grows beyond this, the loop ends."""
@@ -63,9 +63,9 @@ class Loop:
         for leaves, drawn in zip(self.leaves, plan.optimizers, strict=True):
             a.make_optimizer(leaves, *drawn)
 
-    def wrong(self, mistake: Mistake) -> bool:
+    def has_bug(self, bug: LoopBug) -> bool:
         """Whether the plan makes this mistake."""
-        return mistake in self.plan.mistakes
+        return bug in self.plan.bugs
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
@@ -186,20 +186,20 @@ class Loop:
         """What one optimizer's update takes: clear, compute, call backward, clip, step, in the plan's order."""
         self.clear(number, Clearing.FIRST)
         roots = forward(i)
-        if self.wrong(Mistake.EARLY):
+        if self.has_bug(LoopBug.EARLY):
             self.step(number)
         self.clear(number, Clearing.BEFORE)
         (backward_calls or self.backward_calls)(number, roots)
-        if self.wrong(Mistake.CLEARED):
+        if self.has_bug(LoopBug.CLEARED):
             self.zero(number)
         self.clip(number)
-        if not self.wrong(Mistake.EARLY) and not (self.wrong(Mistake.BETWEEN) and len(roots) > 1):
+        if not self.has_bug(LoopBug.EARLY) and not (self.has_bug(LoopBug.BETWEEN) and len(roots) > 1):
             self.step(number)
         self.clear(number, Clearing.LAST)
 
     def clear(self, number: int, where: Clearing) -> None:
         """Clear gradients, if this is where the plan does."""
-        if where is self.plan.clearing and not self.wrong(Mistake.ZERO):
+        if where is self.plan.clearing and not self.has_bug(LoopBug.ZERO):
             self.zero(number)
 
     def zero(self, number: int) -> None:
@@ -219,10 +219,10 @@ class Loop:
         """A backward call for each root; all but the last keep the graph where the losses have it in common."""
         for n, root in enumerate(roots):
             more = n + 1 < len(roots)
-            self.backward(root, retain=more and kept and not self.wrong(Mistake.RETAIN))
-            if more and self.wrong(Mistake.BETWEEN):
+            self.backward(root, retain=more and kept and not self.has_bug(LoopBug.RETAIN))
+            if more and self.has_bug(LoopBug.BETWEEN):
                 self.step(number)
-        if roots and self.wrong(Mistake.TWICE):
+        if roots and self.has_bug(LoopBug.TWICE):
             self.backward(roots[-1])
 
     def backward(self, *roots: Ref, retain: bool = False) -> None:

@@ -8,7 +8,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.patterns import USUAL, pattern
-from autograd_conformance.strategies.training.plan import Clearing, Mistake
+from autograd_conformance.strategies.training.plan import Clearing, LoopBug
 
 TWO = (("wide", "wide"), ("wide", "out"))
 """A network in two parts."""
@@ -20,9 +20,7 @@ def one(loop: Loop) -> None:
     loop.train(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)])
 
 
-@pattern(
-    "several losses", counts=(2, 3), mistakes=(*USUAL, Mistake.RETAIN, Mistake.BETWEEN), needs=(Capability.RETAIN,)
-)
+@pattern("several losses", counts=(2, 3), bugs=(*USUAL, LoopBug.RETAIN, LoopBug.BETWEEN), needs=(Capability.RETAIN,))
 def several(loop: Loop) -> None:
     """Several losses of one result, each with a backward call of its own."""
     loop.train(lambda i: losses(loop, i))
@@ -40,13 +38,13 @@ def together(loop: Loop) -> None:
 
     def backward_calls(number: int, roots: Sequence[Ref]) -> None:
         roots = roots if loop.plan.variant else [loop.total(roots)]
-        for _ in range(1 + loop.wrong(Mistake.TWICE)):
+        for _ in range(1 + loop.has_bug(LoopBug.TWICE)):
             loop.backward(*roots)
 
     loop.train(lambda i: losses(loop, i), backward_calls)
 
 
-@pattern("two forward passes", variants=2, mistakes=(*USUAL, (Mistake.BETWEEN, (0,))))
+@pattern("two forward passes", variants=2, bugs=(*USUAL, (LoopBug.BETWEEN, (0,))))
 def passes(loop: Loop) -> None:
     """Two batches through one network, each with a loss and a call of its own, or with one loss for both."""
 
@@ -57,7 +55,7 @@ def passes(loop: Loop) -> None:
     loop.train(forward, lambda number, roots: loop.backward_calls(number, roots, kept=False))
 
 
-@pattern("micro-batches", counts=(2, 3, 4), mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.CLEARED, Mistake.BETWEEN))
+@pattern("micro-batches", counts=(2, 3, 4), bugs=(LoopBug.ZERO, LoopBug.TWICE, LoopBug.CLEARED, LoopBug.BETWEEN))
 def parts(loop: Loop) -> None:
     """The parts of a batch, one after the other, their scaled gradients accumulated; then one step."""
     for i in loop.iterations():
@@ -74,11 +72,11 @@ def accumulate(loop: Loop, i: int) -> None:
             loss = loop.apply("multiply_scalar", loss, scalar=1 / loop.plan.count)
         loop.backward_calls(0, [loss])
         last = part + 1 == loop.plan.count
-        if loop.wrong(Mistake.CLEARED):
+        if loop.has_bug(LoopBug.CLEARED):
             loop.zero(0)
         if last:
             loop.clip(0)
-        if last is not loop.wrong(Mistake.BETWEEN):
+        if last is not loop.has_bug(LoopBug.BETWEEN):
             loop.step(0)
     loop.clear(0, Clearing.LAST)
 
@@ -137,7 +135,7 @@ def _nothing(number: int, roots: Sequence[Ref]) -> None:
 
 @pattern(
     "step on a kept graph",
-    mistakes=(Mistake.ZERO, Mistake.TWICE, Mistake.RETAIN),
+    bugs=(LoopBug.ZERO, LoopBug.TWICE, LoopBug.RETAIN),
     variants=2,
     needs=(Capability.RETAIN,),
 )
@@ -147,7 +145,7 @@ def kept(loop: Loop) -> None:
         loop.clear(0, loop.plan.clearing)
         result = loop.call(0, loop.batch("x", i))
         loss = loop.loss(result, i)
-        loop.backward(loss, retain=not loop.wrong(Mistake.RETAIN))
+        loop.backward(loss, retain=not loop.has_bug(LoopBug.RETAIN))
         loop.step(0)
         loop.backward_calls(0, [loop.loss(result, i, 1) if loop.plan.variant else loss])
         loop.step(0)

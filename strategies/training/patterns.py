@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.training.loop import Ends, Loop
-from autograd_conformance.strategies.training.plan import Mistake, Plan
+from autograd_conformance.strategies.training.plan import LoopBug, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Pattern:
     variants: int = 1
     """How many variants there are; the docstring of `run` says how they differ."""
 
-    mistakes: tuple[tuple[Mistake, tuple[int, ...]], ...] = ()
+    bugs: tuple[tuple[LoopBug, tuple[int, ...]], ...] = ()
     """What can be done wrong, each with the variants in which it can."""
 
     needs: tuple[Capability, ...] = ()
@@ -45,9 +45,9 @@ class Pattern:
     clips: bool = False
     """Whether gradients are clipped in every loop, not only in some."""
 
-    def variants_of(self, mistakes: frozenset[Mistake]) -> tuple[int, ...]:
+    def variants_of(self, bugs: frozenset[LoopBug]) -> tuple[int, ...]:
         """The variants in which all of these mistakes can be made."""
-        able = [set(variants) for mistake, variants in self.mistakes if mistake in mistakes]
+        able = [set(variants) for bug, variants in self.bugs if bug in bugs]
         return tuple(variant for variant in range(self.variants) if all(variant in variants for variants in able))
 
 
@@ -55,7 +55,7 @@ PATTERNS: dict[str, Pattern] = {}
 """Every pattern by its name, the simplest first."""
 
 
-USUAL = (Mistake.ZERO, Mistake.TWICE, Mistake.EARLY, Mistake.CLEARED)
+USUAL = (LoopBug.ZERO, LoopBug.TWICE, LoopBug.EARLY, LoopBug.CLEARED)
 """What can be done wrong in every loop."""
 
 
@@ -65,13 +65,13 @@ def pattern(
     owns: tuple[int, ...] | None = None,
     counts: tuple[int, ...] = (1,),
     variants: int = 1,
-    mistakes: tuple[Mistake | tuple[Mistake, tuple[int, ...]], ...] = USUAL,
+    bugs: tuple[LoopBug | tuple[LoopBug, tuple[int, ...]], ...] = USUAL,
     needs: tuple[Capability, ...] = (),
     order: int = 1,
     clips: bool = False,
 ) -> Callable[[Callable[[Loop], None]], Callable[[Loop], None]]:
     """Make a function that writes a loop a pattern; a mistake that stands alone can be made in every variant."""
-    able = tuple((m, tuple(range(variants))) if isinstance(m, Mistake) else m for m in mistakes)
+    able = tuple((m, tuple(range(variants))) if isinstance(m, LoopBug) else m for m in bugs)
 
     def register(run: Callable[[Loop], None]) -> Callable[[Loop], None]:
         owned = (len(networks),) if owns is None else owns

@@ -11,7 +11,7 @@ from typing import Any
 from autograd_conformance.strategies.building.optimizers import OptimizerChoice
 
 
-class Mistake(Enum):
+class LoopBug(Enum):
     """A step of a training loop that people forget, or do in the wrong order."""
 
     ZERO = "`zero_grad` missing"
@@ -95,7 +95,7 @@ class Plan:
     data: bytes = b"\0"
     """The bytes that the numbers of all batches, targets and plain parameters are made from."""
 
-    mistakes: frozenset[Mistake] = frozenset()
+    bugs: frozenset[LoopBug] = frozenset()
     """The mistakes that are made; the loop is right where there are none."""
 
     networks: tuple[tuple[Any, ...], ...] = ()
@@ -106,6 +106,6 @@ class Plan:
         named = {"wide": self.wide, "out": self.out}
         return tuple(end if isinstance(end, int) else named[end] for end in ends)
 
-    def with_mistakes(self, *mistakes: Mistake) -> Plan:
+    def with_bugs(self, *bugs: LoopBug) -> Plan:
         """The same loop with other mistakes, or none."""
-        return replace(self, mistakes=frozenset(mistakes))
+        return replace(self, bugs=frozenset(bugs))

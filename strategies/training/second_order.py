@@ -8,13 +8,13 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.training.loop import Loop
 from autograd_conformance.strategies.training.patterns import USUAL, pattern
-from autograd_conformance.strategies.training.plan import Mistake
+from autograd_conformance.strategies.training.plan import LoopBug
 
 RATE = 0.125
 """How far an inner step goes."""
 
 NEEDS = (Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
-MISTAKES = (*USUAL, Mistake.RETAIN)
+BUGS = (*USUAL, LoopBug.RETAIN)
 
 
 def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True) -> list[Ref]:
@@ -22,11 +22,11 @@ def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True)
 
     To keep the graph is what create_graph does by itself: who says that it need not be kept makes a mistake.
     """
-    retain = False if create and loop.wrong(Mistake.RETAIN) else None
+    retain = False if create and loop.has_bug(LoopBug.RETAIN) else None
     return loop.a.grad([root], inputs, retain=retain, create=create, cotangents=(None,))
 
 
-@pattern("gradient penalty", mistakes=MISTAKES, needs=NEEDS, order=2)
+@pattern("gradient penalty", bugs=BUGS, needs=NEEDS, order=2)
 def penalised(loop: Loop) -> None:
     """A function of the gradient with respect to the inputs is a part of the loss."""
 
@@ -43,7 +43,7 @@ def penalised(loop: Loop) -> None:
     loop.train(forward)
 
 
-@pattern("inner loop", counts=(1, 2, 3), variants=2, mistakes=(*USUAL, (Mistake.RETAIN, (0,))), needs=NEEDS, order=3)
+@pattern("inner loop", counts=(1, 2, 3), variants=2, bugs=(*USUAL, (LoopBug.RETAIN, (0,))), needs=NEEDS, order=3)
 def inner(loop: Loop) -> None:
     """The loss of parameters that inner steps made as values, differentiated through these steps; in the second variant
     inner gradients are taken for constants.
@@ -64,7 +64,7 @@ def inner(loop: Loop) -> None:
 
 
 @pattern(
-    "Hessian-vector products", variants=2, mistakes=(*USUAL, Mistake.RETAIN),
+    "Hessian-vector products", variants=2, bugs=(*USUAL, LoopBug.RETAIN),
     needs=(*NEEDS, Capability.ASSIGNS), order=2,
 )  # fmt: skip
 def curved(loop: Loop) -> None:
@@ -83,7 +83,7 @@ def curved(loop: Loop) -> None:
             loop.backward_calls(number, roots)
             return
         products = a.grad(roots, parameters, cotangents=(None,))
-        if loop.wrong(Mistake.TWICE):
+        if loop.has_bug(LoopBug.TWICE):
             a.grad(roots, parameters, cotangents=(None,))
         if len(products) == len(parameters):
             for parameter, product in zip(parameters, products, strict=True):

@@ -9,7 +9,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.training.loop import Forward, Loop
 from autograd_conformance.strategies.training.losses import TWO
 from autograd_conformance.strategies.training.patterns import USUAL, pattern
-from autograd_conformance.strategies.training.plan import Mistake
+from autograd_conformance.strategies.training.plan import LoopBug
 
 TRUNK = (("wide", "wide"), ("wide", 1), ("wide", 1))
 CELL = (("wide", "wide"), ("wide", "wide"), ("wide", "out"))
@@ -33,7 +33,7 @@ def two(loop: Loop) -> None:
     TWO,
     owns=(1, 1),
     variants=2,
-    mistakes=(*USUAL, (Mistake.DETACH, (0,))),
+    bugs=(*USUAL, (LoopBug.DETACH, (0,))),
     needs=(Capability.DETACH,),
 )
 def chained(loop: Loop) -> None:
@@ -42,7 +42,7 @@ def chained(loop: Loop) -> None:
         made = loop.call(0, loop.batch("x", i))
         if loop.plan.variant == 0:
             loop.update(0, i, loss_of(loop, made))
-        given = made if loop.plan.variant or loop.wrong(Mistake.DETACH) else loop.a.detach(made)
+        given = made if loop.plan.variant or loop.has_bug(LoopBug.DETACH) else loop.a.detach(made)
         loop.update(1, i, loss_of(loop, loop.call(1, given), 1))
         if loop.plan.variant:
             loop.step(0)
@@ -51,7 +51,7 @@ def chained(loop: Loop) -> None:
 
 @pattern(
     "generator and discriminator", (("wide", 1), ("wide", "wide")), owns=(1, 1), variants=2,
-    mistakes=(*USUAL, Mistake.DETACH), needs=(Capability.DETACH, Capability.RETAIN),
+    bugs=(*USUAL, LoopBug.DETACH), needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def adversaries(loop: Loop) -> None:
     """The discriminator learns from the fake batch detached, the generator from the same batch as it is; in the second
@@ -61,11 +61,11 @@ def adversaries(loop: Loop) -> None:
 
     def judged(i: int) -> list[Ref]:
         real = loop.loss(loop.call(0, loop.batch("real", i)), i, target=1.0)
-        given = fake if loop.wrong(Mistake.DETACH) else loop.a.detach(fake)
+        given = fake if loop.has_bug(LoopBug.DETACH) else loop.a.detach(fake)
         return [loop.total([real, loop.loss(loop.call(0, given), i, target=0.0)])]
 
     def backward_calls(number: int, roots: Sequence[Ref]) -> None:
-        for _ in range(1 + loop.wrong(Mistake.TWICE)):
+        for _ in range(1 + loop.has_bug(LoopBug.TWICE)):
             loop.backward(roots[0], retain=bool(loop.plan.variant))
 
     for i in loop.iterations():
@@ -76,7 +76,7 @@ def adversaries(loop: Loop) -> None:
 
 @pattern(
     "actor and critic", TRUNK, variants=2, needs=(Capability.DETACH, Capability.RETAIN),
-    mistakes=(*USUAL, Mistake.DETACH, (Mistake.RETAIN, (1,)), (Mistake.BETWEEN, (1,))),
+    bugs=(*USUAL, LoopBug.DETACH, (LoopBug.RETAIN, (1,)), (LoopBug.BETWEEN, (1,))),
 )  # fmt: skip
 def actor_critic(loop: Loop) -> None:
     """Two heads on one trunk; the critic's judgement weights the actor's loss, detached. One call, or one for each."""
@@ -84,7 +84,7 @@ def actor_critic(loop: Loop) -> None:
     def forward(i: int) -> list[Ref]:
         shared = loop.call(0, loop.batch("x", i))
         action, value = loop.call(1, shared), loop.call(2, shared)
-        judgement = value if loop.wrong(Mistake.DETACH) else loop.a.detach(value)
+        judgement = value if loop.has_bug(LoopBug.DETACH) else loop.a.detach(value)
         made = [loop.mean(loop.apply("multiply", action, judgement)), loop.loss(value, i)]
         return made if loop.plan.variant else [loop.total(made)]
 
@@ -92,7 +92,7 @@ def actor_critic(loop: Loop) -> None:
 
 
 @pattern(
-    "truncated time", CELL, counts=(1, 2, 3), variants=2, mistakes=(*USUAL, Mistake.DETACH),
+    "truncated time", CELL, counts=(1, 2, 3), variants=2, bugs=(*USUAL, LoopBug.DETACH),
     needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def truncated(loop: Loop) -> None:
@@ -110,11 +110,11 @@ def truncated(loop: Loop) -> None:
         return [loop.loss(loop.call(2, state), i)]
 
     def backward_calls(number: int, roots: Sequence[Ref]) -> None:
-        for _ in range(1 + loop.wrong(Mistake.TWICE)):
+        for _ in range(1 + loop.has_bug(LoopBug.TWICE)):
             loop.backward(roots[0], retain=bool(loop.plan.variant))
 
     for i in loop.iterations():
-        if i and not loop.wrong(Mistake.DETACH):
+        if i and not loop.has_bug(LoopBug.DETACH):
             state = loop.a.detach(state)
         loop.update(0, i, forward, backward_calls)
         loop.lasting.add(state)

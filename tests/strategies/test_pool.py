@@ -44,10 +44,10 @@ def drawn(
     )  # fmt: skip
     @given(strategy)
     def run(case: Drawn) -> None:
-        assume(near is None or near.admits(lambda: functions(case, TARGET)))
+        assume(near is None or near.accept(lambda: functions(case, TARGET)))
         ran.append(case.program)
         if near is not None and serves is not None:
-            near.judged(serves(case.program))
+            near.record_relevance(serves(case.program))
         look(case.program)
 
     with pool.using(near):

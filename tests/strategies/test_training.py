@@ -1,4 +1,4 @@
-"""Training loops: what is drawn, what a mistake changes in a program, what the model and PyTorch make of it."""
+"""Training loops: what is drawn, what a bug changes in a program, what the model and PyTorch make of it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Judgement
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.relations import training as relations
-from autograd_conformance.strategies.training import PATTERNS, Clearing, Mistake, Plan, build, loops, plans
+from autograd_conformance.strategies.training import PATTERNS, Clearing, LoopBug, Plan, build, loops, plans
 from evaluation.pages import mistakes
 
 TORCH = Torch()
 ONE = (("sgd", (("lr", 0.125),), ()),)
 TURNS = {"truncated time": 2}
-PAIRS = [(name, mistake) for name, row in PATTERNS.items() for mistake, _ in row.mistakes]
+PAIRS = [(name, bug) for name, row in PATTERNS.items() for bug, _ in row.bugs]
 
 
 def drawn(strategy: st.SearchStrategy, number: int, seed: int = 0) -> list:
@@ -63,11 +63,11 @@ def judged(program: Program) -> Judgement:
         return judge(program, run(program, TORCH), Reference(), TORCH.capabilities)
 
 
-def simple(pattern: str, *mistakes: Mistake, **changes: object) -> Plan:
+def simple(pattern: str, *bugs: LoopBug, **changes: object) -> Plan:
     """The simplest plan of a pattern."""
     owned = len(PATTERNS[pattern].owns)
     plan = Plan(pattern, optimizers=ONE * owned, count=PATTERNS[pattern].counts[0], data=bytes(24))
-    return replace(plan, mistakes=frozenset(mistakes), **changes)  # type: ignore[arg-type]
+    return replace(plan, bugs=frozenset(bugs), **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -89,7 +89,7 @@ def sample() -> list[Plan]:
 
 def test_everything_occurs(sample: list[Plan]):
     assert {plan.pattern for plan in sample} == set(PATTERNS)
-    assert {mistake for plan in sample for mistake in plan.mistakes} == set(Mistake)
+    assert {bug for plan in sample for bug in plan.bugs} == set(LoopBug)
     assert {name for plan in sample for name, _, _ in plan.optimizers} == set(OPTIMIZERS)
     assert {plan.iterations for plan in sample} == set(range(1, 9))
     assert {plan.clearing for plan in sample} == set(Clearing)
@@ -108,7 +108,7 @@ def test_everything_occurs(sample: list[Plan]):
 
 
 def test_half_of_the_plans_are_right_and_few_are_wrong_twice(sample: list[Plan]):
-    counts = Counter(len(plan.mistakes) for plan in sample)
+    counts = Counter(len(plan.bugs) for plan in sample)
     assert 0.4 < counts[0] / len(sample) < 0.7
     assert 0 < counts[2] < counts[1]
     assert statistics.median(plan.iterations for plan in sample) in (3, 4, 5)
@@ -126,13 +126,13 @@ def test_a_plan_is_one_program(sample: list[Plan]):
         assert build(plan) == build(plan)
 
 
-# -- what a mistake changes --------------------------------------------------------------------------------------------
+# -- what a bug changes --------------------------------------------------------------------------------------------
 
 FREE = {
-    Mistake.ZERO: "zero ", Mistake.CLEARED: "zero ", Mistake.EARLY: "step ", Mistake.BETWEEN: "step ",
-    Mistake.TWICE: ("backward ", "grad "), Mistake.DETACH: "detach ", Mistake.RETAIN: (),
+    LoopBug.ZERO: "zero ", LoopBug.CLEARED: "zero ", LoopBug.EARLY: "step ", LoopBug.BETWEEN: "step ",
+    LoopBug.TWICE: ("backward ", "grad "), LoopBug.DETACH: "detach ", LoopBug.RETAIN: (),
 }  # fmt: skip
-"""The lines of a program that a mistake may add, take away or move."""
+"""The lines of a program that a bug may add, take away or move."""
 
 
 def _kinds(program: Program, free: str | tuple[str, ...]) -> list[str]:
@@ -142,14 +142,14 @@ def _kinds(program: Program, free: str | tuple[str, ...]) -> list[str]:
     return [re.sub(r"\b[a-z]\d*\b,?", "", re.sub(r" retain=\w+", "", line)).strip() for line in kept]
 
 
-@pytest.mark.parametrize(("pattern", "mistake"), PAIRS, ids=lambda value: getattr(value, "name", value))
-def test_with_and_without_a_mistake_a_loop_is_the_same_but_for_that(pattern: str, mistake: Mistake):
-    """As far as both go: a loop ends where a parameter grows too large, which the mistake may bring about."""
+@pytest.mark.parametrize(("pattern", "bug"), PAIRS, ids=lambda value: getattr(value, "name", value))
+def test_with_and_without_a_bug_a_loop_is_the_same_but_for_that(pattern: str, bug: LoopBug):
+    """As far as both go: a loop ends where a parameter grows too large, which the bug may bring about."""
     differ, whole = 0, 0
-    for plan in drawn(plans(pattern, (mistake,)), 12):
+    for plan in drawn(plans(pattern, (bug,)), 12):
         short = replace(plan, iterations=TURNS.get(pattern, 1), activation="tanh", loss="mse_loss", deletes=False)
-        wrong, right = build(short), build(short.with_mistakes())
-        had, due = _kinds(wrong, FREE[mistake]), _kinds(right, FREE[mistake])
+        wrong, right = build(short), build(short.with_bugs())
+        had, due = _kinds(wrong, FREE[bug]), _kinds(right, FREE[bug])
         both = min(len(had), len(due))
         assert had[:both] == due[:both]
         differ += wrong != right
@@ -175,7 +175,7 @@ def test_the_simplest_loop():
 def test_a_state_that_is_carried_over():
     plan = simple("truncated time", iterations=2)
     assert render(build(plan)).count("detach") == 1
-    assert "detach" not in render(build(plan.with_mistakes(Mistake.DETACH)))
+    assert "detach" not in render(build(plan.with_bugs(LoopBug.DETACH)))
 
 
 def test_the_discriminator_s_batch_is_detached():
@@ -190,23 +190,23 @@ def test_the_discriminator_s_batch_is_detached():
 @pytest.mark.parametrize(
     ("plan", "changed"),
     [
-        (simple("one loss", Mistake.ZERO), mistakes.NOTHING),
-        (simple("one loss", Mistake.ZERO, iterations=2), mistakes.OTHER),
-        (simple("one loss", Mistake.TWICE), Kind.GRAPH_FREED.value),
-        (simple("one loss", Mistake.CLEARED), mistakes.OTHER),
-        (simple("several losses", Mistake.RETAIN, count=2, layers=2), Kind.GRAPH_FREED.value),
-        (simple("several losses", Mistake.BETWEEN, count=2, layers=2), mistakes.EITHER),
-        (simple("chained networks", Mistake.DETACH, layers=2), Kind.GRAPH_FREED.value),
-        (simple("generator and discriminator", Mistake.DETACH, layers=2), Kind.GRAPH_FREED.value),
-        (simple("truncated time", Mistake.DETACH), mistakes.NOTHING),
-        (simple("truncated time", Mistake.DETACH, iterations=2), Kind.GRAPH_FREED.value),
-        (simple("truncated time", Mistake.DETACH, iterations=3, variant=1), mistakes.EITHER),
+        (simple("one loss", LoopBug.ZERO), mistakes.NOTHING),
+        (simple("one loss", LoopBug.ZERO, iterations=2), mistakes.OTHER),
+        (simple("one loss", LoopBug.TWICE), Kind.GRAPH_FREED.value),
+        (simple("one loss", LoopBug.CLEARED), mistakes.OTHER),
+        (simple("several losses", LoopBug.RETAIN, count=2, layers=2), Kind.GRAPH_FREED.value),
+        (simple("several losses", LoopBug.BETWEEN, count=2, layers=2), mistakes.EITHER),
+        (simple("chained networks", LoopBug.DETACH, layers=2), Kind.GRAPH_FREED.value),
+        (simple("generator and discriminator", LoopBug.DETACH, layers=2), Kind.GRAPH_FREED.value),
+        (simple("truncated time", LoopBug.DETACH), mistakes.NOTHING),
+        (simple("truncated time", LoopBug.DETACH, iterations=2), Kind.GRAPH_FREED.value),
+        (simple("truncated time", LoopBug.DETACH, iterations=3, variant=1), mistakes.EITHER),
     ],
     ids=lambda value: value.pattern if isinstance(value, Plan) else None,
 )
 def test_what_a_mistake_changes(plan: Plan, changed: str):
     seer, wrong = mistakes.foresee(plan)
-    _, right = mistakes.foresee(plan.with_mistakes())
+    _, right = mistakes.foresee(plan.with_bugs())
     assert mistakes.outcome(wrong, right) == changed
     judgement = judged(seer.program())
     assert judgement.violation is None
@@ -215,7 +215,7 @@ def test_what_a_mistake_changes(plan: Plan, changed: str):
 
 def test_the_table_is_the_same_each_time(tmp_path: Path):
     session = Session("torch", tmp_path)
-    rows = [mistakes.measured(Mistake.DETACH, PATTERNS["truncated time"], 8, session) for _ in range(2)]
+    rows = [mistakes.measured(LoopBug.DETACH, PATTERNS["truncated time"], 8, session) for _ in range(2)]
     assert rows[0] == rows[1]
     assert rows[0].plans == 8
 
@@ -223,8 +223,8 @@ def test_the_table_is_the_same_each_time(tmp_path: Path):
 def test_the_page_has_every_mistake_in_every_pattern():
     page = mistakes.PAGE.read_text(encoding="utf-8")
     for part in page.split("\n## ")[1:]:
-        mistake = next(m for m in Mistake if part.startswith(m.value))
-        assert re.findall(r"^\| (.+?) \| \d", part, re.M) == [name for name, m in PAIRS if m is mistake]
+        bug = next(m for m in LoopBug if part.startswith(m.value))
+        assert re.findall(r"^\| (.+?) \| \d", part, re.M) == [name for name, m in PAIRS if m is bug]
 
 
 # -- what PyTorch does -------------------------------------------------------------------------------------------------

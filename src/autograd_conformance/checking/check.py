@@ -127,7 +127,7 @@ class Check:
         """Run and judge a program, or two related programs. Raises `RuleViolated` for the first violation that is not a
         known difference.
         """
-        if self.pool is not None and not self.pool.admits(lambda: functions(case, self.target)):
+        if self.pool is not None and not self.pool.accept(lambda: functions(case, self.target)):
             raise UnsatisfiedAssumption  # it needs a function for itself: another one is drawn
         match case:
             case Related():
@@ -151,7 +151,7 @@ class Check:
         self.exercised.update(judgement.exercised)
         self.remarks.refusals.update(judgement.refusals)
         if self.pool is not None:
-            self.pool.judged(self.rule in judgement.exercised)
+            self.pool.record_relevance(self.rule in judgement.exercised)
         self.left_open += judgement.unspecified
         self.instructions += len(program)
         self.judged += judgement.judged
@@ -190,7 +190,7 @@ class Check:
         relation = related_as(related, observation, other, self.target)
         self.exercised.update([related.rule] if relation.decided else [])
         if self.pool is not None:
-            self.pool.judged(relation.decided)
+            self.pool.record_relevance(relation.decided)
         if relation.violation:
             alone = ((related.first, observation), (related.second, other))
             entry = self._entry(related.first, relation.violation) or self._entry_alone(alone)
