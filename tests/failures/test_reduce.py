@@ -18,7 +18,7 @@ from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.editing import spared
+from autograd_conformance.programs.editing import without_leaf
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Leaf, Ref
 from autograd_conformance.rules.relations.relation import Related
@@ -123,11 +123,11 @@ def test_an_optimizer_keeps_the_leaves_and_groups_that_it_needs() -> None:
     text = "a = leaf 1; b = leaf 2; c = leaf 3; step a, b, c sgd lr=0.5 groups=((1,()),(2,(('lr',0.25),)))"
     program = parse(text, VOCABULARY)
     head = "a = leaf 1; b = leaf 2; c = leaf 3; step "
-    without_a = spared(program, Ref(0))
+    without_a = without_leaf(program, Ref(0))
     assert without_a == parse(f"{head}b, c sgd lr=0.5 groups=((2,(('lr',0.25),)),)", VOCABULARY)
-    assert spared(without_a, Ref(1)) == parse(f"{head}c sgd lr=0.5 groups=((1,(('lr',0.25),)),)", VOCABULARY)
+    assert without_leaf(without_a, Ref(1)) == parse(f"{head}c sgd lr=0.5 groups=((1,(('lr',0.25),)),)", VOCABULARY)
     alone = parse("a = leaf 1; zero a", VOCABULARY)
-    assert spared(alone, Ref(0)) == alone
+    assert without_leaf(alone, Ref(0)) == alone
 
 
 def test_numbers_are_told_apart_where_the_failure_allows_it() -> None:

@@ -15,7 +15,7 @@ from autograd_conformance.failures.variations.nearest import nearest, simplifica
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.programs.editing import sound
+from autograd_conformance.programs.editing import is_valid
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Attrs, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned
@@ -49,7 +49,7 @@ def changes(text: str) -> list[tuple[str, Program]]:
         if value is not None
     }
     found = chain(candidates(program, shapes, Torch.ops), simplifications(program))
-    return [(phrase, changed) for phrase, changed in found if changed != program and sound(changed)]
+    return [(phrase, changed) for phrase, changed in found if changed != program and is_valid(changed)]
 
 
 def changed(text: str) -> dict[str, Program]:

@@ -7,7 +7,7 @@ import pytest
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.reference.computation.value_types import HeldGradient, InternalValue
+from autograd_conformance.reference.computation.value_types import GradTensor, InternalValue
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.vjp import Vjp, base_op, derivative_order
 
@@ -20,10 +20,10 @@ TEXT = (
 def test_values_without_a_name_are_told_by_their_type_and_are_no_value_of_the_program():
     program = parse(TEXT, VOCABULARY)
     reference = Reference(program)
-    named = {ref for ref in reference.values if not isinstance(ref, (HeldGradient, InternalValue))}
+    named = {ref for ref in reference.values if not isinstance(ref, (GradTensor, InternalValue))}
     assert {ref.at for ref in named} == {0, 1, 3, 4}
     unnamed = reference.values.keys() - named
-    assert {type(ref) for ref in unnamed} == {HeldGradient, InternalValue}
+    assert {type(ref) for ref in unnamed} == {GradTensor, InternalValue}
     assert all(tuple(ref) not in set(map(tuple, named)) for ref in unnamed)
     assert reference.is_gradient(reference.storages.storage(Ref(3)))
     assert not reference.is_gradient(Ref(1))

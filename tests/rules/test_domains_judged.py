@@ -119,7 +119,7 @@ def test_a_reference_that_a_program_was_drawn_by_is_not_looked_at_again() -> Non
     drawn = Reference()
     for at, step in enumerate(program):
         drawn.add(step, program.mode(at))
-    assert not drawn.leaves_domains
-    assert not Reference(program).leaves_domains
-    assert Reference(parse("a = leaf [0, 2]; b = relu a", VOCABULARY)).leaves_domains
+    assert not drawn.is_outside_domains
+    assert not Reference(program).is_outside_domains
+    assert Reference(parse("a = leaf [0, 2]; b = relu a", VOCABULARY)).is_outside_domains
     assert np.isfinite(observation[1].outcome.values[0].value).all()  # type: ignore[union-attr]

@@ -30,7 +30,7 @@ from autograd_conformance.programs.language import (
     Step,
 )
 from autograd_conformance.programs.observations import Observation, Raised
-from autograd_conformance.programs.regions import Region, seen_units
+from autograd_conformance.programs.regions import Region, observed_regions
 from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -102,7 +102,7 @@ def drawn(name: str) -> tuple[tuple[Program, Observation], ...]:
 
 def features(program: Program, observation: Observation) -> Iterator[str]:
     """What happens to the units of a program, by name."""
-    found = [region for region in seen_units(program, observation) if region.results]
+    found = [region for region in observed_regions(program, observation) if region.results]
     for region in found:
         yield from _beside(program, observation, region)
         yield from _inside(program, region)

@@ -23,7 +23,7 @@ from autograd_conformance.known_differences.cases import Clause, in_common
 from autograd_conformance.known_differences.update import Finding, Signature
 from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.programs.language import Leaf, Program
-from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, units
+from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, region_steps
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
@@ -172,7 +172,7 @@ class Check:
             return
         known = {*left} <= self.common.keys()
         among = {clause for rule in left for clause in self.common[rule]} if known else None
-        found = in_common(program, units(observation), among)
+        found = in_common(program, region_steps(observation), among)
         self.common.update({rule: self.common.get(rule, found) & found for rule in left})
 
     def tally(self) -> Tally:
@@ -278,10 +278,10 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
     """What two observations say of two related programs; bits are not compared where the framework itself computes
     other ones each time: each of the two programs is asked again, for either may have been seen with the rarer ones.
     """
-    if is_open(*one, *other):
+    if is_inconclusive(*one, *other):
         return Relation(None, False)
     relation = relate(related, one, other)
-    if relation.violation and any(units(each) for each in (one, other)):
+    if relation.violation and any(region_steps(each) for each in (one, other)):
         programs = ((related.first, one), (related.second, other))
         if any(_left_open(program, observation, target) for program, observation in programs):
             return Relation(None, False)  # what is a view within a unit, and what a write there changes, nobody sees

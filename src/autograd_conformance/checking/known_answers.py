@@ -15,7 +15,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Observation, Returned, StepObservation, Tensor
-from autograd_conformance.programs.own_numpy import np, said_rebound
+from autograd_conformance.programs.own_numpy import np, rebound_note
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
 
@@ -52,7 +52,7 @@ def judge_error(turn: int | None = None) -> str | None:
         how = None if wrong is None else f"it is wrong about {wrong}"
     except Exception as error:
         how = f"it raised {type(error).__name__}: {str(error)[:LONGEST]}"
-    return how and f"the suite's judge cannot be trusted in this process: {how}{said_rebound()}"
+    return how and f"the suite's judge cannot be trusted in this process: {how}{rebound_note()}"
 
 
 def _passes(observation: Observation) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograd_conformance.programs.observations import Kind, Observation, Raised, undecided
+from autograd_conformance.programs.observations import Kind, Observation, Raised, undecided_error
 from autograd_conformance.reporting.prose import counted, shortened
 from autograd_conformance.tape.refusals import Refusal
 
@@ -34,8 +34,8 @@ class Remarks:
 
     def note(self, observation: Observation) -> None:
         """Count what an observation has to say."""
-        self.unseen.update({_plain(each) for seen in observation for each in seen.unseen})
-        error = undecided(*observation)
+        self.unseen.update({_plain(each) for seen in observation for each in seen.unobserved})
+        error = undecided_error(*observation)
         self.undecided.update([said(error)] if error is not None else [])
 
     def add(self, other: Remarks) -> None:

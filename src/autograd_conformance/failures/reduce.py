@@ -16,7 +16,7 @@ from itertools import count
 from autograd_conformance.checking.check import RuleViolated, first_violation, is_advice, related_as
 from autograd_conformance.frameworks.registry import BrokenAdapter
 from autograd_conformance.known_differences import Known, is_known
-from autograd_conformance.programs.editing import bypassed, pruned, replaced, sound, spared, under
+from autograd_conformance.programs.editing import bypassed, is_valid, pruned, replaced, with_modes, without_leaf
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -80,7 +80,7 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
     step = program[at]
     if not failing:
         yield pruned(program, at)
-    if isinstance(step, Leaf) and (passed_by := spared(program, Ref(at))) != program:
+    if isinstance(step, Leaf) and (passed_by := without_leaf(program, Ref(at))) != program:
         yield passed_by
     if isinstance(step, (Apply, Detach)) and results(step) == 1 and not failing:
         sources: tuple[Ref, ...] = step.args if isinstance(step, Apply) else (step.source,)
@@ -91,7 +91,7 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
     if isinstance(step, BackwardCall) and step.create_graph:
         yield replaced(program, at, replace(step, create_graph=False))
     if program.mode(at):
-        yield under(program, at, ())
+        yield with_modes(program, at, ())
     yield from (replaced(program, at, simpler) for simpler in _simpler(step))
 
 
@@ -204,7 +204,7 @@ def _same_failure(broken: RuleViolated, program: Program, known: Sequence[Known]
         same = (violation.rule, violation.op) == (original.rule, original.op)
         return not same and (is_advice(violation.rule) or any(is_known(entry, program, violation) for entry in known))
 
-    if not program.instructions or not sound(program):
+    if not program.instructions or not is_valid(program):
         return None
     try:
         observation = target.observe(program)

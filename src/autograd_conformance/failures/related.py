@@ -15,7 +15,7 @@ from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
-from autograd_conformance.programs.regions import seen_units
+from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.reporting.records.failure import ExplanationStep, PartViolation
 from autograd_conformance.rules.explanation.expected_words import due_text
 from autograd_conformance.rules.explanation.words import observed_text
@@ -112,7 +112,7 @@ def _program_lines(program: Program, target: Target, dialect: Dialect, failing: 
     """A program's lines; what raises is caught and printed."""
     lines: list[str] = []
     observation = target.observe(program)
-    for each in statements(program, seen_units(program, observation), dialect, failing):
+    for each in statements(program, observed_regions(program, observation), dialect, failing):
         lines += each.before
         outcome = observation[each.steps[0]].outcome
         match outcome:

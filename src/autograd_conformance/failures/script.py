@@ -23,7 +23,7 @@ from autograd_conformance.programs.observations import (
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.regions import seen_units
+from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.rules.explanation.expected_words import due_text
 from autograd_conformance.rules.violations.expected import DueError
 from autograd_conformance.rules.violations.observed import (
@@ -51,7 +51,7 @@ def script(case: Case) -> str:
         return ""
     dialect = _printing(dialect, violation)
     lines: list[str] = []
-    for each in statements(program, seen_units(program, observation), dialect, violation.at):
+    for each in statements(program, observed_regions(program, observation), dialect, violation.at):
         lines += each.before
         outcome = observation[each.steps[0]].outcome
         if violation.at in each.steps:
@@ -201,7 +201,7 @@ def _subject_code(
         return None
     made = subject.at == violation.at
     written = (
-        (isinstance(program[violation.at], SHOWING) or bool(observed.unit))
+        (isinstance(program[violation.at], SHOWING) or bool(observed.region))
         and violation.rule not in OF_GRADIENTS
         and (
             _equals(violation.got, observed.values.get(subject))

@@ -28,9 +28,9 @@ _WORDS: dict[type, str] = {
 class Kind:
     """The values that one attribute may have."""
 
-    alone: frozenset[type]
+    scalars: frozenset[type]
     """The types of values that are no tuples and no text."""
-    inside: frozenset[type] | None
+    elements: frozenset[type] | None
     """The types of what tuples hold, at any depth; None where the value is no tuple."""
     words: frozenset[str]
     """The texts."""
@@ -44,16 +44,16 @@ class Kind:
         """Whether an attribute may have a value."""
         match value:
             case tuple():
-                return self.inside is not None and all(_is_of(each, self.inside) for each in _flat(value))
+                return self.elements is not None and all(_is_of(each, self.elements) for each in _flat(value))
             case str():
                 return value in self.words or (self.equations and EQUATION.fullmatch(value) is not None)
             case _:
-                return _is_of(value, self.alone)
+                return _is_of(value, self.scalars)
 
     def __str__(self) -> str:
         """What may be, in words."""
-        options = [text for kind, text in _WORDS.items() if kind in self.alone]
-        options += [f"a tuple of {_listed(self.inside) or 'nothing'}"] if self.inside is not None else []
+        options = [text for kind, text in _WORDS.items() if kind in self.scalars]
+        options += [f"a tuple of {_listed(self.elements) or 'nothing'}"] if self.elements is not None else []
         return " or ".join([*options, *(["an equation"] if self.equations else map(repr, sorted(self.words)))])
 
 

@@ -67,7 +67,7 @@ APPLIED = frozenset((*OPS, *MODULES, *RANDOM_OPS))
 """The names of ops that programs apply, modules and random ones included; what they write is in `WRITES`."""
 
 
-UNSEEN_BASES = frozenset((
+HIDDEN_BASES = frozenset((
     "adaptive_avg_pool1d", "avg_pool1d", "cross_entropy", "dropout", "einsum", "einsum_three", "inner", "instance_norm",
     "linear_bias", "lp_pool1d", "matmul", "max_pool1d", "multi_dot", "nll_loss", "repeat", "repeat_uneven", "tensordot",
 ))  # fmt: skip
@@ -77,7 +77,7 @@ on its way and nobody else sees (a product in another shape)."""
 LONG = frozenset(("recurrent",))
 """The families whose ops are many ops in one."""
 
-MAY_BE_VIEWS = VIEWS | UNSEEN_BASES | frozenset(MODULES)
+MAY_BE_VIEWS = VIEWS | HIDDEN_BASES | frozenset(MODULES)
 """Ops whose results may be views: of an operand, or of what nobody sees. What all other ops give never is one."""
 
 

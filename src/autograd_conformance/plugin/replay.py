@@ -21,7 +21,7 @@ from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes import guard, journal
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.observations import Observation, undecided
+from autograd_conformance.programs.observations import Observation, undecided_error
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.analysis.verdicts import Exit
@@ -190,7 +190,7 @@ def _unjudged(program: Program, observation: Observation, target: Target) -> Rep
     """Why nothing can be said of a program in which no rule is broken, where that is so: nobody can tell whose an error
     is, or, at a kink, a pole or a tie, frameworks differ by convention.
     """
-    error = undecided(*observation)
+    error = undecided_error(*observation)
     if error is not None:
         return Replayed("cannot run", f"whose an error is cannot be told: {error.type}: {error.message}")
     at = first_rough(program, observation, target.traits)

@@ -40,7 +40,7 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.operands import made_for, results, same_optimizer
+from autograd_conformance.programs.operands import clearing_optimizer, results, same_optimizer
 
 Template = str | Callable[[Sequence[str], Mapping[str, Any]], str]
 """An op's code with fields to be filled in, or a function that writes it from the operands' names and the attributes.
@@ -202,7 +202,7 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
         case ReadGrad(leaf):
             text = dialect.held.format(leaf=name[leaf])
         case Grad(_, inputs) if dialect.vjp:
-            text = vjp(step, closure_name(at), name, dialect)
+            text = vjp(step, function_name(at), name, dialect)
             made = _unpacked(made)
         case Grad(roots, inputs):
             arguments = _further([*_weights(step, dialect), *_flags(step, name, dialect)])
@@ -241,7 +241,7 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
     return f"{', '.join(made)} = {text}" if made else text
 
 
-def closure_name(at: int) -> str:
+def function_name(at: int) -> str:
     """What the function is called that instruction `at` differentiates."""
     return f"function{at + 1}"
 
@@ -273,7 +273,7 @@ def _hook(step: Hook, name: Mapping[Ref, str], dialect: Dialect) -> str:
 
 
 def _clear(at: int, step: ZeroGrad, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    maker = made_for(step, program.instructions[:at])
+    maker = clearing_optimizer(step, program.instructions[:at])
     if maker is not None and dialect.clear:
         its = _its_name(program.instructions.index(maker), maker)
         return dialect.clear.format(name=its, set_to_none=step.set_to_none)

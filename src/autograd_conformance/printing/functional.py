@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from autograd_conformance.printing.dialect import Dialect, closure_name, line
+from autograd_conformance.printing.dialect import Dialect, function_name, line
 from autograd_conformance.programs.differentiated_functions import body
 from autograd_conformance.programs.language import Grad, Program, Ref
 
@@ -34,5 +34,5 @@ def definition(at: int, program: Program, name: Mapping[Ref, str], dialect: Dial
         lines += [*definition(inner, program, name, dialect), line(inner, program, name, dialect)]
     values = ", ".join(name[root] for root in step.roots)
     returned = values if len(step.roots) == 1 else dialect.together.format(values=values)
-    head = f"def {closure_name(at)}({', '.join(name[ref] for ref in step.inputs)}):"
+    head = f"def {function_name(at)}({', '.join(name[ref] for ref in step.inputs)}):"
     return [head, *(f"    {each}" for each in [*lines, f"return {returned}"])]

@@ -113,12 +113,12 @@ class _Writer:
     def lines(self, nodes: Sequence[Node], around: tuple[int, ...]) -> Iterator[str]:
         """The lines of a body; `around` counts the iterations of the loops around it."""
         for modes, together in groupby(nodes, lambda node: node.modes if isinstance(node, Line) else ()):
-            told = [text for node in together for text in self._node(node, around)]
-            if modes and told:
+            code = [text for node in together for text in self._node(node, around)]
+            if modes and code:
                 entered = ", ".join(self.dialect.modes[mode] for mode in modes)
                 yield self.dialect.under.format(modes=entered, line="").rstrip()
-                told = list(_indented(told))
-            yield from told
+                code = list(_indented(code))
+            yield from code
 
     def _node(self, node: Node, around: tuple[int, ...]) -> Iterator[str]:
         match node:
@@ -207,9 +207,9 @@ class _Writer:
                 module = self.module_of.get(line.reads[-1]) if line.reads else None
                 if module and (op, attrs) == (module.op, module.attrs):
                     return [called(line, module, self.name, self.dialect)]
-                return [self._told(line)]
+                return [self._code(line)]
             case Optimizer():
-                return [f"{self.name[line.made[0]]} = {self._told(line).partition(' = ')[2]}"]
+                return [f"{self.name[line.made[0]]} = {self._code(line).partition(' = ')[2]}"]
             case Step():
                 return [self.dialect.step_again.format(name=self.name[line.reads[0]])]
             case ZeroGrad():
@@ -218,7 +218,7 @@ class _Writer:
                 Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | Grad() | RetainGrad() | Hook()
                 | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete() | DefaultDtype()
             ):  # fmt: skip
-                return [self._told(line)]
+                return [self._code(line)]
             case _:
                 assert_never(line.step)
 
@@ -227,7 +227,7 @@ class _Writer:
         if line.made[0] in self.module_of:
             return f"{made} = {self.dialect.parameter.format(tensor=tensor(leaf.value, self.dialect))}"
         if not line.varies:
-            return self._told(line)
+            return self._code(line)
         flags = self.dialect.differentiable if leaf.requires_grad else ""
         return f"{made} = {self.dialect.tensor.format(data=made, dtype=leaf.value.dtype, flags=flags)}"
 
@@ -236,22 +236,22 @@ class _Writer:
             cleared = self.dialect.clear.format(name=self.name[line.reads[0]], set_to_none=step.set_to_none)
             return [cleared.replace("(set_to_none=True)", "()")]
         if len(step.leaves) == 1:
-            return [self._told(line)]
+            return [self._code(line)]
         each = self.dialect.clear_to_none if step.set_to_none else self.dialect.clear_to_zeros
         leaves = self._parameters(f"[{', '.join(self.name[ref] for ref in line.reads)}]")
         leaves = f"({leaves[1:-1]})" if leaves[0] == "[" else leaves
         return [f"for {EACH} in {leaves}:", f"    {each.format(leaf=EACH)}"]
 
-    def _told(self, line: Line) -> str:
+    def _code(self, line: Line) -> str:
         """The line as the dialect tells it; a list's elements in their order are the list."""
         reads = [Ref(1 + k) for k in range(len(line.reads))]
         its = {ref: self.name[read] for ref, read in zip(reads, line.reads, strict=True)}
         its |= {Ref(0, k): self.name[made] for k, made in enumerate(line.made)}
-        told = dialects.line(0, Program((with_operands(line.step, reads),)), its, self.dialect)
+        code = dialects.line(0, Program((with_operands(line.step, reads),)), its, self.dialect)
         for into in {ref.of for ref in line.reads if isinstance(ref, Element)}:
             elements = ", ".join(f"{self.name[into]}[{k}]" for k in range(into.length))
-            told = told.replace(f"[{elements}]", self.name[into])
-        return self._parameters(told)
+            code = code.replace(f"[{elements}]", self.name[into])
+        return self._parameters(code)
 
     def _making(self, line: Line) -> Iterator[str]:
         """The making of a module, in front of the first of its parameters."""
@@ -259,14 +259,14 @@ class _Writer:
         if module and line.made[0] == module.parameters[0][0]:
             yield f"{self.name[module]} = {module.made}"
 
-    def _parameters(self, told: str) -> str:
+    def _parameters(self, code: str) -> str:
         """A line in which all parameters of a module in a list are called so."""
         for module in self.modules:
             listed = ", ".join(self.name[ref] for ref, _ in module.parameters)
             every = f"{self.name[module]}.parameters()"
-            told = told.replace(f"[{listed}]", every).replace(f"[{listed}, ", f"[*{every}, ")
-            told = told.replace(f", {listed}]", f", *{every}]").replace(f", {listed}, ", f", *{every}, ")
-        return told
+            code = code.replace(f"[{listed}]", every).replace(f"[{listed}, ", f"[*{every}, ")
+            code = code.replace(f", {listed}]", f", *{every}]").replace(f", {listed}, ", f", *{every}, ")
+        return code
 
     def _known(self, line: Line) -> str:
         """A comment on a leaf that others call by another name."""

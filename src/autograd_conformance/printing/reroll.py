@@ -32,20 +32,20 @@ from autograd_conformance.printing.loop_nodes import (
     reads,
 )
 from autograd_conformance.printing.repetition import Repetition, mark, repetition
-from autograd_conformance.printing.straight_line import straight
+from autograd_conformance.printing.straight_line import straight_lines
 from autograd_conformance.programs.language import Delete, Leaf, Program
 
 
 def reroll(program: Program) -> Rerolled | None:
     """A program with loops, or None where nothing repeats."""
-    lines = straight(program)
+    lines = straight_lines(program)
     ways = [found for each in (lines, _hoisted(lines)) if (found := _rerolled(each)) is not None]
     return min(ways, key=lambda found: sum(1 for _ in all_nodes(found.nodes)), default=None)
 
 
 def iterations(program: Program) -> tuple[tuple[int, ...], ...]:
     """The instructions of each iteration of the longest loop in a program; none where nothing repeats."""
-    lines = straight(program)
+    lines = straight_lines(program)
     found = [(each, repeated) for each in (lines, _hoisted(lines)) if (repeated := repetition(each, outermost=True))]
     if not found:
         return ()

@@ -30,10 +30,10 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.operands import made_for, operands, results, same_optimizer
+from autograd_conformance.programs.operands import clearing_optimizer, operands, results, same_optimizer
 
 
-def straight(program: Program) -> list[Line]:
+def straight_lines(program: Program) -> list[Line]:
     """A program's lines, an optimizer being made by one of them and read by what it does.
 
     An optimizer that a step would make is made right behind its leaves, if nothing can happen to them until then.
@@ -67,7 +67,7 @@ def straight(program: Program) -> list[Line]:
                     make(step, None, modes)
                 add(step, at, (), modes, maker(step))
             case ZeroGrad(leaves):
-                explicit = made_for(step, program.instructions[:at])
+                explicit = clearing_optimizer(step, program.instructions[:at])
                 by = maker(explicit) if explicit else None
                 if explicit is None and (step.set_to_none or not _differentiated(program)):
                     by = next((ref for other, ref in makers if other.leaves == leaves), None)

@@ -88,7 +88,7 @@ def names(rerolled: Rerolled, modules: Sequence[ModuleObject] = ()) -> dict[Valu
     A module's parameters are called as its attributes.
     """
     naming = _Naming(rerolled, modules)
-    if not naming.holds():
+    if not naming.is_consistent():
         return None
     naming.join()
     return naming.final()
@@ -141,7 +141,7 @@ class _Naming:
                 case _:
                     assert_never(node)
 
-    def holds(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether every line reads what it has to."""
         try:
             interpret(self.rerolled, self.of)
@@ -155,7 +155,7 @@ class _Naming:
         if one != other:
             before = dict(self.of)
             self.of = {ref: one if first == other else first for ref, first in before.items()}
-            if not self.holds():
+            if not self.is_consistent():
                 self.of = before
 
     def join(self) -> None:

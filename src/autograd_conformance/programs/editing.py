@@ -19,7 +19,7 @@ from autograd_conformance.programs.operands import operands, refer, results, wit
 from autograd_conformance.programs.validation import MalformedProgram, validate
 
 
-def sound(program: Program) -> bool:
+def is_valid(program: Program) -> bool:
     """Whether a program that was changed is still one."""
     try:
         validate(program)
@@ -33,7 +33,7 @@ def replaced(program: Program, at: int, step: Instruction) -> Program:
     return replace(program, instructions=(*program.instructions[:at], step, *program.instructions[at + 1 :]))
 
 
-def under(program: Program, at: int, modes: Modes) -> Program:
+def with_modes(program: Program, at: int, modes: Modes) -> Program:
     """The program with an instruction under other grad modes."""
     return replace(program, modes=(*program.modes[:at], modes, *program.modes[at + 1 :]))
 
@@ -76,7 +76,7 @@ def bypassed(program: Program, at: int, source: Ref) -> Program:
     return redirected(program, at + 1, Ref(at), source)
 
 
-def spared(program: Program, leaf: Ref) -> Program:
+def without_leaf(program: Program, leaf: Ref) -> Program:
     """The program in which optimizers, clearing and clipping pass a leaf by, wherever they have another one left."""
     steps = tuple(
         _spared(step, leaf)

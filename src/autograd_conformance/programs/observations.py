@@ -135,10 +135,10 @@ class StepObservation:
     """How many saved tensors are alive; None where the framework cannot tell."""
     mutated: tuple[int, ...] = ()
     """Which of the cotangents that a call was given, by number, the framework wrote into while it ran."""
-    unit: tuple[int, ...] = ()
+    region: tuple[int, ...] = ()
     """The numbers of the instructions that ran as one unit, of which this is the last where the unit returned, and the
     first where it raised: the others of them were not looked at but for what the unit gave out."""
-    unseen: tuple[str, ...] = ()
+    unobserved: tuple[str, ...] = ()
     """What of a value could not be looked at though it was tried, and why, in words: it is None here, and no rule is
     broken by that."""
 
@@ -146,9 +146,9 @@ class StepObservation:
 Observation = tuple[StepObservation, ...]
 
 
-def units(observation: Observation) -> dict[int, tuple[int, ...]]:
+def region_steps(observation: Observation) -> dict[int, tuple[int, ...]]:
     """For each instruction that ran in a unit, the numbers of all that ran in it."""
-    return {at: seen.unit for seen in observation for at in seen.unit}
+    return {at: seen.region for seen in observation for at in seen.region}
 
 
 def lacks_kernel(*observation: StepObservation) -> bool:
@@ -157,12 +157,12 @@ def lacks_kernel(*observation: StepObservation) -> bool:
     return any(isinstance(outcome, Raised) and outcome.kind is Kind.NO_KERNEL for outcome in outcomes)
 
 
-def is_open(*observation: StepObservation) -> bool:
+def is_inconclusive(*observation: StepObservation) -> bool:
     """Whether judging ends at some instruction, for a reason that is no fault of the framework's."""
-    return lacks_kernel(*observation) or undecided(*observation) is not None
+    return lacks_kernel(*observation) or undecided_error(*observation) is not None
 
 
-def undecided(*observation: StepObservation) -> Raised | None:
+def undecided_error(*observation: StepObservation) -> Raised | None:
     """The first error of which nobody can tell whose it is."""
     outcomes = (seen.outcome for seen in observation)
     return next((each for each in outcomes if isinstance(each, Raised) and each.kind is Kind.UNDECIDED), None)

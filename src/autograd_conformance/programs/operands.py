@@ -131,7 +131,7 @@ def same_optimizer(one: Optimizer | Step, other: Optimizer | Step) -> bool:
     return all(getattr(one, f.name) == getattr(other, f.name) for f in fields(Optimizer))
 
 
-def made_for(clearing: ZeroGrad, before: Sequence[Instruction]) -> Optimizer | None:
+def clearing_optimizer(clearing: ZeroGrad, before: Sequence[Instruction]) -> Optimizer | None:
     """The optimizer that clears gradients: the latest that was made of exactly their leaves, if there is one."""
     made = (step for step in reversed(before) if isinstance(step, Optimizer))
     return next((step for step in made if step.leaves == clearing.leaves), None)

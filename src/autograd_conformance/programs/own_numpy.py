@@ -34,7 +34,7 @@ MOST = 5
 """How many functions that were rebound are named."""
 
 
-def said_rebound() -> str:
+def rebound_note() -> str:
     """The end of a sentence on what goes wrong: that NumPy's functions were rebound, where they were."""
     names = rebound()
     return f"; the framework has rebound {', '.join(names[:MOST])}" if names else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Leaf, Modes, Program, Ref
-from autograd_conformance.programs.observations import Observation, units
+from autograd_conformance.programs.observations import Observation, region_steps
 from autograd_conformance.programs.operands import operands, results
 
 Computing = Apply | Detach | InPlace
@@ -86,9 +86,9 @@ def regions(program: Program, holds: Holds) -> Iterator[Region]:
         yield region_of(program, tuple(run))
 
 
-def seen_units(program: Program, observation: Observation) -> list[Region]:
+def observed_regions(program: Program, observation: Observation) -> list[Region]:
     """The regions that a program was run in, as its observation says."""
-    return [region_of(program, steps) for steps in dict.fromkeys(units(observation).values())]
+    return [region_of(program, steps) for steps in dict.fromkeys(region_steps(observation).values())]
 
 
 def region_of(program: Program, steps: tuple[int, ...]) -> Region:

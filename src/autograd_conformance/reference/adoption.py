@@ -16,34 +16,34 @@ def outputs(at: int, step: Instruction) -> list[Ref]:
     return [Ref(at, k) for k in range(results(step))]
 
 
-def take(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
+def record_step(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
     """Let the reference take an instruction, and what was seen of it."""
     if isinstance(seen.outcome, Returned):
-        enter(reference, at, step, modes, seen)
-        adopt(reference, at, step, seen)
+        add_step(reference, at, step, modes, seen)
+        adopt_observed(reference, at, step, seen)
     else:
-        leave_out(reference, at, step, seen)
+        skip_step(reference, at, step, seen)
 
 
-def enter(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
+def add_step(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
     """Let the reference compute what an instruction that returned had to do."""
     if not in_domain(step, reference.values):
         storages = reference.storages
         if isinstance(step, InPlace):
             storages.unspecified.update(storages.aliases(step.target))
         else:
-            storages.leaves_domain(outputs(at, step))
+            storages.mark_outside_domain(outputs(at, step))
     reference.add(step, modes, seen)
 
 
-def leave_out(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
+def skip_step(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
     """Go on after an instruction that raised, or could not be run."""
     reference.skip(step)
     if isinstance(seen.outcome, Raised):
-        reference.observe(at, step, seen)
+        reference.adopt_grads(at, step, seen)
 
 
-def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
+def adopt_observed(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
     """Go on from what was seen, so that no rounding is held against the framework twice."""
     values = reference.values
     if isinstance(step, Grad) and isinstance(seen.outcome, Returned):
@@ -51,27 +51,27 @@ def adopt(reference: Reference, at: int, step: Instruction, seen: StepObservatio
     if isinstance(seen.outcome, Returned) and not isinstance(step, WRITING):
         for ref, tensor in zip(outputs(at, step), seen.outcome.values, strict=False):
             if tensor is None and not isinstance(step, Grad):
-                reference.unseen.add(ref)
+                reference.unobserved.add(ref)
             elif tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
                 _place(reference, ref, tensor)
-    for ref in filter(reference.draws, reference.unseen.intersection(seen.values)):
+    for ref in filter(reference.is_random, reference.unobserved.intersection(seen.values)):
         reference.storages.unspecified.discard(ref)  # what a unit drew is known when the unit has given it out
-    for ref in reference.unseen.intersection(seen.values) - reference.storages.unspecified:
+    for ref in reference.unobserved.intersection(seen.values) - reference.storages.unspecified:
         _place(reference, ref, seen.values[ref])
     for ref, tensor in seen.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
-    reference.unseen.difference_update(seen.values)
-    reference.observe(at, step, seen)
+    reference.unobserved.difference_update(seen.values)
+    reference.adopt_grads(at, step, seen)
 
 
 def _place(reference: Reference, ref: Ref, tensor: Tensor) -> None:
     """Note where a new value was seen to lie."""
     storages = reference.storages
-    storages.laid_out(ref, tensor.value.shape, tensor.strides)
+    storages.record_strides(ref, tensor.value.shape, tensor.strides)
     if tensor.memory is not None and storages.storage(ref) not in storages.ids:
-        storages.seen_at(ref, tensor.memory)
+        storages.record_memory(ref, tensor.memory)
 
 
 def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:
@@ -87,5 +87,5 @@ def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None
             continue
         if tensor.memory is None or tensor.memory != other.memory:
             continue
-        reference.storages.views(Ref(at, k), Derived(Ref(at, j)), restricted=False)
+        reference.storages.add_view(Ref(at, k), Derived(Ref(at, j)), restricted=False)
         reference.same_object[Ref(at, k)] = Ref(at, j)

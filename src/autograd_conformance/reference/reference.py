@@ -60,28 +60,28 @@ class Reference(Writes):
     def __init__(self, program: Program | None = None, traits: Traits = PYTORCH) -> None:
         super().__init__()
         self.traits = traits
-        self._is_drawn = program is None
-        self._leaves_domains: bool | None = None
+        self._was_drawn = program is None
+        self._is_outside_domains: bool | None = None
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
 
-    def anew(self) -> Reference:
+    def empty(self) -> Reference:
         """A reference for the same framework that no instruction was handed to."""
         return Reference(traits=self.traits)
 
-    def follows(self, program: Program) -> bool:
+    def needs_observations(self, program: Program) -> bool:
         """Whether what is right in a program depends on what the framework was seen to do, which has to be followed."""
-        return program.stateful or self.traits.ends or self.leaves_domains
+        return program.stateful or self.traits.ends or self.is_outside_domains
 
     @property
-    def leaves_domains(self) -> bool:
+    def is_outside_domains(self) -> bool:
         """Whether an op of the program computes where it is not smooth, or with what is no number, if the program does
         not depend on what is observed; never of a drawn program, which is inside by construction.
         """
-        if self._leaves_domains is None:
-            inside = self._is_drawn or all(self._is_inside(step) for step in self.steps)
-            self._leaves_domains = not inside
-        return self._leaves_domains
+        if self._is_outside_domains is None:
+            inside = self._was_drawn or all(self._is_inside(step) for step in self.steps)
+            self._is_outside_domains = not inside
+        return self._is_outside_domains
 
     def _is_inside(self, step: Instruction) -> bool:
         return is_finite_call(step) if isinstance(step, BackwardCall) else is_smooth(step, self.values)
@@ -97,7 +97,7 @@ class Reference(Writes):
                     self._begin(Ref(at))
                 return made
             case Detach(source):
-                self.storages.shares(Ref(at), Derived(source))
+                self.storages.add_alias(Ref(at), Derived(source))
                 return self._make(at, (self.values[source],), False)
             case Apply():
                 return self._apply(at, step, is_recorded(modes), seen)
@@ -146,7 +146,7 @@ class Reference(Writes):
 
     # -- ops ----------------------------------------------------------------------------------------------------------
 
-    def draws(self, ref: Ref) -> bool:
+    def is_random(self, ref: Ref) -> bool:
         """Whether a value was drawn at random."""
         step = self.steps[ref.at]
         return isinstance(step, Apply) and step.op in RANDOM
@@ -187,7 +187,7 @@ class Reference(Writes):
                     self.storages.unspecified.add(out)
             if source is not None:
                 derived = Derived(source, step.op, step.attrs, step.args, k)
-                self.storages.views(out, derived, restricted=not recording or row_of(step.op).multi)
+                self.storages.add_view(out, derived, restricted=not recording or row_of(step.op).multi)
 
     def _make(self, at: int, made: tuple[Array, ...], requires_grad: bool) -> tuple[Array, ...]:
         for k, value in enumerate(made):

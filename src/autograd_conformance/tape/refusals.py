@@ -51,7 +51,7 @@ class Refusal:
 def refused(seen: StepObservation, expectation: Expectation, capabilities: Collection[Capability]) -> Kind | None:
     """The kind of error that an unknown one counts as; None where it counts as what it is."""
     raised = seen.outcome
-    if not isinstance(raised, Raised) or raised.kind is not Kind.UNKNOWN or len(seen.unit) > 1:
+    if not isinstance(raised, Raised) or raised.kind is not Kind.UNKNOWN or len(seen.region) > 1:
         return None
     if Capability.KNOWS_ERRORS in capabilities or Kind.UNKNOWN in expectation.raises or raised.type in ACCIDENTS:
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Instruction, Modes, Program
 from autograd_conformance.programs.observations import Observation, Skipped, StepObservation
-from autograd_conformance.reference.adoption import take
+from autograd_conformance.reference.adoption import record_step
 from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.tape.graph import Expectation
@@ -67,7 +67,7 @@ def trace(
         if tape is not None and expectation is not None:
             seen = named(seen, expectation, tape.capabilities)
         if follows:
-            take(reference, at, step, moment.modes, seen)
+            record_step(reference, at, step, moment.modes, seen)
         if tape is not None and expectation is not None:
             tape.advance(at, step, expectation, seen, moment.modes)
 

@@ -126,7 +126,7 @@ def test_a_reentrant_function_gives_out_what_requires_grad_or_nothing_that_does(
     text: str, units: list[tuple[int, ...]]
 ):
     program = parse(text, VOCABULARY)
-    assert [each.unit for each in REENTRANT.observe(program) if each.unit] == units
+    assert [each.region for each in REENTRANT.observe(program) if each.region] == units
     assert violation_of(program, REENTRANT) is None
 
 

@@ -26,7 +26,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, units
+from autograd_conformance.programs.observations import Kind, Raised, Returned, Skipped, region_steps
 from autograd_conformance.rules.relations.relation import Related, relate
 
 A = "a = leaf [1, 2]"
@@ -109,7 +109,7 @@ def seen(text: str, adapter: TorchUnits):
 
 def test_what_comes_out_is_seen_behind_the_unit():
     found = seen(f"{A}; b = square a; c = sin b; d = leaf 3; e = multiply c d; backward c with [1, 1]", TorchUnits())
-    assert units(found) == dict.fromkeys((1, 2, 4), (1, 2, 4))
+    assert region_steps(found) == dict.fromkeys((1, 2, 4), (1, 2, 4))
     assert [each.outcome for each in found[1:3]] == [Returned((None,)), Returned((None,))]
     assert sorted(ref.at for ref in found[4].values) == [0, 2, 3, 4]
 
@@ -118,7 +118,7 @@ def test_an_error_is_the_units():
     found = seen(f"{A}; b = square a; c = sin b; write a exp_; d = sin b; backward c with [1, 1]", TorchUnits())
     assert isinstance(found[1].outcome, Raised)
     assert found[1].outcome.kind is Kind.LEAF_WRITTEN
-    assert found[1].unit == (1, 2, 3, 4)
+    assert found[1].region == (1, 2, 3, 4)
     assert [type(each.outcome) for each in found[2:]] == [Skipped] * 4
 
 
@@ -126,13 +126,13 @@ def test_what_needs_nothing_that_is_missing_runs():
     text = f"{A}; b = square a; write a exp_; backward a with [1, 1]; c = sin b; d = cos a; e = sin d"
     found = seen(text, TorchUnits())
     assert isinstance(found[4].outcome, Skipped)
-    assert found[6].unit == (5, 6)
+    assert found[6].region == (5, 6)
 
 
 def test_a_leaf_behind_all_that_can_run_is_made_behind_it():
     text = f"{A}; b = square a; write a exp_; backward a with [1, 1]; d = cos a; e = leaf [3, 4]; f = multiply b e"
     found = seen(text, TorchUnits())
-    assert found[4].unit == (4,) and 5 not in {ref.at for ref in found[4].values}
+    assert found[4].region == (4,) and 5 not in {ref.at for ref in found[4].values}
     assert [type(each.outcome) for each in found[5:]] == [Returned, Skipped]
 
 
@@ -236,7 +236,7 @@ def test_an_error_of_what_could_run_is_judged() -> None:
     raising = f"{A}; b = square a; write a exp_; c = leaf [3, 4]; backward c with [1, 1]; d = sin c"
     text = f"{raising}; write b exp_; write c exp_; backward c with [1, 1]"
     found = seen(text, TorchUnits())
-    assert found[5].unit == (5, 7)
+    assert found[5].region == (5, 7)
     assert isinstance(found[5].outcome, Raised)
     assert violation(text, TorchUnits()) is None
 
@@ -266,7 +266,7 @@ def test_machine_code_is_kept_from_one_run_to_the_next(tmp_path, monkeypatch):
 
 def test_a_recomputed_function_writes_into_what_it_made_alone():
     found = seen(f"{A}; b = sin a; write b exp_; c = leaf [3, 4] const; write c mul_ a; d = sin c", TorchCheckpoint())
-    assert [each.unit for each in found if each.unit] == [(1, 2), (5,)]
+    assert [each.region for each in found if each.region] == [(1, 2), (5,)]
 
 
 def test_what_is_reached_since_it_stands_in_a_unit_gets_zeros_or_none() -> None:

@@ -11,7 +11,7 @@ from itertools import islice
 from autograd_conformance.checking.check import first_violation, is_advisory
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Apply, Backward, Instruction, Leaf, Literal, Program, Ref
-from autograd_conformance.programs.observations import is_open
+from autograd_conformance.programs.observations import is_inconclusive
 from autograd_conformance.programs.operands import refer, results
 from autograd_conformance.rules.violations.violation import Violation
 
@@ -63,7 +63,7 @@ def tried(whole: Joined, target: Target) -> tuple[bool, int | None]:
     observation = target.observe(whole.program)
     violation = first_violation(whole.program, observation, target, is_advisory)
     if violation is None:
-        return not is_open(*observation), None
+        return not is_inconclusive(*observation), None
     return False, whole.at_fault(violation)
 
 

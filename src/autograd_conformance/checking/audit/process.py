@@ -34,7 +34,7 @@ from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.own_numpy import said_rebound
+from autograd_conformance.programs.own_numpy import rebound_note
 from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
 
@@ -121,7 +121,7 @@ def told(error: Exception) -> str:
     """An error of the audit itself on one line, with the last places that it went through."""
     frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
-    return " ".join(f"{type_of(error)}: {message(error)} ({places}){said_rebound()}".split())
+    return " ".join(f"{type_of(error)}: {message(error)} ({places}){rebound_note()}".split())
 
 
 def hold_to(path: Path, target: Target) -> None:

@@ -28,7 +28,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import inserted
 from autograd_conformance.programs.formats.codec import to_json
 from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, InPlace, Literal, Program, Ref, Shape
-from autograd_conformance.programs.observations import Kind, Observation, Raised, is_open, lacks_kernel
+from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
@@ -288,7 +288,7 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
             observed, deviation = observed_text(violation), category_of(violation)
             fault = Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
             return fault, absent
-        if is_open(*observation):
+        if is_inconclusive(*observation):
             absent = "missing" if lacks_kernel(*observation) else absent or "wrong"
     return None, absent
 
@@ -322,4 +322,4 @@ def is_unimplemented(observation: Observation) -> bool:
     """Whether the framework says of an instruction that it does not implement it, here or at all."""
     found = (seen.outcome for seen in observation)
     refused = any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)
-    return refused or is_open(*observation)
+    return refused or is_inconclusive(*observation)

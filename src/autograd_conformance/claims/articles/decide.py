@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from autograd_conformance.claims.articles.claim import Case, Claim, Holds, Prediction, Raises, Returns, Saved
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, is_open
+from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, is_inconclusive
 from autograd_conformance.programs.own_numpy import np
 
 CLOSE = 1e-6
@@ -50,7 +50,7 @@ def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
 
 def _came_true(prediction: Prediction, case: Case, observation: Observation) -> bool | None:
     seen = observation[prediction.line - 1]
-    if isinstance(seen.outcome, Skipped) or is_open(seen):
+    if isinstance(seen.outcome, Skipped) or is_inconclusive(seen):
         return None
     match prediction:
         case Raises(_, kind):

@@ -100,7 +100,7 @@ def finite_differences(program: Program, target: Target, call: Backward, leaf: R
             moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
             changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
             forward = _forward(program, call, {**detached, leaf.at: changed})
-            weighted = None if Reference(forward).leaves_domains else _weighted(forward, target, call)
+            weighted = None if Reference(forward).is_outside_domains else _weighted(forward, target, call)
             if weighted is None:
                 return None
             ends.append((weighted, moved[k]))
@@ -151,7 +151,7 @@ def _made(observation: Observation, ref: Ref) -> Tensor | None:
     outcome = observation[ref.at].outcome
     if not isinstance(outcome, Returned):
         return None
-    later = (each.values.get(ref) for each in observation[ref.at :] if each.unit)
+    later = (each.values.get(ref) for each in observation[ref.at :] if each.region)
     return outcome.values[ref.output] or next(filter(None, later), None)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
-from autograd_conformance.programs.editing import bypassed, replaced, sound, without
+from autograd_conformance.programs.editing import bypassed, is_valid, replaced, without
 from autograd_conformance.programs.language import Apply, Leaf, Literal, Program, Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.tape.trace import stays_smooth
@@ -57,4 +57,4 @@ def _without_op(op: str, program: Program) -> Program | None:
                 program = replaced(program, at, Leaf(literal, all(leaf.requires_grad for leaf in leaves)))
             else:
                 program = without(bypassed(program, at, like), at)
-    return program if sound(program) else None
+    return program if is_valid(program) else None

@@ -15,7 +15,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.variations.candidates import Variations, candidates
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.needs import needs
-from autograd_conformance.programs.editing import replaced, sound, under, without
+from autograd_conformance.programs.editing import is_valid, replaced, with_modes, without
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -70,7 +70,7 @@ def nearest(case: Case) -> str | None:
 
 def _is_usable(changed: Program, program: Program, target: Target) -> bool:
     """Whether a variation is another program, sound, of what the framework has."""
-    if not changed.instructions or changed == program or not sound(changed):
+    if not changed.instructions or changed == program or not is_valid(changed):
         return False
     ops = {step.op for step in changed if isinstance(step, Apply)}
     dtypes = {step.value.dtype for step in changed if isinstance(step, Leaf)}
@@ -206,7 +206,7 @@ def _less(program: Program, subject: Ref | None) -> Variations:
             yield f"without line {at + 1}", without(program, at)
     for at, modes in enumerate(program.modes):
         if modes:
-            yield f"without the grad mode on line {at + 1}", under(program, at, ())
+            yield f"without the grad mode on line {at + 1}", with_modes(program, at, ())
 
 
 def _options(program: Program) -> Variations:

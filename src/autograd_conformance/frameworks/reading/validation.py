@@ -68,9 +68,9 @@ def array(adapter: Adapter, got: object, name: str) -> np.ndarray:
     """What `read` gave, if that is a plain array, or one of NumPy's numbers, of the dtype that `dtype` named."""
     try:
         return arrays.numbers(got, name)
-    except arrays.NoNumbers as error:
+    except arrays.InvalidArray as error:
         raise BrokenAdapter(f"{adapter.name}: read() gave {_kind(got)}, not {error}") from None
-    except arrays.NoDtype as error:
+    except arrays.InvalidDtype as error:
         raise BrokenAdapter(f"{adapter.name}: dtype() gave what it may not: {error}") from None
 
 

@@ -95,11 +95,11 @@ class UnitRun(Run):
         except BaseException as error:  # whatever the framework raises is an observation
             seen = {at: StepObservation(Skipped()) for at in region.steps}
             looked = self.after(region.first, program[region.first], self.raised(last, error), True, True)
-            return {**seen, region.first: replace(looked, unit=region.steps)}
+            return {**seen, region.first: replace(looked, region=region.steps)}
         self.values.update(zip(region.results, made, strict=True))
         seen = {at: StepObservation(Returned((None,) * results(program[at]))) for at in region.steps}
         looked = self.after(region.last, last, seen[region.last].outcome, True, True)
-        return {**seen, region.last: replace(looked, unit=region.steps)}
+        return {**seen, region.last: replace(looked, region=region.steps)}
 
     def computed(self, region: Region) -> Sequence[Value]:
         """The results of a region that is run as a unit."""

@@ -54,7 +54,7 @@ from autograd_conformance.programs.observations import (
     StepObservation,
     Tensor,
 )
-from autograd_conformance.programs.operands import holders, made_for, operands, results
+from autograd_conformance.programs.operands import clearing_optimizer, holders, operands, results
 from autograd_conformance.programs.own_numpy import np
 
 _Action = (
@@ -176,7 +176,7 @@ class Run:
             return StepObservation(outcome, gradients, shown, (), saved)
         mutated = tuple([k for k, array, before in self.given if array.tobytes() != before])
         unseen = tuple(dict.fromkeys(self.reader.unseen))
-        seen = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated, unseen=unseen)
+        seen = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated, unobserved=unseen)
         self.fired.clear()
         self.given.clear()
         self.reader.unseen.clear()
@@ -249,7 +249,7 @@ class Run:
                     options["inputs"] = [values[r] for r in inputs]
                 adapter.backward([values[r] for r in roots], given, retain_graph, **options)
             case ZeroGrad(leaves, set_to_none):
-                maker = made_for(step, self.program.instructions[:at])
+                maker = clearing_optimizer(step, self.program.instructions[:at])
                 if maker is None:
                     adapter.zero_grad([values[r] for r in leaves], set_to_none)
                 else:

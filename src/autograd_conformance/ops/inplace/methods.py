@@ -27,7 +27,7 @@ PyTorch refuses to differentiate `asinh_`, `acosh_` and `atanh_`: "the derivativ
 implemented". They are left out.
 """
 
-OTHERWISE = {
+OTHER_CODE = {
     "neg_": ("negative", "{0}.neg_()"),
     "add_": ("add", "{0}.add_({1})"),
     "add_scalar_": ("add_scalar", "{0}.add_({scalar})"),
@@ -83,6 +83,6 @@ INPLACE: dict[str, Op] = {
     row.name: row
     for row in (
         *(_method(OPS[name]) for name in SAME_NAME),
-        *(_in_place(OPS[op], name, torch) for name, (op, torch) in OTHERWISE.items()),
+        *(_in_place(OPS[op], name, torch) for name, (op, torch) in OTHER_CODE.items()),
     )
 }

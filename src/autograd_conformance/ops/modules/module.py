@@ -45,7 +45,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
+class Construction:
     """The making of a module; its dtype is that of the input."""
 
     kind: str
@@ -76,9 +76,9 @@ class Making:
         return f"torch.nn.{self.kind}({', '.join((*sizes, *settings))}){'.eval()' * self.evaluates}"
 
 
-def made(kind: str, *sizes: object, **settings: object) -> Making:
+def made(kind: str, *sizes: object, **settings: object) -> Construction:
     """The making of a module; settings that are None are left to their defaults."""
-    return Making(kind, sizes, {name: str(value) for name, value in settings.items() if value is not None})
+    return Construction(kind, sizes, {name: str(value) for name, value in settings.items() if value is not None})
 
 
 def unless(default: object, value: object) -> object:
@@ -90,7 +90,7 @@ def unless(default: object, value: object) -> object:
 class Call:
     """A call of a module, in code, for operands that have names."""
 
-    made: Making
+    made: Construction
     """The module that is called."""
     inputs: tuple[str, ...]
     """The positional arguments."""

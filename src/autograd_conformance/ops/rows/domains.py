@@ -32,17 +32,17 @@ class Domain:
     """Whether a tensor lies in it, with a margin."""
     fit: Callable[[Array], Array]
     """A map into it that keeps the shape."""
-    beyond: Callable[[Array], bool] | None = None
+    smooth_outside: Callable[[Array], bool] | None = None
     """Whether an op is smooth at a tensor, where it is so beyond the domain, too."""
 
     def is_smooth(self, x: Array) -> bool:
         """Whether an op is smooth at a tensor, drawn or not."""
-        return (self.beyond or self.holds)(x)
+        return (self.smooth_outside or self.holds)(x)
 
 
 def strictly(domain: Domain) -> Domain:
     """The same domain for an op that is not judged beyond it: it is defined otherwise there, or is all rounding."""
-    return replace(domain, beyond=None)
+    return replace(domain, smooth_outside=None)
 
 
 def _everywhere(x: Array) -> bool:
@@ -58,14 +58,14 @@ def _signs(x: Array) -> Array:
     return np.where(x < 0, -1.0, 1.0)
 
 
-def between(low: float, high: float, name: str, beyond: Callable[[Array], bool] | None = None) -> Domain:
+def between(low: float, high: float, name: str, smooth_outside: Callable[[Array], bool] | None = None) -> Domain:
     """Values in [low, high]; drawn values of -4 to 4 are spread over the inner part."""
     inner_low, inner_high = low + (high - low) / 32, high - (high - low) / 32
     return Domain(
         name,
         lambda x: x.size == 0 or (x.min() >= low and x.max() <= high),
         lambda x: inner_low + (np.clip(x, -4, 4) + 4) / 8 * (inner_high - inner_low),
-        beyond,
+        smooth_outside,
     )
 
 

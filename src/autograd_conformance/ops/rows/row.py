@@ -37,7 +37,7 @@ Choices = Sequence[Mapping[str, Any]]
 """Attributes to choose from: each maps names to `programs.language.Attr`."""
 
 NO_ATTRIBUTES: Choices = ({},)
-ALONE: tuple[tuple[Shape, ...], ...] = ((),)
+NO_FURTHER_OPERANDS: tuple[tuple[Shape, ...], ...] = ((),)
 
 POOL: tuple[Shape, ...] = (
     (3,),
@@ -83,7 +83,7 @@ class Op:
     """Which shapes the first operand may have."""
     fresh: tuple[Shape, ...] = POOL
     """The shapes that a leaf made for the first operand takes."""
-    rest: Callable[[Shape], Sequence[tuple[Shape, ...]]] = lambda shape: ALONE
+    rest: Callable[[Shape], Sequence[tuple[Shape, ...]]] = lambda shape: NO_FURTHER_OPERANDS
     """For a first operand's shape, the shapes that the others may have together; always as many operands."""
     choices: Callable[..., Choices] = lambda *shapes: NO_ATTRIBUTES
     """For all operands' shapes, the attributes to choose from."""

@@ -28,11 +28,11 @@ KINDS = frozenset("fciub")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
-class NoNumbers(ValueError):
+class InvalidArray(ValueError):
     """Something is no array of numbers of the dtype that is named; the message says what it has to be."""
 
 
-class NoDtype(ValueError):
+class InvalidDtype(ValueError):
     """A text is no name of a dtype; the message says what it has to be."""
 
 
@@ -42,30 +42,30 @@ def dtype_of(name: str) -> np.dtype | None:
     if found is not None:
         return found
     if not _NAME.fullmatch(name):
-        raise NoDtype(f"{name!r} is no name of a dtype, like 'float64' or 'bfloat16'")
+        raise InvalidDtype(f"{name!r} is no name of a dtype, like 'float64' or 'bfloat16'")
     try:
         found = np.dtype(name)
     except TypeError:
         return None
     if found.name != name:
-        raise NoDtype(f"{name!r} is a short name; that dtype is called {found.name!r}")
+        raise InvalidDtype(f"{name!r} is a short name; that dtype is called {found.name!r}")
     if found.kind not in KINDS and found.type.__module__ == "numpy":
-        raise NoDtype(f"{name!r} is no dtype of numbers")
+        raise InvalidDtype(f"{name!r} is no dtype of numbers")
     return None
 
 
 def numbers(got: Any, name: str) -> np.ndarray:
     """Something as an array of the dtype that a name says, if it is one: in this machine's order of bytes, and in a
-    wider dtype of NumPy's where NumPy lacks the one that is named. `NoNumbers` and `NoDtype` say what is wrong.
+    wider dtype of NumPy's where NumPy lacks the one that is named. `InvalidArray` and `InvalidDtype` say what is wrong.
     """
     due = dtype_of(name)
     array = np.asarray(got) if isinstance(got, np.generic) else got
     if type(array) is not np.ndarray:
-        raise NoNumbers(f"a plain NumPy array of {name}")
+        raise InvalidArray(f"a plain NumPy array of {name}")
     if due is None:
         return _foreign(array, name)
     if array.dtype.name != due.name:
-        raise NoNumbers(f"an array of {name}, as dtype() says")
+        raise InvalidArray(f"an array of {name}, as dtype() says")
     return array if array.dtype.isnative else array.astype(due)
 
 
@@ -74,5 +74,5 @@ def _foreign(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind in KINDS:
         return array
     if array.dtype.name != name:
-        raise NoNumbers(f"an array of numbers, which hold the elements of a tensor of {name}")
+        raise InvalidArray(f"an array of numbers, which hold the elements of a tensor of {name}")
     return array.astype(np.float64)

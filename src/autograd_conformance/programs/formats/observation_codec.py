@@ -26,7 +26,7 @@ from autograd_conformance.programs.observations import (
     Skipped,
     StepObservation,
     Tensor,
-    units,
+    region_steps,
 )
 from autograd_conformance.programs.operands import holders, operands, results
 from autograd_conformance.programs.own_numpy import np
@@ -62,10 +62,10 @@ def _step(seen: StepObservation) -> dict[str, Json]:
         form["saved"] = int(seen.saved)
     if seen.mutated:
         form["mutated"] = list(seen.mutated)
-    if seen.unit:
-        form["unit"] = list(seen.unit)
-    if seen.unseen:
-        form["unseen"] = list(seen.unseen)
+    if seen.region:
+        form["unit"] = list(seen.region)
+    if seen.unobserved:
+        form["unseen"] = list(seen.unobserved)
     return form
 
 
@@ -145,7 +145,7 @@ def from_json(form: Json, program: Program) -> Observation:
         raise MalformedObservation(f"it speaks of {len(form)} instructions, and the program has {len(program)}")
     observation = tuple([_read_step(at, step) for at, step in enumerate(form)])
     _possible(program, observation)
-    if not units(observation):  # what stays within a unit is not looked at
+    if not region_steps(observation):  # what stays within a unit is not looked at
         _complete(program, observation)
     return observation
 
@@ -169,7 +169,7 @@ def _possible(program: Program, observation: Observation) -> None:
 
 def _failed_units(observation: Observation) -> set[int]:
     """The instructions of units that raised, of which only the first is said to have done so."""
-    return {at for seen in observation if isinstance(seen.outcome, Raised) for at in seen.unit}
+    return {at for seen in observation if isinstance(seen.outcome, Raised) for at in seen.region}
 
 
 def _complete(program: Program, observation: Observation) -> None:
@@ -287,9 +287,9 @@ def _read_array(form: Json) -> tuple[np.ndarray, str]:
         arrays.dtype_of(dtype)
         elements = _elements(data, form.get("array", dtype)).reshape([_whole(size) for size in shape])
         return arrays.numbers(elements, dtype), dtype
-    except arrays.NoNumbers as error:
+    except arrays.InvalidArray as error:
         raise MalformedObservation(f"'array' is {form.get('array')!r}, and the data have to be {error}") from None
-    except arrays.NoDtype as error:
+    except arrays.InvalidDtype as error:
         raise MalformedObservation(f"'dtype': {error}") from None
 
 

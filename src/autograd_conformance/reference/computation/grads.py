@@ -21,24 +21,24 @@ from autograd_conformance.reference.computation.pullback import Pullback
 from autograd_conformance.reference.computation.recorded_backward import RecordedBackward
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.computation.storage import Derived
-from autograd_conformance.reference.computation.value_types import HeldGradient
+from autograd_conformance.reference.computation.value_types import GradTensor
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.staging.derivatives import Array
 
 
-class HeldGradients(Pullback):
+class Grads(Pullback):
     """The gradients that values hold, as they were observed or as they follow from the calls so far."""
 
     def __init__(self) -> None:
         super().__init__()
         self.traits = PYTORCH
         """Which of the legal answers the framework gives."""
-        self.unseen: set[Ref] = set()
+        self.unobserved: set[Ref] = set()
         """The values that were not looked at when they were made, as within a unit."""
         self.observing = False
         """Whether observations are handed in: then `grads` follows them, else what is held follows from the calls."""
         self.grads: dict[Ref, Ref | None] = {}
-        """The gradient that each value holds: a `HeldGradient`, or the value of the program that was assigned."""
+        """The gradient that each value holds: a `GradTensor`, or the value of the program that was assigned."""
         self.identities: dict[Ref, int | None] = {}
         """The identity of the object that each value was last seen to hold; None where it is not known."""
         self.histories: dict[Ref, GradientEdge] = {}
@@ -53,7 +53,7 @@ class HeldGradients(Pullback):
         """The gradients that each call made."""
         self._contributions: dict[int, dict[Ref, Array]] = {}  # of calls after which more than leaves hold gradients
         self._changing: list[int] = []  # the instructions so far that may change what a leaf holds
-        self._looked = 0  # how many instructions were looked at for these
+        self._scanned = 0  # how many instructions were looked at for these
         self._totals: dict[Ref, tuple[int, Array | None]] = {}  # what follows after so many of them
 
     @property
@@ -66,9 +66,9 @@ class HeldGradients(Pullback):
         if self.observing:
             held = self.grads.get(leaf)
             return None if held is None else self.values[held]
-        new = range(self._looked, len(self.steps))
+        new = range(self._scanned, len(self.steps))
         self._changing += [at for at in new if isinstance(self.steps[at], (Backward, ZeroGrad, AssignGrad))]
-        self._looked = len(self.steps)
+        self._scanned = len(self.steps)
         since, total = self._totals.get(leaf) or (0, self._first(leaf))
         for at in self._changing[since:]:
             if at not in self.skipped:
@@ -86,7 +86,7 @@ class HeldGradients(Pullback):
         """A leaf was made: it holds zeros where leaves do."""
         zeros = self._first(leaf) if self.observing else None
         if zeros is not None:
-            self.grads[leaf] = self.held_gradient(zeros)
+            self.grads[leaf] = self.new_grad_tensor(zeros)
 
     def _after(self, at: int, step: Instruction, leaf: Ref, total: Array | None) -> Array | None:
         """What a leaf holds after an instruction, if it held `total` before."""
@@ -181,10 +181,10 @@ class HeldGradients(Pullback):
         held = self.grads.get(leaf) if self.observing else None
         if held is None:
             value = self.grad(leaf)
-            held = self.held_gradient(np.zeros_like(self.values[leaf]) if value is None else value)
+            held = self.new_grad_tensor(np.zeros_like(self.values[leaf]) if value is None else value)
             self._set_history(leaf, held)
         ref = Ref(at)
-        self.storages.views(ref, Derived(held), restricted=False)
+        self.storages.add_view(ref, Derived(held), restricted=False)
         self.values[ref], self.requires_grad[ref] = self.values[held], self.requires_grad[held]
         self.same_object[ref] = self.same_object.get(held, held)
         if held in self.outdated:
@@ -225,7 +225,7 @@ class HeldGradients(Pullback):
         self.histories.pop(leaf, None)
         self._release(self.grads.get(leaf))
         if given is not None and self.traits.copies:
-            self.grads[leaf] = self.held_gradient(self.values[given])
+            self.grads[leaf] = self.new_grad_tensor(self.values[given])
         else:
             self.grads[leaf] = given
             if given is not None and self.requires_grad[given]:
@@ -234,16 +234,16 @@ class HeldGradients(Pullback):
 
     def _release(self, held: Ref | None) -> None:
         """A gradient is no longer held: where the program has no name for it, its memory may be used again."""
-        if isinstance(held, HeldGradient):
+        if isinstance(held, GradTensor):
             self.storages.forget([held])
 
     def _leave_unspecified(self, refs: Iterable[Ref]) -> None:
         """What these values are is unspecified, as far as the program has names for them."""
-        self.storages.unspecified.update(r for r in refs if not isinstance(r, HeldGradient))
+        self.storages.unspecified.update(r for r in refs if not isinstance(r, GradTensor))
 
     # -- what was observed --------------------------------------------------------------------------------------------
 
-    def observe(self, at: int, step: Instruction, seen: StepObservation) -> None:
+    def adopt_grads(self, at: int, step: Instruction, seen: StepObservation) -> None:
         """Take over the gradients that were observed after an instruction."""
         recording = isinstance(step, Backward) and step.create_graph
         not_atomic = recording and not isinstance(seen.outcome, Returned)
@@ -255,14 +255,14 @@ class HeldGradients(Pullback):
                 self.grads[holder] = None
             elif held is not None and not (gradient.value.size or assigned or self._gets_new(step, holder)):
                 continue  # empty objects cannot be told apart: it is taken for the one that was held
-            elif assigned and held is not None and not isinstance(held, HeldGradient):
+            elif assigned and held is not None and not isinstance(held, GradTensor):
                 self.identities[holder] = gradient.identity
             else:
                 captured = recording and holder in self.captured_inputs - self.retained
                 goes_on = recording and held in self.outdated  # the old history is a part of the new one
-                self._observe_grad(at, holder, gradient, not_atomic or captured or goes_on)
+                self._adopt_grad(at, holder, gradient, not_atomic or captured or goes_on)
 
-    def _observe_grad(self, at: int, holder: Ref, gradient: Gradient, outdated: bool) -> None:
+    def _adopt_grad(self, at: int, holder: Ref, gradient: Gradient, outdated: bool) -> None:
         """Take over the gradient that a value holds: the object that it held, or a new one, whose history is `outdated`
         where the call may have left a part of it, or all.
         """
@@ -274,13 +274,13 @@ class HeldGradients(Pullback):
             return
         if held is not None and not known and value.size:
             self._leave_unspecified(self.storages.aliases(held))
-        made = self.grads[holder] = self.held_gradient(value)
-        self.storages.laid_out(made, value.shape, gradient.strides)
+        made = self.grads[holder] = self.new_grad_tensor(value)
+        self.storages.record_strides(made, value.shape, gradient.strides)
         self.made_by_call.setdefault(at, []).append(made)
         self.identities[holder] = gradient.identity
         self._release(held)
         if gradient.memory is not None:
-            self.storages.seen_at(made, gradient.memory)
+            self.storages.record_memory(made, gradient.memory)
         self._set_history(holder, made)
         if outdated:
             self.outdated.add(made)

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from autograd_conformance.programs.language import Clip, InPlace, Ref, Step
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.grads import HeldGradients
+from autograd_conformance.reference.computation.grads import Grads
 from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, Moves, evaluate
 from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.optimizers import LeafState, clipped, stepped
 from autograd_conformance.reference.staging.derivatives import Array
 
 
-class Writes(HeldGradients):
+class Writes(Grads):
     """What writes, optimizers' steps, clipping, and changes of a value's flag or history do."""
 
     def __init__(self) -> None:

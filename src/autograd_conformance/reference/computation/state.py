@@ -10,7 +10,7 @@ from autograd_conformance.programs.language import Apply, Attrs, Grad, Instructi
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import GradientEdge, TapeEntry, evaluate
 from autograd_conformance.reference.computation.storage import Storages
-from autograd_conformance.reference.computation.value_types import FIRST_INTERNAL, HeldGradient, InternalValue
+from autograd_conformance.reference.computation.value_types import FIRST_INTERNAL, GradTensor, InternalValue
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import RecordedOp
 
@@ -18,7 +18,7 @@ from autograd_conformance.reference.staging.vjp import RecordedOp
 class State:
     """The values of a program so far, their gradient edges, the tape, and the storages.
 
-    The first of five: `State`, `Pullback` (what a call contributes), `HeldGradients` (what values hold), `Writes`
+    The first of five: `State`, `Pullback` (what a call contributes), `Grads` (what values hold), `Writes`
     (what writes do), `Reference` (all of it, an instruction at a time). Each uses the ones before it.
     """
 
@@ -50,7 +50,7 @@ class State:
         can be said."""
         self._tried: tuple[object, tuple[Array, ...]] = (None, ())  # the op that was tried last, and its results
         self._internal_counts: dict[int, int] = {}
-        self._held_gradients = 0
+        self._grad_tensors = 0
 
     # -- values -------------------------------------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class State:
 
     def is_gradient(self, ref: Ref) -> bool:
         """Whether a value was made by a backward call: a gradient that is held, or that `Grad` returned."""
-        return isinstance(ref, HeldGradient) or isinstance(self.steps[ref.at], Grad)
+        return isinstance(ref, GradTensor) or isinstance(self.steps[ref.at], Grad)
 
     def may_be_view(self, ref: Ref) -> bool:
         """Whether a value may be a view, if only of a tensor that nobody sees: gradients, and what some ops return."""
@@ -89,10 +89,10 @@ class State:
         written = storages.storage(ref) in storages.versions
         return written and (self.may_be_view(ref) or len(storages.aliases(ref)) > 1)
 
-    def held_gradient(self, value: Array) -> HeldGradient:
+    def new_grad_tensor(self, value: Array) -> GradTensor:
         """A new gradient for values to hold, without a history."""
-        self._held_gradients += 1
-        ref = HeldGradient(-self._held_gradients)
+        self._grad_tensors += 1
+        ref = GradTensor(-self._grad_tensors)
         self.values[ref], self.requires_grad[ref] = value, False
         return ref
 

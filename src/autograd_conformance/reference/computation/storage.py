@@ -70,7 +70,7 @@ class Storages:
         """Storages that were seen to use the same memory, against what the catalogue says."""
         self.ids: dict[Ref, int] = {}
         """The number by which each storage's memory was observed, as long as some value uses it."""
-        self.laid_out_as_seen: set[Ref] = set()
+        self.strides_observed: set[Ref] = set()
         """Storages whose strides were observed."""
         self.internal_overlap: set[Ref] = set()
         """Those of them in which two elements of one value may be in one place."""
@@ -82,16 +82,16 @@ class Storages:
         """The storage that a value uses."""
         return self.storage_of_view.get(ref, ref)
 
-    def shares(self, ref: Ref, derived: Derived) -> None:
+    def add_alias(self, ref: Ref, derived: Derived) -> None:
         """A new value uses the storage of the one that it is derived from."""
         storage = self.storage(derived.source)
         self.derived[ref] = derived
         self.storage_of_view[ref] = storage
         self.alias_lists.setdefault(storage, [storage]).append(ref)
 
-    def views(self, ref: Ref, derived: Derived, restricted: bool) -> None:
+    def add_view(self, ref: Ref, derived: Derived, restricted: bool) -> None:
         """A new value is a view, and belongs to the view family of its source."""
-        self.shares(ref, derived)
+        self.add_alias(ref, derived)
         base = self.base(derived.source)
         self.bases[ref] = base
         self.views_of.setdefault(base, []).append(ref)
@@ -114,7 +114,7 @@ class Storages:
         storage = self.storage(ref)
         return self.alias_lists.get(storage, [storage])
 
-    def seen_at(self, ref: Ref, number: int) -> None:
+    def record_memory(self, ref: Ref, number: int) -> None:
         """Note the memory, by number, that a new value was seen to use; storages with one number are overlapping."""
         storage = self.storage(ref)
         for other, known in self.ids.items():
@@ -123,11 +123,11 @@ class Storages:
                 self.overlapping.setdefault(other, set()).add(storage)
         self.ids[storage] = number
 
-    def laid_out(self, ref: Ref, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
+    def record_strides(self, ref: Ref, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
         """Note the strides that a new value with a storage of its own was seen to have."""
         if strides is None or ref in self.storage_of_view:
             return
-        self.laid_out_as_seen.add(ref)
+        self.strides_observed.add(ref)
         if _has_internal_overlap(shape, strides):
             self.internal_overlap.add(ref)
 
@@ -184,7 +184,7 @@ class Storages:
         one, two = self.offsets(ref), self.offsets(other)
         return bool(np.intersect1d(one, two).size) and not np.array_equal(one, two)
 
-    def leaves_domain(self, refs: Iterable[Ref]) -> None:
+    def mark_outside_domain(self, refs: Iterable[Ref]) -> None:
         """Nothing says what the elements of some new values are, nor the gradients that go through them."""
         found = tuple(refs)
         self.unspecified.update(found)

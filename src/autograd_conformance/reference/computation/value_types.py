@@ -12,7 +12,7 @@ FIRST_INTERNAL = 1000
 """The output number of the first internal value of an instruction."""
 
 
-class HeldGradient(Ref):
+class GradTensor(Ref):
     """A gradient that some value of the program holds, and that no instruction of the program made: ``-1, -2, ...``."""
 
     __slots__ = ()

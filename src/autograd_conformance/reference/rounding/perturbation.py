@@ -80,7 +80,7 @@ class PerturbedRun:
     def _compute(self, entry: TapeEntry) -> None:
         """One op, forward."""
         reference = self.reference
-        hidden = bool(reference.unseen)  # what stands in a value may be what was written over what its op made
+        hidden = bool(reference.unobserved)  # what stands in a value may be what was written over what its op made
         exact = [(x, self._moved.get(self._origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
         step = self._rounding(entry)
         operands = tuple([self._jitter(x if by is None else x + by, step) for x, by in exact])
@@ -95,9 +95,9 @@ class PerturbedRun:
             elif hidden:
                 off = value - x
                 self.values[edge] = reference.values[edge] + off
-                if edge in reference.unseen:  # what was seen carries no error further
+                if edge in reference.unobserved:  # what was seen carries no error further
                     self._moved[edge] = off
-        if entry.op in WRITES and entry.args[0] in reference.unseen:
+        if entry.op in WRITES and entry.args[0] in reference.unobserved:
             self._overwrite(entry.args[0], self._moved[entry.outs[0]])
         self.entries.append(replace(entry, operands=operands))
 
@@ -105,7 +105,7 @@ class PerturbedRun:
         """Let what was written in place, and all that nobody saw of its memory, be off as what was written is."""
         assert isinstance(target, Ref)
         reference = self.reference
-        for ref in reference.unseen.intersection(reference.storages.aliases(target)):
+        for ref in reference.unobserved.intersection(reference.storages.aliases(target)):
             shape = reference.values[ref].shape
             anywhere = np.copysign(np.abs(off).max(initial=0.0), self.random.random(shape) - 0.5)
             self._moved[ref] = off if ref == target else anywhere
@@ -114,7 +114,7 @@ class PerturbedRun:
     def _origin(self, edge: GradientEdge) -> GradientEdge:
         """The value that was detached to make one, where nobody has seen it since."""
         reference = self.reference
-        while edge in self._detached and (not reference.observing or edge in reference.unseen):
+        while edge in self._detached and (not reference.observing or edge in reference.unobserved):
             edge = self._detached[edge]
         return edge
 

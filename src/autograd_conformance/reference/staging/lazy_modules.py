@@ -25,7 +25,7 @@ SETTINGS = {
 """JAX's settings that the reference depends on."""
 
 
-class Late(ModuleType):
+class LazyModule(ModuleType):
     """Stands for a module, which is imported when something of it is first asked for."""
 
     def __getattr__(self, name: str) -> Any:
@@ -42,6 +42,6 @@ for _name, _value in SETTINGS.items():
     if "jax" in sys.modules:
         sys.modules["jax"].config.update(_name, _value)
 
-jax, jnp, jax_core = Late("jax"), Late("jax.numpy"), Late("jax.extend.core")
-optax = Late("optax")
-special = Late("scipy.special")
+jax, jnp, jax_core = LazyModule("jax"), LazyModule("jax.numpy"), LazyModule("jax.extend.core")
+optax = LazyModule("optax")
+special = LazyModule("scipy.special")

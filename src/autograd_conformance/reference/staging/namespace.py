@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from autograd_conformance.reference.staging.lazy_modules import Late, jnp
+from autograd_conformance.reference.staging.lazy_modules import LazyModule, jnp
 
 J = SimpleNamespace(
-    np=jnp, nn=Late("jax.nn"), lax=Late("jax.lax"), sp=Late("jax.scipy.special"), linalg=Late("jax.numpy.linalg")
+    np=jnp,
+    nn=LazyModule("jax.nn"),
+    lax=LazyModule("jax.lax"),
+    sp=LazyModule("jax.scipy.special"),
+    linalg=LazyModule("jax.numpy.linalg"),
 )

@@ -11,7 +11,7 @@ from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import DetachInPlace, InPlace, Program, Ref, Step
-from autograd_conformance.programs.observations import Observation, Raised, Skipped, units
+from autograd_conformance.programs.observations import Observation, Raised, Skipped, region_steps
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import MOVE
@@ -150,10 +150,10 @@ def retraced(
     `reference` is that of the program; one that follows what was observed takes its place where the program asks for
     that.
     """
-    if follows := reference.follows(program):
-        reference = reference.anew()
+    if follows := reference.needs_observations(program):
+        reference = reference.empty()
         reference.observing = True
-    tape = Tape(reference, capabilities, units=units(observation))
+    tape = Tape(reference, capabilities, units=region_steps(observation))
     for moment in trace(program, observation, reference, tape, follows):
         if moment.at == until:
             return tape, Expectation() if moment.skipped else moment.expectation

@@ -26,7 +26,7 @@ class Choice(NamedTuple):
 def choice(moment: Moment) -> Choice | None:
     """What was chosen in a moment that breaks no rule; None where there was no choice, or a unit ran as one."""
     expectation, outcome = moment.expectation, moment.seen.outcome
-    if not expectation.raises or moment.seen.unit:  # nearly always
+    if not expectation.raises or moment.seen.region:  # nearly always
         return None
     returns = ((RETURNS, expectation.returns),) if expectation.returns else ()
     allowed = (*returns, *((kind.value, rule) for kind, rule in expectation.raises.items()))

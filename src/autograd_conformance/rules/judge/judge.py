@@ -35,9 +35,9 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped, is_open
-from autograd_conformance.programs.observations import units as units_of
-from autograd_conformance.reference.adoption import adopt, enter, leave_out, take
+from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned, Skipped, is_inconclusive
+from autograd_conformance.programs.observations import region_steps as units_of
+from autograd_conformance.reference.adoption import add_step, adopt_observed, record_step, skip_step
 from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
@@ -82,7 +82,7 @@ def judge(
     violation, saved_tensors = None, SavedTensorChecks()
     for moment in trace(program, observation, judging.reference, judging.tape, follows=False):
         judged = moment.at
-        if is_open(moment.seen):  # what is not there is not wrong, nor what may be the adapter's
+        if is_inconclusive(moment.seen):  # what is not there is not wrong, nor what may be the adapter's
             judging.unspecified = True
             break
         if moment.skipped:  # it needed a value that an earlier error kept from being made
@@ -114,7 +114,7 @@ def judge(
         violation = _check(judging, moment)
         if violation is None and (chosen := choice(moment)):
             judging.choices[chosen] += 1
-        if judging.unspecified and moment.seen.unit:
+        if judging.unspecified and moment.seen.region:
             break
         if not (violation or judging.went_on or taken_over):  # how many are alive is not known behind a difference
             violation = saved_tensors.check(judging, moment.at, moment.step, expectation, moment.seen)
@@ -171,14 +171,14 @@ def _check(judging: Judging, moment: Moment) -> Violation | None:
             if moment.expectation.returns is None:
                 return _unexpected_return(judging, moment)
             return _check_return(judging, moment, results)
-        case Raised() as raised if len(moment.seen.unit) > 1:
+        case Raised() as raised if len(moment.seen.region) > 1:
             return units.check_error(judging, moment, raised)
         case Raised() as raised:
             if raised.kind not in moment.expectation.raises:
                 return _unexpected_error(judging, moment, raised)
             violation = _check_error(judging, moment, raised)
             if judging.stateful:
-                leave_out(judging.reference, moment.at, moment.step, moment.seen)
+                skip_step(judging.reference, moment.at, moment.step, moment.seen)
             return violation
         case Skipped():
             return None
@@ -210,7 +210,7 @@ def _left(judging: Judging, moment: Moment, violation: Violation) -> bool:
     if not judging.excused(violation):
         return False
     if judging.stateful:
-        take(judging.reference, moment.at, moment.step, moment.modes, moment.seen)
+        record_step(judging.reference, moment.at, moment.step, moment.modes, moment.seen)
     return True
 
 
@@ -221,7 +221,8 @@ def _unexpected_error(judging: Judging, moment: Moment, raised: Raised) -> Viola
     outside = judging.stateful and not in_domain(
         moment.step, judging.reference.values
     )  # nobody says what an op does there
-    open_ = expectation.unspecified and moment.seen.unit  # nor by what error a unit is refused that holds such a write
+    # Nor is it specified by which error a region with such a write is refused.
+    open_ = expectation.unspecified and moment.seen.region
     if outside or open_ or not judging.applies(rule):
         judging.unspecified = True
         return None
@@ -265,15 +266,15 @@ def _check_return(judging: Judging, moment: Moment, results: values.Values) -> V
         return violation
     if judging.stateful:
         judging.before = dict(judging.reference.values) if isinstance(step, WRITING) else {}
-        enter(judging.reference, at, step, moment.modes, seen)
+        add_step(judging.reference, at, step, moment.modes, seen)
         if judging.reference.unspecified:
             return None  # what this made is not known
-    if moment.seen.unit:
+    if moment.seen.region:
         violation = units.check_end(judging, moment)
     else:
         violation = _check_results(judging, moment, results)
     if judging.stateful and not violation:
-        adopt(judging.reference, at, step, seen)
+        adopt_observed(judging.reference, at, step, seen)
     return violation
 
 

@@ -76,8 +76,8 @@ class Judging:
         `reference` has computed the program; one whose right values depend on what is observed gets a reference of its
         own, which follows the observation.
         """
-        stateful = reference.follows(program)
-        reference = reference.anew() if stateful else reference
+        stateful = reference.needs_observations(program)
+        reference = reference.empty() if stateful else reference
         reference.observing = stateful
         tape = Tape(reference, capabilities, units=units)
         return Judging(program, frozenset(capabilities), reference, tape, excuses=excuses)

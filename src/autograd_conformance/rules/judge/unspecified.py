@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Instruction
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.reference.adoption import leave_out, outputs, take
+from autograd_conformance.reference.adoption import outputs, record_step, skip_step
 from autograd_conformance.rules.judge.checks.contributions import is_unchanged
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.tape.expectation.unspecified import goes_through_views_of_toggled
@@ -20,12 +20,12 @@ def takes_over(judging: Judging, moment: Moment) -> bool:
     if not judging.stateful or not isinstance(step, (Backward, Grad)):
         return False
     if isinstance(moment.seen.outcome, Raised):
-        leave_out(reference, moment.at, step, moment.seen)
+        skip_step(reference, moment.at, step, moment.seen)
         return moment.seen.outcome.kind in moment.expectation.raises
     if goes_through_views_of_toggled(judging.tape, moment.expectation.traversal):
         return False  # nor which part of the graph it goes through
     recorded = {*reference.histories}
-    take(reference, moment.at, step, moment.modes, moment.seen)
+    record_step(reference, moment.at, step, moment.modes, moment.seen)
     changed = {
         leaf for leaf, got in moment.seen.gradients.items() if not is_unchanged(judging.tape.grads.get(leaf), got)
     }
@@ -56,8 +56,8 @@ def passes_on(judging: Judging, moment: Moment) -> bool:
         return False
     _ = moment.expectation  # asked for before the reference goes on
     made, elements = outputs(moment.at, step), reference.storages.uses_only_elements(step)
-    take(reference, moment.at, step, moment.modes, moment.seen)
+    record_step(reference, moment.at, step, moment.modes, moment.seen)
     reference.storages.unspecified.update(made)
     if elements:
-        reference.storages.leaves_domain(made)
+        reference.storages.mark_outside_domain(made)
     return True

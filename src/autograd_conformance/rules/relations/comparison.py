@@ -8,7 +8,7 @@ from itertools import combinations
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Hook, Program, Ref, ZeroGrad
 from autograd_conformance.programs.observations import Observation, Returned, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.regions import form, seen_units
+from autograd_conformance.programs.regions import form, observed_regions
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import forward_bound, gradient_bound, working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
@@ -101,5 +101,5 @@ def _followed(program: Program, observation: Observation) -> Reference:
 
 def functions(program: Program, observation: Observation, among: Collection[int]) -> list[Hashable]:
     """The functions that a program was run in, in order, as far as some of its instructions stand in them."""
-    regions = seen_units(program, observation)
+    regions = observed_regions(program, observation)
     return [form(program, region) for region in regions if not set(among).isdisjoint(region.steps)]

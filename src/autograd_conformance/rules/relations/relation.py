@@ -30,7 +30,7 @@ from autograd_conformance.programs.observations import (
     Returned,
     StepObservation,
     Tensor,
-    units,
+    region_steps,
 )
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.rounding.bounds import close, working_dtype
@@ -118,7 +118,7 @@ class _Comparison:
         self.related, self.one, self.other = related, one, other
         self.names = names(related.first), names(related.second)
         self.decided = False
-        self.in_units = bool(units(one) or units(other))
+        self.in_units = bool(region_steps(one) or region_steps(other))
         self.places = dict(related.same)
         self.is_cut_otherwise = self.in_units and not self._runs_same_functions()
         self.deterministic, self.exact = deterministic, deterministic and related.exact and not self.is_cut_otherwise
@@ -135,7 +135,7 @@ class _Comparison:
         follows = any(isinstance(step, RETURNING) for step in self.related.first)
         for at, place in self.related.same:
             mine, its = self.one[at], self.other[place]
-            if mine.unit or its.unit:
+            if mine.region or its.region:
                 continue  # what is seen behind a unit is seen behind other instructions in the other program
             if _kind(mine) != _kind(its) and self.in_units:
                 return None  # what a unit needs, and what of it is refused, depends on what else is in it

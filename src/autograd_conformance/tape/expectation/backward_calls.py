@@ -22,7 +22,7 @@ from autograd_conformance.programs.language import Backward, BackwardCall, Grad,
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import GradientEdge
-from autograd_conformance.reference.computation.value_types import HeldGradient
+from autograd_conformance.reference.computation.value_types import GradTensor
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.tape.expectation.exercises import exercised
 from autograd_conformance.tape.expectation.unspecified import goes_through_views_of_toggled, is_unspecified
@@ -249,7 +249,7 @@ def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:
     """Whether a call adds to a gradient in a storage that a node on its way may have saved."""
     storages = tape.reference.storages
     held = [ref for r in traversal.must_accumulate if (ref := tape.reference.grads.get(r)) is not None]
-    seen_by_program = [r for r in held if not isinstance(r, HeldGradient) or len(storages.aliases(r)) > 1]
+    seen_by_program = [r for r in held if not isinstance(r, GradTensor) or len(storages.aliases(r)) > 1]
     added = set(map(storages.storage, seen_by_program))
     return bool(added) and any(added & set(kept_storages(node)) for node in traversal.all_nodes)
 
@@ -258,9 +258,9 @@ def _may_overlap(tape: TapeState, leaf: Ref) -> bool:
     """Whether a leaf was given a gradient to hold that may have internal overlap."""
     reference, storages = tape.reference, tape.reference.storages
     held = reference.grads.get(leaf)
-    if held is None or isinstance(held, HeldGradient):
+    if held is None or isinstance(held, GradTensor):
         return False
     storage = storages.storage(held)
-    if storage not in storages.laid_out_as_seen and reference.is_gradient(storage):
+    if storage not in storages.strides_observed and reference.is_gradient(storage):
         return True
     return storages.overlaps_itself(held)

@@ -34,7 +34,7 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.programs.operands import made_for, operands
+from autograd_conformance.programs.operands import clearing_optimizer, operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.storage import Storages
 from autograd_conformance.tape.expectation.backward_calls import expected_of_call
@@ -62,7 +62,7 @@ def expected(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
             return Expectation(raises=invalidated, exercises=("detach/values", "views/shares", LEGAL))
         case ZeroGrad(leaves, set_to_none):
             rule = "accumulation/zero-to-none" if set_to_none else "accumulation/zero-to-zeros"
-            by_optimizer = ("optimizers/clears",) if made_for(step, tape.reference.steps) else ()
+            by_optimizer = ("optimizers/clears",) if clearing_optimizer(step, tape.reference.steps) else ()
             return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
         case ReadGrad(leaf):
             none_held = {} if tape.grads.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
@@ -182,7 +182,7 @@ def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind
     raises = {Kind.VIEW_WRITTEN: "views/restricted"}  # it may be a view that was made without recording,
     if recorded and storage in storages.versions:
         raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch forgets to make anew,
-    if storage not in storages.laid_out_as_seen:
+    if storage not in storages.strides_observed:
         raises[Kind.OVERLAP] = "writes/overlap"  # or have internal overlap
     return raises
 
@@ -200,7 +200,7 @@ def _detaching(tape: TapeState, target: Ref) -> Expectation:
         rule = "detach/view-raises"
         if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], ReadGrad):
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
-        if storages.bases[target] in tape.reference.unseen:  # of a unit, which has given out the view alone
+        if storages.bases[target] in tape.reference.unobserved:  # of a unit, which has given out the view alone
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
         return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
     hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: "detach/view-raises"}

@@ -7,7 +7,7 @@ from copy import deepcopy
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
-from autograd_conformance.reference.adoption import leave_out, take
+from autograd_conformance.reference.adoption import record_step, skip_step
 from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.rules.judge.checks.memory import check_given_out
 from autograd_conformance.rules.judge.checks.values import check_dtype, check_flag, due_dtype, value_violation
@@ -25,9 +25,10 @@ def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation |
     from there on, for nobody says how much of it was done.
     """
     tape = deepcopy(judging.tape)  # what the unit would have done, had it not raised
-    for at in range(moment.at, moment.seen.unit[-1] + 1):
+    for at in range(moment.at, moment.seen.region[-1] + 1):
         step, modes = judging.program[at], judging.program.mode(at)
-        if at not in moment.seen.unit and not isinstance(step, Leaf):  # it needed what an earlier error kept from being
+        # An instruction that did not run needed a value that an earlier error had kept from being made.
+        if at not in moment.seen.region and not isinstance(step, Leaf):
             tape.reference.skip(step)
             continue
         outside = judging.stateful and not in_domain(step, tape.reference.values)  # nobody says what an op does there
@@ -42,7 +43,7 @@ def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation |
             judging.unspecified = True
             return None
         seen = StepObservation(Returned((None,) * results(step)))
-        take(tape.reference, at, step, modes, seen)
+        record_step(tape.reference, at, step, modes, seen)
         tape.advance(at, step, expectation, seen, modes)
     if raised.kind is Kind.MODIFIED and _is_invalidated(tape, moment):
         _leave_out(judging, moment, tape)
@@ -59,30 +60,30 @@ def _leave_out(judging: Judging, moment: Moment, tape: Tape) -> None:
     if not judging.stateful:
         judging.unspecified = True
         return
-    writes = (step for at in moment.seen.unit if isinstance(step := judging.program[at], InPlace))
+    writes = (step for at in moment.seen.region if isinstance(step := judging.program[at], InPlace))
     written = {alias for step in writes for alias in tape.reference.storages.aliases(step.target)}
     judging.reference.storages.unspecified.update(ref for ref in written if ref in judging.reference.values)
-    leave_out(judging.reference, moment.at, moment.step, moment.seen)
+    skip_step(judging.reference, moment.at, moment.step, moment.seen)
 
 
 def _is_invalidated(tape: Tape, moment: Moment) -> bool:
     """Whether a call through a unit may be refused since the unit writes over what it needs: where derivatives are made
     together with it, that is found out at once.
     """
-    parts = tape.parts(moment.seen.unit) if tape.reference.traits.one_node else ()
+    parts = tape.parts(moment.seen.region) if tape.reference.traits.one_node else ()
     return any(version_mismatch(tape, node) for node in parts)
 
 
 def check_end(judging: Judging, moment: Moment) -> Violation | None:
     """Whether every value that there is behind a unit is what the unit had to make of it."""
     program, storages = judging.program, judging.reference.storages
-    writes = [step for at in moment.seen.unit if isinstance(step := program[at], InPlace)]
+    writes = [step for at in moment.seen.region if isinstance(step := program[at], InPlace)]
     targets = {step.target for step in writes}
     affected = {alias for target in targets for alias in storages.aliases(target)}
     for ref, tensor in moment.seen.values.items():
         if ref in storages.unspecified:
             continue
-        made = ref.at in moment.seen.unit
+        made = ref.at in moment.seen.region
         rule = "writes/value" if ref in targets else "writes/aliases" if ref in affected else "writes/nothing-else"
         rule = "gradients/forward" if made and ref not in affected else rule
         want, edge = judging.reference.values[ref], judging.reference.edge(ref)

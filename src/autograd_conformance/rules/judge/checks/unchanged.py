@@ -14,7 +14,7 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Gradient, Raised, StepObservation
-from autograd_conformance.programs.operands import made_for
+from autograd_conformance.programs.operands import clearing_optimizer
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import close
 from autograd_conformance.rules.judge.checks.contributions import is_anothers, is_complete, is_unchanged, value_of
@@ -82,7 +82,7 @@ def check_assigned(judging: Judging, at: int, step: AssignGrad, seen: StepObserv
 def check_cleared(judging: Judging, at: int, step: ZeroGrad, seen: StepObservation) -> Violation | None:
     """Whether clearing left no gradient, or zeros, and every other leaf as it was."""
     rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
-    rule = "optimizers/clears" if made_for(step, judging.program.instructions[:at]) else rule
+    rule = "optimizers/clears" if clearing_optimizer(step, judging.program.instructions[:at]) else rule
     due: Due
     for leaf, got in seen.gradients.items():
         old = judging.tape.grads.get(leaf)
