@@ -16,7 +16,7 @@ from autograd_conformance.campaigns import command
 from autograd_conformance.campaigns.execution import campaign
 from autograd_conformance.campaigns.shards import work
 from autograd_conformance.campaigns.shards.shard import Series, Shard
-from autograd_conformance.campaigns.shards.work import Again, Done, NotDone
+from autograd_conformance.campaigns.shards.work import Done, ReplayResult, TaskFailure
 from autograd_conformance.campaigns.storage.storage import Storage
 from autograd_conformance.processes.child import Finished
 from autograd_conformance.reporting.records.records import Report, Result
@@ -59,15 +59,15 @@ def started(words: Sequence[str], series: Series, folder: Path) -> Finished:
     return Finished(0, "", "")
 
 
-def run(shard: Shard, storage: Storage, suite: str) -> Done | NotDone:
+def run(shard: Shard, storage: Storage, suite: str) -> Done | TaskFailure:
     """What `work.run` does, but for the process."""
-    work._started = started
+    work._run_process = started
     return work.run(shard, storage, suite)
 
 
-def replay(series: Series, program: object) -> Again:
+def replay(series: Series, program: object) -> ReplayResult:
     """What `work.replay` does where the program fails as it did."""
-    return Again("still failing", "as it did")
+    return ReplayResult("still failing", "as it did")
 
 
 if __name__ == "__main__":

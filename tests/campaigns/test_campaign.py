@@ -13,16 +13,16 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from autograd_conformance.campaigns.cluster.engine import Ended, Engine, NoCluster
+from autograd_conformance.campaigns.cluster.engine import Engine, NoCluster, TaskEnd
 from autograd_conformance.campaigns.cluster.waiting import NoWorkers
 from autograd_conformance.campaigns.execution import campaign as subject
-from autograd_conformance.campaigns.execution.campaign import AHEAD, Campaign, Confirm
-from autograd_conformance.campaigns.execution.events import Confirmed, Event, Found, Trouble
+from autograd_conformance.campaigns.execution.campaign import SHARDS_PER_SLOT, Campaign, ReplayTask
+from autograd_conformance.campaigns.execution.events import Event, NewCause, Replayed, Trouble
 from autograd_conformance.campaigns.execution.progress import TRIES
 from autograd_conformance.campaigns.execution.results import PAGE, as_one_run, write_results
 from autograd_conformance.campaigns.plans.plan import Amount, Plan
 from autograd_conformance.campaigns.shards.shard import Series, Shard
-from autograd_conformance.campaigns.shards.work import Done, NotDone
+from autograd_conformance.campaigns.shards.work import Done, TaskFailure
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.reporting.merging.failures import SHAPES
 from autograd_conformance.reporting.merging.merge import MergedRuns
@@ -55,34 +55,34 @@ class Here:
     def busy(self) -> bool:
         return bool(self.tasks)
 
-    def places(self, resources: Mapping[str, float]) -> int:
+    def capacity(self, resources: Mapping[str, float]) -> int:
         return self.workers if resources.get("GPU", 0) == 0 else 0
 
-    def begin(
+    def submit(
         self,
         task: Hashable,
         function: Callable[..., Any],
         *given: Any,
         resources: object,
         first: bool,
-        apart_from: Collection[str] = (),
+        avoid: Collection[str] = (),
     ) -> None:
         self.begun.append(task)
-        refused = bool(self.refuser) and self.refuser not in apart_from
-        self.tasks.append((task, lambda: NotDone("refused", "not here", "w1") if refused else function(*given)))
+        refused = bool(self.refuser) and self.refuser not in avoid
+        self.tasks.append((task, lambda: TaskFailure("rejected", "not here", "w1") if refused else function(*given)))
 
-    def wait(self, seconds: float) -> Iterator[Ended]:
+    def wait(self, seconds: float) -> Iterator[TaskEnd]:
         if not self.tasks:
             return
         task, call = self.tasks.pop() if self.newest else self.tasks.popleft()
-        fate = Ended(task, "lost") if task in self.given_up else self.fate(task, self.begun.index(task))
+        fate = TaskEnd(task, "lost") if task in self.given_up else self.fate(task, self.begun.index(task))
         if isinstance(fate, BaseException):
             raise fate
-        if not isinstance(fate, Ended):
-            fate = Ended(task, "answered", call() if fate is None else fate, at=self.refuser)
+        if not isinstance(fate, TaskEnd):
+            fate = TaskEnd(task, "returned", call() if fate is None else fate, worker=self.refuser)
         yield fate
 
-    def give_up(self, tasks: Container[Hashable]) -> None:
+    def cancel(self, tasks: Container[Hashable]) -> None:
         self.given_up += [task for task, _ in self.tasks if task in tasks]
 
     def stop(self) -> None:
@@ -93,7 +93,7 @@ class Here:
 def without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "run", quick.run)
     monkeypatch.setattr(subject, "replay", quick.replay)
-    monkeypatch.setattr(quick.work, "_started", quick.work._started)  # `quick.run` replaces it
+    monkeypatch.setattr(quick.work, "_run_process", quick.work._run_process)  # `quick.run` replaces it
 
 
 @pytest.fixture
@@ -104,13 +104,13 @@ def storage(tmp_path: Path) -> Storage:
 def begun(storage: Storage, *series: Series, amount: Amount = TWELVE) -> Campaign:
     """A campaign that has taken up what is kept."""
     found = Campaign(Plan(series or (ONE, OTHER), amount), storage, SUITE)
-    list(found.take_up())
+    list(found.resume())
     return found
 
 
 def carried_on(campaign: Campaign, engine: Here) -> list[Event]:
     """What happens until the campaign is through."""
-    return [event for event in campaign.go_on(cast(Engine, engine)) if event is not None]
+    return [event for event in campaign.run(cast(Engine, engine)) if event is not None]
 
 
 def shards(engine: Here) -> list[Shard]:
@@ -119,7 +119,7 @@ def shards(engine: Here) -> list[Shard]:
 
 def whole(campaign: Campaign) -> list[Any]:
     """All that a campaign came to, in an order that does not hang on when what came."""
-    return [campaign.sums[each].report() for each in sorted(campaign.sums, key=repr)]
+    return [campaign.merged[each].report() for each in sorted(campaign.merged, key=repr)]
 
 
 def test_each_seed_of_each_series_is_run_once_and_the_sum_is_that_of_their_reports(storage: Storage) -> None:
@@ -130,7 +130,7 @@ def test_each_seed_of_each_series_is_run_once_and_the_sum_is_that_of_their_repor
     ]
     alone = [quick.report(series, seed) for series in (ONE, OTHER) for seed in range(1, 13)]
     assert whole(campaign) == [_sum(alone[:12]), _sum(alone[12:])]
-    assert [each.cause.shown.rule for each in events if isinstance(each, Found)] == [quick.FAILURE.rule] * 2
+    assert [each.cause.shown.rule for each in events if isinstance(each, NewCause)] == [quick.FAILURE.rule] * 2
     assert campaign.missing is None
     assert campaign.causes == 2
 
@@ -152,7 +152,7 @@ def test_what_is_kept_is_not_run_again_after_any_end(storage: Storage, after: in
     kept = storage.names("shards")
     second = Here()
     again = begun(storage)
-    assert sum(len(row.done) for row in again.rows) == len(kept)
+    assert sum(len(row.done) for row in again.progress) == len(kept)
     carried_on(again, second)
     assert not {each.name for each in shards(second)} & set(kept)
     assert len(storage.names("shards")) == 24
@@ -184,17 +184,17 @@ def test_a_longer_plan_goes_on_behind_a_shorter_one(storage: Storage) -> None:
     carried_on(begun(storage, amount=Amount(4, 8)), engine)
     assert sorted({each.seed for each in shards(engine)}) == [6, 7, 8]
     short = begun(storage, amount=Amount(2, 3))
-    assert [sorted(row.done) for row in short.rows] == [[2, 3], [2, 3]], "what is not asked for is not counted"
+    assert [sorted(row.done) for row in short.progress] == [[2, 3], [2, 3]], "what is not asked for is not counted"
 
 
 def test_as_many_shards_are_run_as_so_many_programs_take(storage: Storage) -> None:
     """A shard of seed n is n programs for each of three rules."""
     campaign = begun(storage, ONE, amount=Amount(5, programs=100))
     carried_on(campaign, Here(workers=1))
-    assert campaign.rows[0].programs >= 100
-    assert sorted(campaign.rows[0].done) == list(range(5, 5 + len(campaign.rows[0].done)))
-    last = sorted(campaign.rows[0].done)[-AHEAD:]
-    assert campaign.rows[0].programs - 3 * sum(last) < 100, "no more than were under way when it was enough"
+    assert campaign.progress[0].programs >= 100
+    assert sorted(campaign.progress[0].done) == list(range(5, 5 + len(campaign.progress[0].done)))
+    last = sorted(campaign.progress[0].done)[-SHARDS_PER_SLOT:]
+    assert campaign.progress[0].programs - 3 * sum(last) < 100, "no more than were under way when it was enough"
     more = Here()
     carried_on(begun(storage, ONE, amount=Amount(5, programs=100)), more)
     assert not shards(more)
@@ -202,7 +202,7 @@ def test_as_many_shards_are_run_as_so_many_programs_take(storage: Storage) -> No
 
 def test_no_shard_is_begun_when_the_time_is_over(storage: Storage) -> None:
     campaign = begun(storage, ONE, amount=Amount(hours=1))
-    campaign.hours.deadline = 0.0
+    campaign.time_limit.deadline = 0.0
     engine = Here()
     assert not carried_on(campaign, engine)
     assert not engine.begun
@@ -211,30 +211,34 @@ def test_no_shard_is_begun_when_the_time_is_over(storage: Storage) -> None:
 def test_a_task_that_is_lost_is_begun_again_and_nobody_is_blamed(storage: Storage) -> None:
     seen: list[Hashable] = []
 
-    def lost(task: Hashable, number: int) -> Ended | None:
+    def lost(task: Hashable, number: int) -> TaskEnd | None:
         seen.append(task)
-        return Ended(task, "lost") if isinstance(task, Shard) and seen.count(task) <= 2 * TRIES else None
+        return TaskEnd(task, "lost") if isinstance(task, Shard) and seen.count(task) <= 2 * TRIES else None
 
     campaign = begun(storage)
     assert not [each for each in carried_on(campaign, Here(fate=lost)) if isinstance(each, Trouble)]
     assert whole(campaign) == [_sum(_all()[:12]), _sum(_all()[12:])]
 
 
-@pytest.mark.parametrize("how", ["failed", "refused"])
+@pytest.mark.parametrize("how", ["failed", "rejected"])
 def test_a_shard_that_cannot_be_had_is_given_up_and_the_others_go_on(storage: Storage, how: str) -> None:
     def fails(task: Hashable, number: int) -> Any:
         if not isinstance(task, Shard) or task.series != ONE or task.seed != 4:
             return None
-        return Ended(task, "failed", said="KilledWorker: x") if how == "failed" else NotDone("failed", "no luck", "w1")
+        return (
+            TaskEnd(task, "failed", reason="KilledWorker: x")
+            if how == "failed"
+            else TaskFailure("failed", "no luck", "w1")
+        )
 
     campaign, engine = begun(storage), Here(fate=fails)
     (trouble,) = [each for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
     said = "KilledWorker: x" if how == "failed" else "no luck (on w1)"
-    assert trouble.said == f"a:X, seed 4: given up after {TRIES} tries: {said}"
+    assert trouble.message == f"a:X, seed 4: given up after {TRIES} tries: {said}"
     assert shards(engine).count(Shard(ONE, 4)) == TRIES
-    assert [len(row.done) for row in campaign.rows] == [11, 12]
+    assert [len(row.done) for row in campaign.progress] == [11, 12]
     assert campaign.missing == "95 % of the campaign is done, and 1 of 2 series not whole"
-    footer = as_one_run(next(iter(campaign.sums.values())), campaign.missing).footer
+    footer = as_one_run(next(iter(campaign.merged.values())), campaign.missing).footer
     assert footer is not None
     assert (footer.verdict, footer.reason, footer.exit_code) == ("cut short", campaign.missing, 1)
     again = begun(storage)
@@ -245,39 +249,39 @@ def test_a_shard_that_cannot_be_had_is_given_up_and_the_others_go_on(storage: St
 def test_a_framework_that_no_worker_has_costs_no_more_than_some_shards(storage: Storage) -> None:
     def refuses(task: Hashable, number: int) -> Any:
         no = isinstance(task, Shard) and task.series == ONE
-        return NotDone("refused", "an adapter error: 'torch' is not installed", "w1") if no else None
+        return TaskFailure("rejected", "an adapter error: 'torch' is not installed", "w1") if no else None
 
     campaign, engine = begun(storage, amount=Amount(1, 50)), Here(fate=refuses)
-    troubles = [each.said for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
+    troubles = [each.message for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
     assert "a:X: 3 shards in a row could not be had; nothing more of it is run" in troubles
     assert "'torch' is not installed (on w1)" in troubles[0]
-    assert [len(row.done) for row in campaign.rows] == [0, 50]
+    assert [len(row.done) for row in campaign.progress] == [0, 50]
     assert len([each for each in shards(engine) if each.series == ONE]) < 15
 
 
 def test_a_worker_that_lacks_the_framework_leaves_its_shards_to_others(storage: Storage) -> None:
     campaign, engine = begun(storage, amount=TWELVE), Here(refuser="tcp://w1")
     assert not [each for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
-    assert [len(row.done) for row in campaign.rows] == [12, 12]
+    assert [len(row.done) for row in campaign.progress] == [12, 12]
     assert len(shards(engine)) < 24 + TRIES * 4
 
 
 def test_a_series_that_fails_from_some_time_on_ends_too(storage: Storage) -> None:
     def breaks(task: Hashable, number: int) -> Any:
-        return NotDone("failed", "broken", "w1") if isinstance(task, Shard) and task.seed > 3 else None
+        return TaskFailure("failed", "broken", "w1") if isinstance(task, Shard) and task.seed > 3 else None
 
     campaign, engine = begun(storage, ONE, amount=Amount(programs=10_000)), Here(fate=breaks)
     assert "3 shards in a row could not be had" in [str(each) for each in carried_on(campaign, engine)][-1]
-    assert sorted(campaign.rows[0].done) == [1, 2, 3]
+    assert sorted(campaign.progress[0].done) == [1, 2, 3]
     assert len(shards(engine)) < 30
     assert campaign.missing is not None
 
 
 def test_a_worker_with_another_suite_runs_nothing(storage: Storage) -> None:
     answer = quick.run(Shard(ONE, 1), storage, "f" * 64)
-    assert isinstance(answer, NotDone)
-    assert answer.why == "other suite"
-    assert answer.said.endswith(f"source {SUITE[:8]}) is not the campaign's (source ffffffff)")
+    assert isinstance(answer, TaskFailure)
+    assert answer.kind == "other suite"
+    assert answer.reason.endswith(f"source {SUITE[:8]}) is not the campaign's (source ffffffff)")
     assert storage.names("shards") == []
 
 
@@ -292,8 +296,8 @@ def test_a_storage_that_workers_do_not_share_is_told(storage: Storage, tmp_path:
 
 
 def test_a_storage_that_takes_nothing_ends_the_campaign(storage: Storage) -> None:
-    def full(task: Hashable, number: int) -> NotDone:
-        return NotDone("storage", "x: No space left on device", "w1")
+    def full(task: Hashable, number: int) -> TaskFailure:
+        return TaskFailure("storage", "x: No space left on device", "w1")
 
     with pytest.raises(StorageError, match=r"^x: No space left on device \(on w1\)$"):
         carried_on(begun(storage), Here(fate=full))
@@ -321,15 +325,15 @@ def test_series_that_need_what_no_worker_has_wait_and_others_go_on(storage: Stor
     campaign.waiting.limit = 0.0
     with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none came in 0 s$"):
         carried_on(campaign, engine)
-    assert [len(row.done) for row in campaign.rows] == [12, 0]
+    assert [len(row.done) for row in campaign.progress] == [12, 0]
 
 
 def test_a_failure_is_run_again_alone_once(storage: Storage) -> None:
     engine = Here(workers=1)
     campaign = begun(storage, ONE)
     events = carried_on(campaign, engine)
-    assert len([task for task in engine.begun if isinstance(task, Confirm)]) == 1, "it is one program, however told"
-    assert len([each for each in events if isinstance(each, Confirmed)]) == 1
+    assert len([task for task in engine.begun if isinstance(task, ReplayTask)]) == 1, "it is one program, however told"
+    assert len([each for each in events if isinstance(each, Replayed)]) == 1
     again = Here()
     assert not carried_on(begun(storage, ONE), again)
     assert not again.begun, "it is kept what came of it"
@@ -402,5 +406,5 @@ def test_an_answer_that_is_kept_is_what_was_run(storage: Storage) -> None:
     first, second = (quick.run(Shard(ONE, 7), storage, SUITE) for _ in range(2))
     assert isinstance(first, Done)
     assert isinstance(second, Done)
-    assert (first.made, second.made) == (True, False)
+    assert (first.is_new, second.is_new) == (True, False)
     assert first.data == second.data == storage.read(Shard(ONE, 7).name)

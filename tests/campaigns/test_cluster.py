@@ -18,7 +18,7 @@ pytest.importorskip("distributed")
 
 from distributed import Client
 
-from autograd_conformance.campaigns.cluster.engine import Ended, Engine, local
+from autograd_conformance.campaigns.cluster.engine import Engine, TaskEnd, local
 from autograd_conformance.campaigns.storage.storage import Storage
 from tests.campaigns.test_runs import FAULTY, QUICK, REAL, command, ran, wait
 from tests.plugin.test_cli import ROOT
@@ -82,29 +82,29 @@ def test_a_task_is_kept_from_a_worker_unless_there_is_no_other() -> None:
     with local(2, {}, None) as engine:
         one, other = engine.workers
         for number in range(6):
-            engine.begin(number, os.getpid, resources={}, first=False, apart_from={one})
-        assert {each.at for each in all_of(engine)} == {other}
-        engine.begin("none", os.getpid, resources={}, first=False, apart_from={one, other})
+            engine.submit(number, os.getpid, resources={}, first=False, avoid={one})
+        assert {each.worker for each in all_of(engine)} == {other}
+        engine.submit("none", os.getpid, resources={}, first=False, avoid={one, other})
         (ended,) = all_of(engine)
-        assert ended.how == "answered"
+        assert ended.outcome == "returned"
 
 
 def test_a_task_whose_workers_have_gone_is_told_as_lost() -> None:
     with local(2, {}, None) as engine:
         one, other = engine.workers
-        engine.begin("pid", os.getpid, resources={}, first=False, apart_from={one})
+        engine.submit("pid", os.getpid, resources={}, first=False, avoid={one})
         (ended,) = all_of(engine)
-        engine.begin("long", time.sleep, 600, resources={}, first=False, apart_from={one})
+        engine.submit("long", time.sleep, 600, resources={}, first=False, avoid={one})
         time.sleep(1)
-        os.kill(ended.answer, signal.SIGKILL)
+        os.kill(ended.result, signal.SIGKILL)
         (ended,) = all_of(engine)
-        assert (ended.task, ended.how) == ("long", "lost")
+        assert (ended.task, ended.outcome) == ("long", "lost")
         assert other not in engine.workers
 
 
-def all_of(engine: Engine) -> list[Ended]:
+def all_of(engine: Engine) -> list[TaskEnd]:
     """What came of all tasks."""
-    found: list[Ended] = []
+    found: list[TaskEnd] = []
     deadline = time.monotonic() + 120
     while engine.busy:
         assert time.monotonic() < deadline

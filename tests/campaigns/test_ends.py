@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from autograd_conformance.campaigns.cluster.engine import Ended, Engine
+from autograd_conformance.campaigns.cluster.engine import Engine, TaskEnd
 from autograd_conformance.campaigns.cluster.waiting import NoWorkers, Waiting
 from autograd_conformance.campaigns.execution import campaign as subject
 from autograd_conformance.campaigns.execution import time_limit as hours
@@ -19,7 +19,7 @@ from autograd_conformance.campaigns.execution.events import Trouble
 from autograd_conformance.campaigns.plans.plan import Amount
 from autograd_conformance.campaigns.shards import work
 from autograd_conformance.campaigns.shards.shard import Shard
-from autograd_conformance.campaigns.shards.work import NotDone
+from autograd_conformance.campaigns.shards.work import TaskFailure
 from autograd_conformance.campaigns.storage.storage import Storage
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.processes.child import Finished
@@ -37,7 +37,7 @@ WORKERS = 2
 def without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "run", quick.run)
     monkeypatch.setattr(subject, "replay", quick.replay)
-    monkeypatch.setattr(work, "_started", work._started)  # `quick.run` replaces it
+    monkeypatch.setattr(work, "_run_process", work._run_process)  # `quick.run` replaces it
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class Ticking(Here):
         super().__init__(workers=WORKERS)
         self.clock = clock
 
-    def wait(self, seconds: float) -> Iterator[Ended]:
+    def wait(self, seconds: float) -> Iterator[TaskEnd]:
         if self.tasks and isinstance(self.tasks[0][0], Shard):
             self.clock.now += 1 / WORKERS
         yield from super().wait(seconds)
@@ -82,9 +82,9 @@ def lasting(seconds: float) -> Amount:
 def test_a_campaign_ends_with_its_hours(storage: Storage, clock: Clock) -> None:
     campaign, engine = begun(storage, ONE, amount=lasting(10)), Ticking(clock)
     carried_on(campaign, engine)
-    assert len(campaign.rows[0].done) == 10 * WORKERS, "no process had nothing to do"
-    assert clock.now <= campaign.hours.deadline
-    assert sorted(campaign.rows[0].done) == list(range(1, 1 + 10 * WORKERS))
+    assert len(campaign.progress[0].done) == 10 * WORKERS, "no process had nothing to do"
+    assert clock.now <= campaign.time_limit.deadline
+    assert sorted(campaign.progress[0].done) == list(range(1, 1 + 10 * WORKERS))
 
 
 def test_a_command_whose_hours_are_shorter_than_a_shard_begins_one_in_each_process(
@@ -94,7 +94,7 @@ def test_a_command_whose_hours_are_shorter_than_a_shard_begins_one_in_each_proce
         campaign, engine = begun(storage, ONE, amount=lasting(0.75)), Ticking(clock)
         carried_on(campaign, engine)
         assert len(shards(engine)) == (2 * WORKERS if commands == 1 else WORKERS), "the first knows nothing of shards"
-        assert len(campaign.rows[0].done) == (1 + commands) * WORKERS
+        assert len(campaign.progress[0].done) == (1 + commands) * WORKERS
 
 
 def test_a_series_of_short_shards_goes_on_where_a_long_one_would_not_end_in_time(
@@ -110,7 +110,7 @@ def test_a_series_of_short_shards_goes_on_where_a_long_one_would_not_end_in_time
     monkeypatch.setattr(quick, "report", report)
     campaign = begun(storage, ONE, OTHER, amount=lasting(10))
     carried_on(campaign, Ticking(clock))
-    long, short = (len(row.done) for row in campaign.rows)
+    long, short = (len(row.done) for row in campaign.progress)
     assert long <= 2 * WORKERS < short
 
 
@@ -120,7 +120,7 @@ class Cluster:
 
     offers: dict[str, float]
 
-    def places(self, resources: Mapping[str, float]) -> int:
+    def capacity(self, resources: Mapping[str, float]) -> int:
         return int(all(self.offers.get(name, 0) >= much for name, much in resources.items()))
 
 
@@ -129,46 +129,50 @@ def test_workers_are_waited_for_until_the_limit_and_anew_when_one_had_come(monke
     monkeypatch.setattr("autograd_conformance.campaigns.cluster.waiting.time", clock)
     engine = cast(Engine, cluster)
     needs = [{"GPU": 1.0}, {"GPU": 1.0}, {"GPU": 2.0, "tpu": 1.0}]
-    waiting.look(engine, needs)
+    waiting.check(engine, needs)
     clock.now += 59
-    waiting.look(engine, needs)
-    assert waiting.told(engine, needs) == "waiting for workers that offer GPU=1, or GPU=2 and tpu=1, 1 s more at most"
+    waiting.check(engine, needs)
+    assert (
+        waiting.describe(engine, needs) == "waiting for workers that offer GPU=1, or GPU=2 and tpu=1, 1 s more at most"
+    )
     cluster.offers = {"GPU": 1.0}
-    waiting.look(engine, needs)
-    assert waiting.told(engine, needs) == "waiting for workers that offer GPU=2 and tpu=1", "others are run meanwhile"
+    waiting.check(engine, needs)
+    assert waiting.describe(engine, needs) == "waiting for workers that offer GPU=2 and tpu=1", (
+        "others are run meanwhile"
+    )
     cluster.offers = {}
-    waiting.look(engine, needs)
+    waiting.check(engine, needs)
     clock.now += 59
-    waiting.look(engine, needs)
+    waiting.check(engine, needs)
     clock.now += 1
     with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, or GPU=2 and tpu=1, and none came in 1 min 0 s$"):
-        waiting.look(engine, needs)
-    waiting.look(engine, [])
-    assert waiting.told(engine, []) == ""
+        waiting.check(engine, needs)
+    waiting.check(engine, [])
+    assert waiting.describe(engine, []) == ""
 
 
 def test_a_cluster_without_any_worker_is_told_as_such() -> None:
     class Nobody:
-        def places(self, resources: Mapping[str, float]) -> int:
+        def capacity(self, resources: Mapping[str, float]) -> int:
             return 0
 
     engine = cast(Engine, Nobody())
-    assert Waiting(limit=float("inf")).told(engine, [{}, {"GPU": 1.0}]) == "waiting for workers"
+    assert Waiting(limit=float("inf")).describe(engine, [{}, {"GPU": 1.0}]) == "waiting for workers"
     with pytest.raises(NoWorkers, match=r"^there is no worker, and none came in 0 s$"):
-        Waiting(limit=0.0).look(engine, [{}])
+        Waiting(limit=0.0).check(engine, [{}])
 
 
 def test_a_series_that_had_no_worker_when_the_time_was_over_is_told(storage: Storage, clock: Clock) -> None:
     campaign = begun(storage, ONE, replace(OTHER, resources={"GPU": 1.0}), amount=lasting(5))
     with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none came before the time was over$"):
         carried_on(campaign, Waits(clock))
-    assert [len(row.done) > 5 for row in campaign.rows] == [True, False]
+    assert [len(row.done) > 5 for row in campaign.progress] == [True, False]
 
 
 class Waits(Ticking):
     """Time goes by, too, where nothing is under way."""
 
-    def wait(self, seconds: float) -> Iterator[Ended]:
+    def wait(self, seconds: float) -> Iterator[TaskEnd]:
         self.clock.now += 0 if self.tasks else seconds
         yield from super().wait(seconds)
 
@@ -176,16 +180,16 @@ class Waits(Ticking):
 def test_a_shard_that_is_too_small_for_its_audit_is_tried_once(storage: Storage) -> None:
     def small(task: Hashable, number: int) -> Any:
         no = isinstance(task, Shard) and task.series == ONE
-        return NotDone("too small", "a shard of 30 programs ends within its audit", "w1") if no else None
+        return TaskFailure("too small", "a shard of 30 programs ends within its audit", "w1") if no else None
 
     campaign, engine = begun(storage), Here(fate=small)
-    (trouble,) = [each.said for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
+    (trouble,) = [each.message for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
     assert trouble == "a:X: a shard of 30 programs ends within its audit; nothing more of it is run"
     tried = [each for each in shards(engine) if each.series == ONE]
-    assert len(tried) == len(set(tried)) <= subject.AHEAD * WORKERS
+    assert len(tried) == len(set(tried)) <= subject.SHARDS_PER_SLOT * WORKERS
     assert set(engine.given_up) == set(tried[1:]), "what had begun is given up"
-    assert [len(row.done) for row in campaign.rows] == [0, 12]
-    assert list(campaign.rows[0].given_up) == [tried[0].seed]
+    assert [len(row.done) for row in campaign.progress] == [0, 12]
+    assert list(campaign.progress[0].given_up) == [tried[0].seed]
     assert campaign.missing == "50 % of the campaign is done, and 1 of 2 series not whole"
 
 
@@ -195,11 +199,11 @@ def test_records_of_a_shard_that_ended_within_its_audit(storage: Storage, monkey
         write(Report(HEADER, (), (), (), footer), folder / "report" / "records.jsonl")
         return Finished(2, "", "")
 
-    monkeypatch.setattr(work, "_started", started)
+    monkeypatch.setattr(work, "_run_process", started)
     answer = work.run(Shard(ONE, 1), storage, SUITE)
-    assert isinstance(answer, NotDone)
-    assert answer.why == "too small"
-    assert answer.said == (
+    assert isinstance(answer, TaskFailure)
+    assert answer.kind == "too small"
+    assert answer.reason == (
         "a shard of 30 programs ends within the audit of the ops that it begins with, and judges nothing: make `shard` "
         "larger"
     )

@@ -8,20 +8,20 @@ import pytest
 
 from autograd_conformance import cli as command
 from autograd_conformance.campaigns.plans.plan import Amount, Plan, plan
-from autograd_conformance.campaigns.plans.table import MalformedPlan, held
+from autograd_conformance.campaigns.plans.table import MalformedPlan, read_table
 from autograd_conformance.campaigns.shards.shard import Shard, seed_of
 
 WORK = "[[work]]\nframeworks = ['torch']\n"
 
 
-def planned(folder: Path, text: str) -> Plan:
+def read_plan(folder: Path, text: str) -> Plan:
     (folder / "plan.toml").write_text(text, encoding="utf-8")
-    return plan(held(folder / "plan.toml"), folder / "plan.toml")
+    return plan(read_table(folder / "plan.toml"), folder / "plan.toml")
 
 
 def test_a_plan_is_a_product(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("known = []")
-    plan = planned(
+    plan = read_plan(
         tmp_path,
         """
         storage = "s3://bucket/nightly"
@@ -52,7 +52,7 @@ def test_a_plan_is_a_product(tmp_path: Path) -> None:
     assert several[0].title == "torch float32: lifetime"
     assert several[-1].title == "torch-checkpoint float64 cuda: writes.py::test_history"
     assert {tuple(each.resources.items()) for each in several} == {(("GPU", 1.0),)}
-    words = Shard(mine, 9).words(Path("here"), Path("there"))
+    words = Shard(mine, 9).arguments(Path("here"), Path("there"))
     assert words[:2] == ["-n1", "-q"], "as many workers wherever it runs: they share the programs"
     assert {
         "--framework=mine.adapter:Mine",
@@ -71,7 +71,7 @@ def test_what_a_series_is_kept_under_hangs_on_all_that_its_verdicts_do_and_on_no
     (tmp_path / "mine.toml").write_text("known = []")
 
     def name(work: str, top: str = "hours = 1") -> str:
-        (series,) = planned(tmp_path, f"{top}\n{WORK}{work}").series
+        (series,) = read_plan(tmp_path, f"{top}\n{WORK}{work}").series
         return series.name
 
     same = [name(""), name("resources = {GPU = 2}"), name("", "seeds = [3, 9]"), name("suites = ['all']")]
@@ -89,14 +89,14 @@ def test_what_a_file_of_known_differences_includes_goes_along(tmp_path: Path) ->
     (tmp_path / "mine.toml").write_text('include = ["theirs", "torch"]')
     (tmp_path / "theirs.toml").write_text('include = ["others"]')
     (tmp_path / "others.toml").write_text("known = []")
-    (series,) = planned(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml']").series
+    (series,) = read_plan(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml']").series
     assert [name for name, _ in series.known] == ["mine.toml"]
     assert dict(series.included) == {"theirs.toml": 'include = ["others"]', "others.toml": "known = []"}
     assert [word for word in series.options(Path("here")) if "known" in word] == ["--known=here/mine.toml"]
     (tmp_path / "others.toml").write_text("known = []  # changed")
-    (changed,) = planned(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml']").series
+    (changed,) = read_plan(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml']").series
     assert changed.name != series.name
-    (both,) = planned(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml', 'others.toml']").series
+    (both,) = read_plan(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml', 'others.toml']").series
     assert [[name for name, _ in each] for each in (both.known, both.included)] == [
         ["mine.toml", "others.toml"],
         ["theirs.toml"],
@@ -104,11 +104,11 @@ def test_what_a_file_of_known_differences_includes_goes_along(tmp_path: Path) ->
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "others.toml").write_text("known = []")
     with pytest.raises(MalformedPlan, match="known: two files have one name"):
-        planned(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml', 'below/others.toml']")
+        read_plan(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml', 'below/others.toml']")
 
 
 def test_the_name_of_a_shard_says_its_seed(tmp_path: Path) -> None:
-    (series,) = planned(tmp_path, f"hours = 1\n{WORK}").series
+    (series,) = read_plan(tmp_path, f"hours = 1\n{WORK}").series
     for seed in (0, 12, 10**9):
         assert seed_of(Shard(series, seed).name) == seed
     assert seed_of("shards/x/notes.txt") is None
@@ -150,7 +150,7 @@ def test_the_name_of_a_shard_says_its_seed(tmp_path: Path) -> None:
 )
 def test_a_plan_that_cannot_be_carried_out(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(MalformedPlan) as refused:
-        planned(tmp_path, text)
+        read_plan(tmp_path, text)
     assert said in str(refused.value)
     assert str(refused.value).startswith(str(tmp_path / "plan.toml"))
 
@@ -197,4 +197,4 @@ def test_a_plan_is_told_without_running_anything(tmp_path: Path, capsys: pytest.
     ],
 )
 def test_series_that_draw_other_programs_stand_side_by_side(tmp_path: Path, apart: str) -> None:
-    assert len(planned(tmp_path, f"hours = 1\n{WORK}{apart}").series) == 2
+    assert len(read_plan(tmp_path, f"hours = 1\n{WORK}{apart}").series) == 2

@@ -20,7 +20,7 @@ import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
 from autograd_conformance import sources
-from autograd_conformance.campaigns.ownership import FILE, NotOurs, claim
+from autograd_conformance.campaigns.ownership import FILE, OtherCampaign, claim_storage
 from autograd_conformance.campaigns.shards.shard import Series
 from autograd_conformance.campaigns.storage.storage import TRIES, Storage, StorageError
 from tests.campaigns.object_store import bucket
@@ -84,12 +84,12 @@ def test_it_can_be_sent_to_other_processes(storage: Storage) -> None:
 
 
 def test_the_first_campaign_claims_it_and_others_are_refused(storage: Storage) -> None:
-    first = claim(storage, [SERIES])
-    assert claim(storage, [SERIES]) == first
-    with pytest.raises(NotOurs, match=r"it runs a-x-\w+, which this plan does not and this plan runs b-y-\w+"):
-        claim(storage, [OTHER])
-    with pytest.raises(NotOurs, match="this plan runs b-y"):
-        claim(storage, [SERIES, OTHER])
+    first = claim_storage(storage, [SERIES])
+    assert claim_storage(storage, [SERIES]) == first
+    with pytest.raises(OtherCampaign, match=r"it runs a-x-\w+, which this plan does not and this plan runs b-y-\w+"):
+        claim_storage(storage, [OTHER])
+    with pytest.raises(OtherCampaign, match="this plan runs b-y"):
+        claim_storage(storage, [SERIES, OTHER])
 
 
 @pytest.mark.slow
@@ -107,13 +107,13 @@ def test_a_store_that_is_not_there_is_told_in_words() -> None:
 
 def test_another_source_of_the_suite_is_another_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = Storage(str(tmp_path))
-    claim(storage, [SERIES])
+    claim_storage(storage, [SERIES])
     monkeypatch.setattr("autograd_conformance.sources.suite", lambda: "another")
-    with pytest.raises(NotOurs, match="it was begun with another source of the suite, of the same version"):
-        claim(storage, [SERIES])
+    with pytest.raises(OtherCampaign, match="it was begun with another source of the suite, of the same version"):
+        claim_storage(storage, [SERIES])
     monkeypatch.setattr("autograd_conformance.sources.SUITE_VERSION", "2031.1.0")
-    with pytest.raises(NotOurs, match=r"it was begun with suite .*, this is 2031\.1\.0"):
-        claim(storage, [SERIES])
+    with pytest.raises(OtherCampaign, match=r"it was begun with suite .*, this is 2031\.1\.0"):
+        claim_storage(storage, [SERIES])
 
 
 def test_known_differences_are_part_of_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,8 +132,8 @@ def test_known_differences_are_part_of_the_suite(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff"])
 def test_a_file_of_something_else_is_no_claim(tmp_path: Path, data: bytes) -> None:
     (tmp_path / FILE).write_bytes(data)
-    with pytest.raises(NotOurs, match="is no campaign's; name another storage"):
-        claim(Storage(str(tmp_path)), [SERIES])
+    with pytest.raises(OtherCampaign, match="is no campaign's; name another storage"):
+        claim_storage(Storage(str(tmp_path)), [SERIES])
 
 
 def test_what_a_killed_process_left_of_a_file_is_no_file(tmp_path: Path) -> None:

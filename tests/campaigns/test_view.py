@@ -16,11 +16,11 @@ from rich.console import Console
 
 from autograd_conformance.campaigns.cluster.engine import Engine
 from autograd_conformance.campaigns.execution.campaign import Campaign
-from autograd_conformance.campaigns.execution.events import Confirmed, Found, Trouble
+from autograd_conformance.campaigns.execution.events import NewCause, Replayed, Trouble
 from autograd_conformance.campaigns.execution.view import View
 from autograd_conformance.campaigns.plans.plan import Amount, Plan
 from autograd_conformance.campaigns.shards.shard import Series, Shard
-from autograd_conformance.campaigns.shards.work import Again
+from autograd_conformance.campaigns.shards.work import ReplayResult
 from autograd_conformance.campaigns.storage.storage import Storage
 from autograd_conformance.reporting.analysis.causes import Cause
 from tests.campaigns import quick
@@ -36,7 +36,7 @@ class Cluster:
     workers: Mapping[str, object] = {"one": {}, "other": {}}
     dashboard = "http://127.0.0.1:8787/status"
 
-    def places(self, resources: Mapping[str, float]) -> int:
+    def capacity(self, resources: Mapping[str, float]) -> int:
         return 1 if resources.get("GPU", 0) <= 1 else 0
 
 
@@ -49,20 +49,20 @@ def viewed(folder: Path, amount: Amount, series: Series = SERIES, terminal: bool
     )
     for seed in (4, 5):
         quick.run(Shard(series, seed), storage, SUITE)
-    list(campaign.take_up())
-    campaign.rows[0].running.add(6)
+    list(campaign.resume())
+    campaign.progress[0].running.add(6)
     return view, out
 
 
 @pytest.fixture(autouse=True)
 def without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quick.work, "_started", quick.work._started)  # `quick.run` replaces it
+    monkeypatch.setattr(quick.work, "_run_process", quick.work._run_process)  # `quick.run` replaces it
 
 
 def test_the_table_says_how_far_each_series_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     view, out = viewed(tmp_path, Amount(1, 10))
     monkeypatch.setattr("time.monotonic", lambda: view.begun + 10.0)  # drawing it takes a while, too
-    view.console.print(view.drawn())
+    view.console.print(view.table())
     head, names, row, line = (" ".join(each.split()) for each in out.getvalue().splitlines())
     assert head == f"{tmp_path / 'kept'}, 2 workers, http://127.0.0.1:8787/status"
     assert names == "series shards under way programs a second failing"
@@ -75,11 +75,11 @@ def test_the_table_says_how_far_each_series_is(tmp_path: Path, monkeypatch: pyte
 
 def test_amounts_of_programs_and_of_time_have_ends_of_their_own(tmp_path: Path) -> None:
     view, _ = viewed(tmp_path, Amount(programs=54))
-    assert view.left(10.0) == 10.0
-    assert "27 (50%)" in view._cells(view.campaign.rows[0])
+    assert view.seconds_left(10.0) == 10.0
+    assert "27 (50%)" in view._cells(view.campaign.progress[0])
     view.campaign.plan = replace(view.campaign.plan, amount=Amount(hours=2))
-    view.campaign.hours.deadline = 0.0
-    assert view.left(10.0) == 0.0
+    view.campaign.time_limit.deadline = 0.0
+    assert view.seconds_left(10.0) == 0.0
 
 
 def test_what_waits_for_workers_is_told(tmp_path: Path) -> None:
@@ -91,14 +91,14 @@ def test_what_waits_for_workers_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("terminal", [True, False])
 def test_what_happens_is_told_as_it_happens(tmp_path: Path, terminal: bool) -> None:
     view, out = viewed(tmp_path, Amount(1, 10), terminal=terminal)
-    with view.shown():
+    with view.display():
         for event in (
-            Found(Cause((FAILURE,)), HEADER),
-            Confirmed(FAILURE, Again("fixed", "")),
+            NewCause(Cause((FAILURE,)), HEADER),
+            Replayed(FAILURE, ReplayResult("fixed", "")),
             Trouble("a:X, seed 3: given up [bold]"),
             None,
         ):
-            view.tell(event)
+            view.report(event)
     said = out.getvalue()
     assert "new: toytorch 1.2: lifetime/same-root-raises: silently wrong: returned; a.grad is [8.0]" in said
     assert "alone: lifetime/same-root-raises: did not fail" in said

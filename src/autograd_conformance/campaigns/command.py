@@ -17,7 +17,7 @@ from autograd_conformance.campaigns.bisect.plan import SEARCH, SearchPlan, searc
 from autograd_conformance.campaigns.cluster.waiting import MINUTES, NoWorkers, Waiting
 from autograd_conformance.campaigns.plans.plan import Plan
 from autograd_conformance.campaigns.plans.plan import plan as run_plan
-from autograd_conformance.campaigns.plans.table import MalformedPlan, held
+from autograd_conformance.campaigns.plans.table import MalformedPlan, read_table
 from autograd_conformance.checking.session import REPORT_ERROR
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder
 from autograd_conformance.plugin.recording.terminal import WIDTH
@@ -27,14 +27,14 @@ from autograd_conformance.reporting.command import USAGE, Parser
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures
 from autograd_conformance.reporting.render.terminal import print_summary
-from autograd_conformance.reporting.site.build import FolderInUse as NotOurSite
+from autograd_conformance.reporting.site.build import FolderInUse
 
 if TYPE_CHECKING:
     from autograd_conformance.campaigns.cluster.engine import Engine
     from autograd_conformance.campaigns.execution.campaign import Campaign
     from autograd_conformance.campaigns.storage.storage import Storage
 
-BROKEN, INTERRUPTED, NOT_HAD = 1, 2, 3
+BROKEN, INTERRUPTED, INCOMPLETE = 1, 2, 3
 """The exit codes of a campaign: a MUST rule is broken; it was stopped; shards could not be had."""
 
 EXTRA = "campaigns need Dask and fsspec: pip install 'autograd-conformance[campaign]'"
@@ -44,20 +44,20 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
     """Run a campaign, or go on with it; its exit code."""
     options = _parser(program).parse_args(arguments)
     try:
-        plan = planned(options.plan)
+        plan = read_plan(options.plan)
         resources = _resources(options.resources)
         _check(plan, options, resources)
     except MalformedPlan as error:
-        return _refused(str(error), USAGE)
+        return _fail(str(error), USAGE)
     if options.check:
-        print(_told(plan) if isinstance(plan, Plan) else plan)
+        print(_describe(plan) if isinstance(plan, Plan) else plan)
         return 0
     try:
         from autograd_conformance.campaigns.cluster.engine import NoCluster
-        from autograd_conformance.campaigns.ownership import NotOurs
+        from autograd_conformance.campaigns.ownership import OtherCampaign
         from autograd_conformance.campaigns.storage.storage import StorageError
     except ModuleNotFoundError as error:
-        return _refused(f"{EXTRA} ({error})", USAGE)
+        return _fail(f"{EXTRA} ({error})", USAGE)
     termination = Termination(controls=True)
     try:
         held = ReportFolder(options.report)
@@ -65,38 +65,38 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
             return _run(plan, options, resources, termination)
         finally:
             held.release()
-    except (NotOurs, NotOurSite, UnusableFolder, NoCluster) as error:
-        return _refused(str(error), USAGE)
+    except (OtherCampaign, FolderInUse, UnusableFolder, NoCluster) as error:
+        return _fail(str(error), USAGE)
     except (StorageError, OSError) as error:
-        return _refused(str(error), REPORT_ERROR)
+        return _fail(str(error), REPORT_ERROR)
     except KeyboardInterrupt:
-        return _refused("stopped", INTERRUPTED)
+        return _fail("stopped", INTERRUPTED)
     finally:
         termination.restore()
 
 
-def planned(path: Path) -> Plan | SearchPlan:
+def read_plan(path: Path) -> Plan | SearchPlan:
     """The plan in a file, of runs or of searches; `MalformedPlan` says what is wrong in it."""
-    form = held(path)
+    form = read_table(path)
     return search_plan(form, path) if SEARCH in form else run_plan(form, path)
 
 
 def _run(
     plan: Plan | SearchPlan, options: argparse.Namespace, resources: Mapping[str, float], termination: Termination
 ) -> int:
-    from autograd_conformance.campaigns.ownership import claim
+    from autograd_conformance.campaigns.ownership import claim_storage
     from autograd_conformance.campaigns.storage.storage import Storage
 
     console = Console()
     console.width = max(WIDTH, console.width)
     storage = Storage(options.storage or plan.storage or "", plan.options)
-    claim(storage, plan.series if isinstance(plan, Plan) else ())
+    claim_storage(storage, plan.series if isinstance(plan, Plan) else ())
     if isinstance(plan, SearchPlan):
-        return _searched(plan, storage, options, resources, console, termination)
-    return _campaigned(plan, storage, options, resources, console, termination)
+        return _run_searches(plan, storage, options, resources, console, termination)
+    return _run_campaign(plan, storage, options, resources, console, termination)
 
 
-def _campaigned(
+def _run_campaign(
     plan: Plan, storage: Storage, options: argparse.Namespace, resources: Mapping[str, float], console: Console,
     termination: Termination,
 ) -> int:  # fmt: skip
@@ -104,16 +104,18 @@ def _campaigned(
 
     campaign = Campaign(plan, storage, sources.suite(), Waiting(60 * options.wait))
     with console.status("Reading what is kept") as status:
-        for shards in campaign.take_up():
+        for shards in campaign.resume():
             status.update(f"Reading what is kept: {counted(shards, 'shard')}")
-    if campaign.sums:
-        shards = sum(len(row.done) for row in campaign.rows)
+    if campaign.merged:
+        shards = sum(len(row.done) for row in campaign.progress)
         console.print(f"{counted(shards, 'shard')} of this campaign were there already", highlight=False)
-    code = _worked(lambda engine: _go_on(campaign, engine, console), options, resources, console, termination)
-    return _finished(campaign, options.report, console, code)
+    code = _on_cluster(
+        lambda engine: _show_campaign(campaign, engine, console), options, resources, console, termination
+    )
+    return _write_results(campaign, options.report, console, code)
 
 
-def _searched(
+def _run_searches(
     plan: SearchPlan, storage: Storage, options: argparse.Namespace, resources: Mapping[str, float], console: Console,
     termination: Termination,
 ) -> int:  # fmt: skip
@@ -121,19 +123,19 @@ def _searched(
     from autograd_conformance.campaigns.bisect.searches import Searches
 
     searches = Searches(plan, storage, sources.suite(), Waiting(60 * options.wait))
-    there = searches.take_up()
-    if there:
-        console.print(f"{counted(there, 'verdict')} of this plan were there already", highlight=False)
+    stored = searches.resume()
+    if stored:
+        console.print(f"{counted(stored, 'verdict')} of this plan were there already", highlight=False)
     code = 0
     if searches.missing:
-        code = _worked(
-            lambda engine: command.go_on(searches, engine, console), options, resources, console, termination
+        code = _on_cluster(
+            lambda engine: command.run_searches(searches, engine, console), options, resources, console, termination
         )
-    is_told = command.finished(searches, options.report, console)
-    return code or (0 if is_told else NOT_HAD)
+    is_decided = command.write_page(searches, options.report, console)
+    return code or (0 if is_decided else INCOMPLETE)
 
 
-def _worked(
+def _on_cluster(
     work: Callable[[Engine], None], options: argparse.Namespace, resources: Mapping[str, float], console: Console,
     termination: Termination,
 ) -> int:  # fmt: skip
@@ -146,36 +148,36 @@ def _worked(
         cluster = remote(options.scheduler)
     else:
         cluster = local(options.workers or os.cpu_count() or 1, resources, options.dashboard)
-    code, stopped = 0, ""
+    code, reason = 0, ""
     try:
         with cluster as engine:
             work(engine)
     except KeyboardInterrupt:
         termination.heard.set()
-        code, stopped = INTERRUPTED, "stopped"
+        code, reason = INTERRUPTED, "stopped"
     except NoCluster as error:
-        code, stopped = INTERRUPTED, str(error)
+        code, reason = INTERRUPTED, str(error)
     except NoWorkers as error:
-        code, stopped = NOT_HAD, str(error)
+        code, reason = INCOMPLETE, str(error)
     except StorageError as error:
-        code, stopped = REPORT_ERROR, str(error)
-    if stopped:
+        code, reason = REPORT_ERROR, str(error)
+    if reason:
         console.print(
-            f"{printable(stopped)}; the same command goes on from here", style="red", markup=False, soft_wrap=True
+            f"{printable(reason)}; the same command goes on from here", style="red", markup=False, soft_wrap=True
         )
     return code
 
 
-def _go_on(campaign: Campaign, engine: Engine, console: Console) -> None:
+def _show_campaign(campaign: Campaign, engine: Engine, console: Console) -> None:
     from autograd_conformance.campaigns.execution.view import View
 
     view = View(campaign, engine, console)
-    with view.shown():
-        for event in campaign.go_on(engine):
-            view.tell(event)
+    with view.display():
+        for event in campaign.run(engine):
+            view.report(event)
 
 
-def _finished(campaign: Campaign, folder: Path, console: Console, code: int) -> int:
+def _write_results(campaign: Campaign, folder: Path, console: Console, code: int) -> int:
     """Write the reports, and print the end of each as of a run."""
     from autograd_conformance.campaigns.execution.results import PAGE, SITE, write_results
 
@@ -183,16 +185,16 @@ def _finished(campaign: Campaign, folder: Path, console: Console, code: int) -> 
     for result in results:
         print_failures(causes(result.report), console)
         print_summary(result.report, console, result.folder / "report.md", above=SHOWN_IN_FULL)
-    for row in campaign.rows:
-        for seed, said in row.given_up.items():
-            console.print(f"{row.series.title}, seed {seed}: {said}", style="red", markup=False, soft_wrap=True)
+    for row in campaign.progress:
+        for seed, reason in row.given_up.items():
+            console.print(f"{row.series.title}, seed {seed}: {reason}", style="red", markup=False, soft_wrap=True)
     if results:
         console.print(f"page    {folder / PAGE}\nsite    {folder / SITE / 'index.html'}", markup=False, highlight=False)
     if code:
         return code
     if any(failure.level == "MUST" for result in results for failure in result.report.failures):
         return BROKEN
-    return NOT_HAD if any(row.given_up for row in campaign.rows) else 0
+    return INCOMPLETE if any(row.given_up for row in campaign.progress) else 0
 
 
 def _check(plan: Plan | SearchPlan, options: argparse.Namespace, resources: Mapping[str, float]) -> None:
@@ -231,23 +233,25 @@ def minutes(word: str) -> float:
     return found
 
 
-def _told(plan: Plan) -> str:
+def _describe(plan: Plan) -> str:
     """A plan in words, a line for each series."""
     amount = plan.amount
     if amount.hours is not None:
-        much = f"{amount.hours:g} hour{'' if amount.hours == 1 else 's'}"
+        amount_text = f"{amount.hours:g} hour{'' if amount.hours == 1 else 's'}"
     else:
-        much = f"{amount.programs:,} programs" if amount.last is None else f"seeds {amount.first:,} to {amount.last:,}"
-        much = f"{much} each"
-    lines = [f"{len(plan.series):,} series, {much}"]
+        amount_text = (
+            f"{amount.programs:,} programs" if amount.last is None else f"seeds {amount.first:,} to {amount.last:,}"
+        )
+        amount_text = f"{amount_text} each"
+    lines = [f"{len(plan.series):,} series, {amount_text}"]
     for series in plan.series:
         needs = ", ".join(f"{name}={value:g}" for name, value in series.resources.items())
         lines.append(f"  {series.title}: {series.programs:,} programs a shard" + (f", needs {needs}" if needs else ""))
     return "\n".join(lines)
 
 
-def _refused(said: str, code: int) -> int:
-    print(f"campaign: {printable(said)}", file=sys.stderr)
+def _fail(reason: str, code: int) -> int:
+    print(f"campaign: {printable(reason)}", file=sys.stderr)
     return code
 
 

@@ -20,29 +20,31 @@ FILE = "campaign.json"
 """The file in the storage that says whose it is."""
 
 
-class NotOurs(Exception):
+class OtherCampaign(Exception):
     """A storage that holds another campaign; the message says in what it differs."""
 
 
-def claim(storage: Storage, series: Sequence[Series]) -> str:
-    """Make a storage this campaign's, or find that it is; the fingerprint. `NotOurs` where it is another's."""
-    about = _about(series)
-    fingerprint = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    storage.create(FILE, (json.dumps({"fingerprint": fingerprint, **about}, indent=1) + "\n").encode())
+def claim_storage(storage: Storage, series: Sequence[Series]) -> str:
+    """Make a storage this campaign's, or find that it is; the fingerprint. `OtherCampaign` where it is another's."""
+    contents = _contents(series)
+    fingerprint = hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+    storage.create(FILE, (json.dumps({"fingerprint": fingerprint, **contents}, indent=1) + "\n").encode())
     found = storage.read(FILE)  # also what was made: a store that ignores the condition may have had another one
     if found is None:
         raise StorageError(f"{storage.url}: {FILE} was made and is not there")
     try:
-        theirs = json.loads(found)
-        same = theirs["fingerprint"] == fingerprint
+        stored = json.loads(found)
+        is_same = stored["fingerprint"] == fingerprint
     except (ValueError, KeyError, TypeError):
-        raise NotOurs(f"{storage.url}: {FILE} is no campaign's; name another storage") from None
-    if not same:
-        raise NotOurs(f"{storage.url} holds another campaign: {_difference(theirs, about)}; name another storage")
+        raise OtherCampaign(f"{storage.url}: {FILE} is no campaign's; name another storage") from None
+    if not is_same:
+        raise OtherCampaign(
+            f"{storage.url} holds another campaign: {_difference(stored, contents)}; name another storage"
+        )
     return fingerprint
 
 
-def _about(series: Iterable[Series]) -> dict[str, Any]:
+def _contents(series: Iterable[Series]) -> dict[str, Any]:
     """What the fingerprint is of."""
     return {
         "suite": sources.SUITE_VERSION,
@@ -52,14 +54,14 @@ def _about(series: Iterable[Series]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+def _difference(stored: Mapping[str, Any], own: Mapping[str, Any]) -> str:
     """In what two campaigns differ, in words."""
-    if theirs.get("suite") != ours["suite"]:
-        return f"it was begun with suite {theirs.get('suite')}, this is {ours['suite']}"
-    if theirs.get("source") != ours["source"]:
+    if stored.get("suite") != own["suite"]:
+        return f"it was begun with suite {stored.get('suite')}, this is {own['suite']}"
+    if stored.get("source") != own["source"]:
         return "it was begun with another source of the suite, of the same version"
-    there, here = (each.get("series", {}) for each in (theirs, ours))
-    gone, new = ([name for name in one if name not in other] for one, other in ((there, here), (here, there)))
-    parts = [f"it runs {listed(gone, 3)}, which this plan does not" if gone else ""]
+    there, here = (each.get("series", {}) for each in (stored, own))
+    missing, new = ([name for name in one if name not in other] for one, other in ((there, here), (here, there)))
+    parts = [f"it runs {listed(missing, 3)}, which this plan does not" if missing else ""]
     parts += [f"this plan runs {listed(new, 3)}, which it does not" if new else ""]
     return " and ".join(filter(None, parts)) or "its series are not the same"

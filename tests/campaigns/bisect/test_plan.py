@@ -11,7 +11,7 @@ from autograd_conformance import cli as command
 from autograd_conformance.campaigns.bisect.environment import Given, Installed
 from autograd_conformance.campaigns.bisect.finding import finding
 from autograd_conformance.campaigns.bisect.plan import FILE, SearchPlan
-from autograd_conformance.campaigns.command import planned as read
+from autograd_conformance.campaigns.command import read_plan as read
 from autograd_conformance.campaigns.plans.table import MalformedPlan
 from tests.campaigns.bisect.versions import FRAMEWORK, PROGRAM, program
 
@@ -35,7 +35,7 @@ witness = "a = leaf 1; b = cos a; backward b"
 """
 
 
-def planned(folder: Path, text: str) -> SearchPlan:
+def read_plan(folder: Path, text: str) -> SearchPlan:
     program(folder)
     (folder / "plan.toml").write_text(text, encoding="utf-8")
     found = read(folder / "plan.toml")
@@ -46,26 +46,26 @@ def planned(folder: Path, text: str) -> SearchPlan:
 def test_each_finding_is_looked_for_in_each_version(tmp_path: Path) -> None:
     (tmp_path / "known.toml").write_text(KNOWN)
     text = HEAD + BOTH.replace("['finding.json']", "['finding.json', 'known.toml']") + PYTHON
-    plan = planned(tmp_path, f"{text}device = 'cuda'\npatience = 7\nresources = {{'mine-{{}}' = 1, GPU = 0.5}}\n")
-    assert [search.sought.title for search in plan.searches] == [
+    plan = read_plan(tmp_path, f"{text}device = 'cuda'\npatience = 7\nresources = {{'mine-{{}}' = 1, GPU = 0.5}}\n")
+    assert [search.finding_files.title for search in plan.searches] == [
         "gradients/op (finding.json)", "gradients/op, op sin (known.toml, 1)", "gradients/op, op cos (known.toml, 2)",
     ]  # fmt: skip
     first, second = plan.searches[0].steps
     assert (first.version, second.version) == tuple(Given(each, f"envs/{each}/bin/python") for each in ("1.0", "2.0"))
     assert (first.resources, second.resources) == ({"mine-1.0": 1, "GPU": 0.5}, {"mine-2.0": 1, "GPU": 0.5})
     assert len({step.name for step in plan.steps}) == 6
-    words = second.words(tmp_path, "python", tmp_path / "out.json")
+    words = second.arguments(tmp_path, "python", tmp_path / "out.json")
     assert {"--step", "--number=1", "--framework-python=python", "--device=cuda", "--patience=7"} < set(words)
-    assert plan.searches[2].sought.files == (("known.toml", KNOWN),)
-    assert plan.searches[2].sought.number == 2
+    assert plan.searches[2].finding_files.files == (("known.toml", KNOWN),)
+    assert plan.searches[2].finding_files.number == 2
 
 
 def test_workers_get_the_finding_that_the_file_holds(tmp_path: Path) -> None:
     form = {**PROGRAM, "before": [{key: value for key, value in PROGRAM.items() if key != "rule"}]}
-    plan = planned(tmp_path, HEAD + BOTH + PYTHON)
+    plan = read_plan(tmp_path, HEAD + BOTH + PYTHON)
     (tmp_path / "finding.json").write_text(json.dumps(form))
     plan = _again(tmp_path)
-    ((name, text),) = plan.searches[0].sought.files
+    ((name, text),) = plan.searches[0].finding_files.files
     assert name == FILE
     (tmp_path / FILE).write_text(text)
     sent = finding(tmp_path / FILE)
@@ -82,7 +82,7 @@ def _again(folder: Path) -> SearchPlan:
 
 def test_a_verdict_hangs_on_all_that_decides_it_and_on_nothing_else(tmp_path: Path) -> None:
     def names(text: str) -> set[str]:
-        return {step.name for step in planned(tmp_path, text).steps}
+        return {step.name for step in read_plan(tmp_path, text).steps}
 
     plain = names(HEAD + BOTH + PYTHON)
     assert names(f"{HEAD}{BOTH}{PYTHON}resources = {{GPU = 1}}\n") == plain
@@ -94,7 +94,7 @@ def test_a_verdict_hangs_on_all_that_decides_it_and_on_nothing_else(tmp_path: Pa
 
 def test_versions_may_be_installed(tmp_path: Path) -> None:
     text = f"{HEAD}{BOTH}install = ['mine=={{}}', 'numpy<2']\nenvironments = '/made'\n"
-    first, _ = planned(tmp_path, text).searches[0].steps
+    first, _ = read_plan(tmp_path, text).searches[0].steps
     assert first.version == Installed("1.0", ("mine==1.0", "numpy<2"), Path("/made"))
 
 
@@ -117,12 +117,12 @@ def test_versions_may_be_installed(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_in_a_plan_is_said(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(MalformedPlan) as error:
-        planned(tmp_path, text)
+        read_plan(tmp_path, text)
     assert said in str(error.value)
 
 
 def test_the_command_says_what_a_plan_comes_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    planned(tmp_path, f"{HEAD}{BOTH}{PYTHON}resources = {{'mine-{{}}' = 1}}\n")
+    read_plan(tmp_path, f"{HEAD}{BOTH}{PYTHON}resources = {{'mine-{{}}' = 1}}\n")
     line = ["campaign", str(tmp_path / "plan.toml"), "--storage=kept", "--check"]
     assert command.main([*line, "--scheduler=tcp://nowhere:1"]) == 0
     assert capsys.readouterr().out.splitlines() == [

@@ -27,7 +27,7 @@ exec "{python}" "$@"
 """An interpreter that kills the worker, which is what started the process that started it, once."""
 
 
-def planned(folder: Path, sines: dict[str, str]) -> str:
+def read_plan(folder: Path, sines: dict[str, str]) -> str:
     """A plan with a version for each derivative of the sine."""
     program(folder)
     for label, sine in sines.items():
@@ -44,7 +44,7 @@ def stamps(folder: Path) -> dict[str, int]:
 
 
 def test_each_change_is_found_though_a_worker_dies_and_the_command_is_stopped(tmp_path: Path) -> None:
-    plan = planned(tmp_path, {"1.0": RIGHT, "2.0": WRONG, "3.0": RIGHT, "4.0": WRONG})
+    plan = read_plan(tmp_path, {"1.0": RIGHT, "2.0": WRONG, "3.0": RIGHT, "4.0": WRONG})
     real = (tmp_path / "1.0" / "python").rename(tmp_path / "1.0" / "real")
     (tmp_path / "1.0" / "python").write_text(FATAL.format(folder=tmp_path, python=real))
     (tmp_path / "1.0" / "python").chmod(0o755)
@@ -76,7 +76,7 @@ def test_each_change_is_found_though_a_worker_dies_and_the_command_is_stopped(tm
 
 def test_versions_go_to_the_workers_that_have_their_environments(tmp_path: Path) -> None:
     """As on two machines: each worker's folder has one version's environment, and its scheduler knows which."""
-    plan = planned(tmp_path, {"1.0": RIGHT, "2.0": WRONG}).replace(str(tmp_path / "{}"), "./env-{}")
+    plan = read_plan(tmp_path, {"1.0": RIGHT, "2.0": WRONG}).replace(str(tmp_path / "{}"), "./env-{}")
     plan = plan.replace("findings = ['f", f"findings = ['{tmp_path}/f").replace("'2.0']", "'2.0', '3.0']")
     plan += "resources = {'tiny-{}' = 1}\n"
     scheduler = tmp_path / "scheduler.json"

@@ -7,13 +7,13 @@ from collections.abc import Collection
 
 import pytest
 
-from autograd_conformance.campaigns.bisect.search import Change, Outcome, changes, following
+from autograd_conformance.campaigns.bisect.search import Change, Outcome, changes, next_version
 
 
 def searched(count: int, bad: Collection[int], unable: Collection[int] = ()) -> dict[int, Outcome]:
     """What came of the versions that were tried."""
     outcomes: dict[int, Outcome] = {}
-    while (number := following(outcomes, count)) is not None:
+    while (number := next_version(outcomes, count)) is not None:
         assert 0 <= number < count
         assert number not in outcomes
         outcomes[number] = "skipped" if number in unable else "bad" if number in bad else "good"

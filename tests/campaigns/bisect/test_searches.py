@@ -16,15 +16,15 @@ from autograd_conformance.campaigns.bisect import work
 from autograd_conformance.campaigns.bisect.outcome import Trial
 from autograd_conformance.campaigns.bisect.plan import Search, SearchPlan
 from autograd_conformance.campaigns.bisect.search import Outcome
-from autograd_conformance.campaigns.bisect.searches import Came, Searches
-from autograd_conformance.campaigns.bisect.step import Sought, Step
-from autograd_conformance.campaigns.bisect.work import Tried, try_step
-from autograd_conformance.campaigns.cluster.engine import Ended, Engine
+from autograd_conformance.campaigns.bisect.searches import Searches, StepEvent
+from autograd_conformance.campaigns.bisect.step import FindingFiles, Step
+from autograd_conformance.campaigns.bisect.work import StepDone, try_step
+from autograd_conformance.campaigns.cluster.engine import Engine, TaskEnd
 from autograd_conformance.campaigns.cluster.waiting import NoWorkers, Waiting
 from autograd_conformance.campaigns.execution.progress import TRIES
-from autograd_conformance.campaigns.ownership import NotOurs, claim
+from autograd_conformance.campaigns.ownership import OtherCampaign, claim_storage
 from autograd_conformance.campaigns.shards.shard import Series
-from autograd_conformance.campaigns.shards.work import NotDone
+from autograd_conformance.campaigns.shards.work import TaskFailure
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.processes.child import Finished
 from autograd_conformance.reporting.render.bisected import render_all
@@ -32,10 +32,10 @@ from tests.campaigns.test_campaign import SUITE, Here
 
 OUTCOMES: dict[str, Outcome] = {"1": "good", "2": "bad", "3": "good", "4": "bad", "5": "bad"}
 """A finding that came, went, and came again."""
-SOUGHT = Sought("gradients/op", (("finding.json", "{}"),))
+SOUGHT = FindingFiles("gradients/op", (("finding.json", "{}"),))
 
 
-def steps(sought: Sought = SOUGHT, python: str = "/bin/sh") -> tuple[Step, ...]:
+def steps(sought: FindingFiles = SOUGHT, python: str = "/bin/sh") -> tuple[Step, ...]:
     return tuple(Step(sought, "a:X", "cpu", 20.0, label, python) for label in OUTCOMES)
 
 
@@ -62,7 +62,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     real = work._tried
 
-    def tried(step: Step) -> Trial | NotDone:
+    def tried(step: Step) -> Trial | TaskFailure:
         labels.append(step.label)
         return real(step)
 
@@ -74,18 +74,18 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_versions_for_which_no_worker_comes_are_told(storage: Storage, started: list[str]) -> None:
     lacking = tuple(replace(step, resources={"GPU": 1.0}) if step.label == "5" else step for step in steps())
     searches = Searches(SearchPlan((Search(SOUGHT, "a:X", lacking),)), storage, SUITE, Waiting(limit=0.0))
-    engine = Here(fate=lambda task, number: Ended(task, "lost") if task == lacking[-1] else None)
+    engine = Here(fate=lambda task, number: TaskEnd(task, "lost") if task == lacking[-1] else None)
     with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none came in 0 s$"):
-        list(searches.go_on(cast(Engine, engine)))
+        list(searches.run(cast(Engine, engine)))
     assert sorted(started) == ["1", "2", "3", "4"]
     assert searches.missing == "1 of 5 verdicts are not there"
     assert not engine.tasks, "what nobody can run is with the scheduler no more"
 
 
-def carried_on(storage: Storage, engine: Here, plan: SearchPlan = PLAN) -> tuple[Searches, list[Came]]:
+def carried_on(storage: Storage, engine: Here, plan: SearchPlan = PLAN) -> tuple[Searches, list[StepEvent]]:
     searches = Searches(plan, storage, SUITE)
-    searches.take_up()
-    return searches, [came for came in searches.go_on(cast(Engine, engine)) if came is not None]
+    searches.resume()
+    return searches, [came for came in searches.run(cast(Engine, engine)) if came is not None]
 
 
 def test_every_change_is_told_and_what_is_kept_is_not_tried_again(storage: Storage, started: list[str]) -> None:
@@ -110,7 +110,7 @@ def test_what_an_interruption_left_is_taken_up(storage: Storage, started: list[s
     with pytest.raises(KeyboardInterrupt):
         carried_on(storage, Here(fate=stopped))
     searches = Searches(PLAN, storage, SUITE)
-    assert searches.take_up() == 3
+    assert searches.resume() == 3
     assert searches.missing == "2 of 5 verdicts are not there"
     assert "**Not through:** 2 of 5 verdicts are not there." in render_all(list(searches.results), searches.missing)
     _, came = carried_on(storage, Here())
@@ -122,27 +122,27 @@ def test_a_step_that_its_scheduler_lost_is_begun_again(storage: Storage, started
     lost = iter([True])
 
     def fate(task: Hashable, number: int) -> Any:
-        return Ended(task, "lost") if next(lost, False) else None
+        return TaskEnd(task, "lost") if next(lost, False) else None
 
     searches, _ = carried_on(storage, Here(fate=fate))
     assert searches.missing is None
     assert sorted(started) == ["1", "2", "3", "4", "5"]
 
 
-@pytest.mark.parametrize("answer", [NotDone("failed", "it broke", "one"), None], ids=["said", "killed its workers"])
+@pytest.mark.parametrize("answer", [TaskFailure("failed", "it broke", "one"), None], ids=["said", "killed its workers"])
 def test_a_step_that_comes_to_nothing_is_tried_again_and_then_given_up(
-    answer: NotDone | None, storage: Storage, started: list[str]
+    answer: TaskFailure | None, storage: Storage, started: list[str]
 ) -> None:
     def fate(task: Hashable, number: int) -> Any:
         if not isinstance(task, Step) or task.label != "3":
             return None
-        return answer or Ended(task, "failed", said="KilledWorker: it broke")
+        return answer or TaskEnd(task, "failed", reason="KilledWorker: it broke")
 
     engine = Here(fate=fate)
     searches, came = carried_on(storage, engine)
     assert [getattr(task, "label", None) for task in engine.begun].count("3") == TRIES
     (given_up,) = (each for each in came if each.trial is None)
-    assert (given_up.step.label, "it broke" in given_up.said) == ("3", True)
+    assert (given_up.step.label, "it broke" in given_up.reason) == ("3", True)
     (found,) = searches.results
     assert found.answer == "First bad: 2, last good: 1."
     assert "it could not be had" in render_all([found], searches.missing)
@@ -151,12 +151,12 @@ def test_a_step_that_comes_to_nothing_is_tried_again_and_then_given_up(
 
 
 def test_a_worker_without_the_environment_says_so(storage: Storage, started: list[str]) -> None:
-    other = Sought("another", (("finding.json", "{}"),), 2)
+    other = FindingFiles("another", (("finding.json", "{}"),), 2)
     plan = SearchPlan(tuple(Search(each, "a:X", steps(each, "/no/such/python")[:1]) for each in (SOUGHT, other)))
     engine = Here(newest=True)
     _, came = carried_on(storage, engine, plan)
     assert [each.trial for each in came] == [None, None]
-    assert all("the environment of 1 is not here: there is no /no/such/python (on " in each.said for each in came)
+    assert all("the environment of 1 is not here: there is no /no/such/python (on " in each.reason for each in came)
     assert len(engine.begun) == TRIES + 1, "for the second finding it is known"
     assert not storage.names("verdicts")
 
@@ -181,33 +181,33 @@ def test_two_workers_that_try_one_step_agree(storage: Storage, monkeypatch: pyte
 
     monkeypatch.setattr(work, "_tried", tried)
     found = try_step(step, storage, SUITE)
-    assert isinstance(found, Tried)
+    assert isinstance(found, StepDone)
     assert found.trial == first
 
 
 def test_a_process_that_says_nothing_is_no_verdict(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "finished", lambda *given: Finished(255, "", "it was stopped"))
     found = try_step(steps()[0], storage, SUITE)
-    assert isinstance(found, NotDone)
-    assert (found.why, found.said) == ("failed", "exit code 255: it was stopped")
+    assert isinstance(found, TaskFailure)
+    assert (found.kind, found.reason) == ("failed", "exit code 255: it was stopped")
     assert not storage.names("verdicts")
 
 
 def test_a_worker_with_another_suite_tries_nothing(storage: Storage, started: list[str]) -> None:
     found = try_step(steps()[0], storage, "0" * 64)
-    assert isinstance(found, NotDone)
-    assert (found.why, started) == ("other suite", [])
+    assert isinstance(found, TaskFailure)
+    assert (found.kind, started) == ("other suite", [])
 
 
 def test_a_damaged_verdict_is_told(storage: Storage) -> None:
     storage.create(steps()[0].name, b"{}\n")
     with pytest.raises(StorageError, match=r"it is no verdict; remove it, and the step is run again"):
-        Searches(PLAN, storage, SUITE).take_up()
+        Searches(PLAN, storage, SUITE).resume()
     found = try_step(steps()[0], storage, SUITE)
-    assert isinstance(found, NotDone)
-    assert found.why == "storage"
+    assert isinstance(found, TaskFailure)
+    assert found.kind == "storage"
     with pytest.raises(StorageError, match=r"remove it"):
-        list(Searches(PLAN, storage, SUITE).go_on(cast(Engine, Here())))
+        list(Searches(PLAN, storage, SUITE).run(cast(Engine, Here())))
 
 
 def test_a_storage_that_this_process_does_not_see_is_told(storage: Storage, tmp_path: Path, started: list[str]) -> None:
@@ -222,7 +222,7 @@ def test_a_storage_that_this_process_does_not_see_is_told(storage: Storage, tmp_
 
 
 def test_runs_and_searches_do_not_share_a_storage(storage: Storage) -> None:
-    claim(storage, ())
-    claim(storage, ())
-    with pytest.raises(NotOurs, match=r"this plan runs a-x-"):
-        claim(storage, (Series("a:X", (), "both", "cpu", 1),))
+    claim_storage(storage, ())
+    claim_storage(storage, ())
+    with pytest.raises(OtherCampaign, match=r"this plan runs a-x-"):
+        claim_storage(storage, (Series("a:X", (), "both", "cpu", 1),))

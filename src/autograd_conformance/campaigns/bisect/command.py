@@ -7,16 +7,23 @@ import json
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 
-from autograd_conformance.campaigns.bisect.environment import PLACE, Given, Installed, NotMade, Version, environments
+from autograd_conformance.campaigns.bisect.environment import (
+    PLACEHOLDER,
+    Given,
+    Installed,
+    UnusableEnvironment,
+    Version,
+    environments,
+)
 from autograd_conformance.campaigns.bisect.finding import Finding, UnusableFinding, finding
 from autograd_conformance.campaigns.bisect.outcome import Trial, bisected
-from autograd_conformance.campaigns.bisect.search import Outcome, following
-from autograd_conformance.campaigns.bisect.trial import tried
+from autograd_conformance.campaigns.bisect.search import Outcome, next_version
+from autograd_conformance.campaigns.bisect.step import as_json
+from autograd_conformance.campaigns.bisect.trial import run_trial
 from autograd_conformance.checking.session import REPORT_ERROR
 from autograd_conformance.plugin.recording.terminal import WIDTH
 from autograd_conformance.processes.journal import TIMEOUT
@@ -25,7 +32,7 @@ from autograd_conformance.reporting.command import USAGE, Parser
 from autograd_conformance.reporting.prose import printable, shortened
 from autograd_conformance.reporting.render.bisected import STYLES, render, table
 
-FOUND, NO_CHANGE, INTERRUPTED, UNTOLD = 0, 1, 2, 3
+FOUND, NO_CHANGE, INTERRUPTED, UNDECIDED = 0, 1, 2, 3
 """The exit codes of a search: a change was found; there is none; it was stopped; it cannot be told."""
 
 STEPS: dict[Outcome, int] = {"good": 0, "bad": 1, "skipped": 125}
@@ -40,49 +47,49 @@ STEP = "--step"
 
 def main(arguments: Sequence[str] | None = None, program: str = "autograd-conformance bisect") -> int:
     """Search a framework's versions for the change; the exit code."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    if STEP not in given:
-        return _main(given, program)
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if STEP not in arguments:
+        return _main(arguments, program)
     try:
-        code = _main(given, program)
+        code = _main(arguments, program)
     except SystemExit as ended:
-        code = 0 if ended.code == 0 and not {"-h", "--help"}.isdisjoint(given) else ABORT
+        code = 0 if ended.code == 0 and not {"-h", "--help"}.isdisjoint(arguments) else ABORT
     except Exception:  # Python's own exit code for it would say that the commit is bad
         traceback.print_exc()
         code = ABORT
     return code if code in STEPS.values() else ABORT
 
 
-def _main(given: Sequence[str], program: str) -> int:
-    options = _parser(program).parse_args(given)
+def _main(arguments: Sequence[str], program: str) -> int:
+    options = _parser(program).parse_args(arguments)
     termination = Termination(controls=True)
     try:
         versions = _versions(options)
         sought = finding(options.file, options.rule, options.number)
         if options.step:
-            return STEPS[_step(sought, options)]
-        return _searched(sought, versions, options)
-    except (UnusableFinding, _Wrong) as error:
-        return _refused(str(error), USAGE)
+            return STEPS[_try_installed(sought, options)]
+        return _search(sought, versions, options)
+    except (UnusableFinding, _UsageError) as error:
+        return _fail(str(error), USAGE)
     except OSError as error:
-        return _refused(str(error), REPORT_ERROR)
+        return _fail(str(error), REPORT_ERROR)
     except KeyboardInterrupt:
         termination.heard.set()
-        return _refused("stopped; environments that were made are kept", INTERRUPTED)
+        return _fail("stopped; environments that were made are kept", INTERRUPTED)
     finally:
         termination.restore()
 
 
-def _step(sought: Finding, options: argparse.Namespace) -> Outcome:
+def _try_installed(sought: Finding, options: argparse.Namespace) -> Outcome:
     """Try what is there now."""
-    trial = tried(sought, options.framework, options.framework_python, options.device, options.patience)
-    print(printable(f"{trial.outcome}: {trial.title + ': ' if trial.title else ''}{trial.said}"))
+    trial = run_trial(sought, options.framework, options.framework_python, options.device, options.patience)
+    print(printable(f"{trial.outcome}: {trial.title + ': ' if trial.title else ''}{trial.detail}"))
     if options.json:
-        options.json.write_text(json.dumps(asdict(trial)) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(as_json(trial)) + "\n", encoding="utf-8")
     return trial.outcome
 
 
-def _searched(sought: Finding, versions: Sequence[Version], options: argparse.Namespace) -> int:
+def _search(sought: Finding, versions: Sequence[Version], options: argparse.Namespace) -> int:
     console = Console()
     console.width = max(WIDTH, console.width)
     trials: dict[int, Trial] = {}
@@ -90,11 +97,11 @@ def _searched(sought: Finding, versions: Sequence[Version], options: argparse.Na
     for number in order:
         version = versions[number]
         with console.status(printable(version.label)):
-            trials[number] = _tried(version, sought, options)
+            trials[number] = _try_version(version, sought, options)
         trial = trials[number]
         console.print(printable(version.label), end=" ", markup=False, highlight=False)
         console.print(trial.outcome, style=STYLES[trial.outcome], end="", highlight=False)
-        console.print(f": {shortened(trial.said)}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f": {shortened(trial.detail)}", markup=False, highlight=False, soft_wrap=True)
     found = bisected(sought.title, options.framework, [each.label for each in versions], trials)
     console.print()
     console.print(table(found))
@@ -103,25 +110,25 @@ def _searched(sought: Finding, versions: Sequence[Version], options: argparse.Na
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
         options.markdown.write_text(render(found), encoding="utf-8")
     if not found.is_decided:
-        return UNTOLD
+        return UNDECIDED
     return FOUND if found.changes else NO_CHANGE
 
 
 def _binary(trials: dict[int, Trial], count: int) -> Iterator[int]:
     """The versions that are tried, as each hangs on what came of those before."""
-    while (number := following({at: trial.outcome for at, trial in trials.items()}, count)) is not None:
+    while (number := next_version({at: trial.outcome for at, trial in trials.items()}, count)) is not None:
         yield number
 
 
-def _tried(version: Version, sought: Finding, options: argparse.Namespace) -> Trial:
+def _try_version(version: Version, sought: Finding, options: argparse.Namespace) -> Trial:
     try:
         python = version.interpreter()
-    except NotMade as error:
+    except UnusableEnvironment as error:
         return Trial("skipped", str(error))
-    return tried(sought, options.framework, python, options.device, options.patience)
+    return run_trial(sought, options.framework, python, options.device, options.patience)
 
 
-class _Wrong(Exception):
+class _UsageError(Exception):
     """Options that do not go together."""
 
 
@@ -129,40 +136,40 @@ def _versions(options: argparse.Namespace) -> list[Version]:
     """The versions, the oldest first."""
     if options.step:
         if options.python or options.versions or options.all or options.markdown:
-            raise _Wrong(f"{STEP} tries what is there now: it takes neither versions nor --all nor --markdown")
+            raise _UsageError(f"{STEP} tries what is there now: it takes neither versions nor --all nor --markdown")
         return []
     if options.framework_python:
-        raise _Wrong(f"--framework-python goes with {STEP}; each version has an interpreter of its own: --python")
+        raise _UsageError(f"--framework-python goes with {STEP}; each version has an interpreter of its own: --python")
     if options.json:
-        raise _Wrong(f"--json goes with {STEP}; the table of a search is written by --markdown")
+        raise _UsageError(f"--json goes with {STEP}; the table of a search is written by --markdown")
     if bool(options.python) == bool(options.versions):
-        raise _Wrong(
+        raise _UsageError(
             "name the versions, the oldest first: either --python LABEL=PATH each, or --versions with --install"
         )
     if bool(options.versions) != bool(options.install):
-        raise _Wrong(f"--versions and --install 'PACKAGE=={PLACE}' go together")
-    if options.install and not any(PLACE in each for each in options.install):
-        raise _Wrong(f"--install: {PLACE} has to stand where the version belongs")
-    found: list[Version] = [_given(word) for word in options.python]
+        raise _UsageError(f"--versions and --install 'PACKAGE=={PLACEHOLDER}' go together")
+    if options.install and not any(PLACEHOLDER in each for each in options.install):
+        raise _UsageError(f"--install: {PLACEHOLDER} has to stand where the version belongs")
+    found: list[Version] = [_given_version(word) for word in options.python]
     found += [Installed(label, tuple(options.install), options.environments) for label in options.versions]
     labels = [each.label for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
-        raise _Wrong(f"{twice} is there twice")
+        raise _UsageError(f"{twice} is there twice")
     if len(found) < 2:
-        raise _Wrong(f"one version has no change in it; try it alone with {STEP} or --replay")
+        raise _UsageError(f"one version has no change in it; try it alone with {STEP} or --replay")
     return found
 
 
-def _given(word: str) -> Given:
+def _given_version(word: str) -> Given:
     label, equals, path = word.partition("=")
     if not (label and equals and path):
-        raise _Wrong(f"--python={word}: write LABEL=PATH")
+        raise _UsageError(f"--python={word}: write LABEL=PATH")
     return Given(label, path)
 
 
-def _refused(said: str, code: int) -> int:
-    print(f"bisect: {printable(said)}", file=sys.stderr)
+def _fail(reason: str, code: int) -> int:
+    print(f"bisect: {printable(reason)}", file=sys.stderr)
     return code
 
 
@@ -201,7 +208,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="WHAT",
         action="append",
         default=[],
-        help=f"what pip installs for a version, {PLACE} standing for it, as 'autograd=={PLACE}'; give several",
+        help=f"what pip installs for a version, where {PLACEHOLDER} is the version, as 'autograd=={PLACEHOLDER}'; "
+        "give several",
     )
     parser.add_argument(
         "--environments",

@@ -18,13 +18,13 @@ from autograd_conformance.processes.child import finished
 from autograd_conformance.processes.die_with_parent import dying_with_parent
 from autograd_conformance.reporting.prose import shortened
 
-PLACE = "{}"
+PLACEHOLDER = "{}"
 """What stands for the version in what is to be installed."""
 
-MADE = "made"
+MARKER = "made"
 """The file in an environment that says that all was installed there."""
 
-NEEDED = "numpy"
+REQUIRED = "numpy"
 """What every environment needs beside the framework."""
 
 
@@ -33,7 +33,7 @@ def environments() -> Path:
     return caches() / "environments"
 
 
-class NotMade(Exception):
+class UnusableEnvironment(Exception):
     """An environment that could not be made; the message says why."""
 
 
@@ -63,18 +63,18 @@ class Installed:
     """Where environments are."""
 
     def interpreter(self) -> str:
-        """The interpreter of the environment, which is made unless it is there; `NotMade`."""
-        needs = [each.replace(PLACE, self.label) for each in self.requirements]
+        """The interpreter of the environment, which is made unless it is there; `UnusableEnvironment`."""
+        needs = [each.replace(PLACEHOLDER, self.label) for each in self.requirements]
         about = "\n".join([sys.version, *needs])
         place = self.folder / f"{_named(self.label)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
         python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with FileLock(place.with_name(f"{place.name}.lock")):
-                if not (place / MADE).exists():
+                if not (place / MARKER).exists():
                     _make(place, python, needs)
         except OSError as error:
-            raise NotMade(f"{place}: {error.strerror or error}") from None
+            raise UnusableEnvironment(f"{place}: {error.strerror or error}") from None
         return str(python)
 
 
@@ -91,11 +91,11 @@ def _make(place: Path, python: Path, needs: Sequence[str]) -> None:
     shutil.rmtree(place, ignore_errors=True)
     venv.create(place, with_pip=True)
     with TemporaryDirectory() as folder:
-        words = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", NEEDED, *needs]
+        words = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", REQUIRED, *needs]
         command, *before = dying_with_parent(str(python))  # an orphan would go on where the next worker begins anew
         done = finished([*before, *words], None, Path(folder), (command,))
     if done.code:
         lines = [line for line in done.errors.splitlines() if line.startswith("ERROR:")]
         said = lines[-1].removeprefix("ERROR: ") if lines else done.errors
-        raise NotMade(shortened(f"pip install {' '.join(needs)}: {said}", 300))
-    (place / MADE).touch()
+        raise UnusableEnvironment(shortened(f"pip install {' '.join(needs)}: {said}", 300))
+    (place / MARKER).touch()

@@ -14,7 +14,7 @@ class Trial:
     """What came of a finding's program in one version."""
 
     outcome: Outcome
-    said: str
+    detail: str
     """What was observed, or why the version cannot tell."""
     title: str = ""
     """What the framework calls itself, with its version."""
@@ -25,7 +25,7 @@ def bisected(finding: str, framework: str, labels: Sequence[str], trials: Mappin
     rows = []
     for number, label in enumerate(labels):
         trial = trials.get(number)
-        rows.append(VersionRow(label, *((trial.outcome, trial.said, trial.title) if trial else ())))
+        rows.append(VersionRow(label, *((trial.outcome, trial.detail, trial.title) if trial else ())))
     found = changes({at: trial.outcome for at, trial in trials.items()})
     named = tuple((labels[each.older], labels[each.newer], each.began) for each in found)
     return Bisected(finding, framework, tuple(rows), named)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.campaigns.bisect.environment import PLACE
-from autograd_conformance.campaigns.bisect.step import Sought, Step
+from autograd_conformance.campaigns.bisect.environment import PLACEHOLDER
+from autograd_conformance.campaigns.bisect.step import FindingFiles, Step
 from autograd_conformance.campaigns.plans.known_files import known_texts
 from autograd_conformance.campaigns.plans.table import MalformedPlan, Table
 from autograd_conformance.processes.journal import TIMEOUT
@@ -32,7 +32,7 @@ KEYS = (
 class Search:
     """A finding, and a step for each version, the oldest first."""
 
-    sought: Sought
+    finding_files: FindingFiles
     framework: str
     steps: tuple[Step, ...]
 
@@ -54,7 +54,7 @@ class SearchPlan:
 
     def __str__(self) -> str:
         lines = [f"{counted(len(self.searches), 'finding')}, {counted(len(set(self.steps)), 'verdict')}"]
-        lines += [f"  {each.framework}: {each.sought.title}: {', '.join(step.label for step in each.steps)}"
+        lines += [f"  {each.framework}: {each.finding_files.title}: {', '.join(step.label for step in each.steps)}"
                   for each in self.searches]  # fmt: skip
         return "\n".join(lines)
 
@@ -78,24 +78,27 @@ def _searches(table: Table, folder: Path) -> Iterator[Search]:
     python, install = table.text("python"), table.texts("install", ())
     if (python is None) == (not install):
         raise MalformedPlan(f"{table.where}: name either the python of each version's environment, or what to install")
-    if PLACE not in "".join((python or "", *install)):
-        raise MalformedPlan(f"{table.where}: {PLACE} has to stand where the version belongs, in python or install")
+    if PLACEHOLDER not in "".join((python or "", *install)):
+        raise MalformedPlan(
+            f"{table.where}: {PLACEHOLDER} has to stand where the version belongs, in python or install"
+        )
     if python and table.text("environments"):
         raise MalformedPlan(f"{table.where}: environments says where to install, and nothing is installed")
-    patience = table.positive("patience") if "patience" in table.form else TIMEOUT
+    timeout = table.positive("patience") if "patience" in table.form else TIMEOUT
     resources = table.resources()
-    for sought in _sought(table, folder):
-        yield Search(sought, framework, tuple(
+    for finding_files in _sought(table, folder):
+        yield Search(finding_files, framework, tuple(
             Step(
-                sought, framework, table.text("device") or "cpu", patience, label,
-                python and python.replace(PLACE, label), tuple(each.replace(PLACE, label) for each in install),
-                table.text("environments"), {name.replace(PLACE, label): much for name, much in resources.items()},
+                finding_files, framework, table.text("device") or "cpu", timeout, label,
+                python and python.replace(PLACEHOLDER, label),
+                tuple(each.replace(PLACEHOLDER, label) for each in install), table.text("environments"),
+                {name.replace(PLACEHOLDER, label): amount for name, amount in resources.items()},
             )
             for label in versions
         ))  # fmt: skip
 
 
-def _sought(table: Table, folder: Path) -> Iterator[Sought]:
+def _sought(table: Table, folder: Path) -> Iterator[FindingFiles]:
     """The findings of all files, each with what workers need of it."""
     from autograd_conformance.campaigns.bisect.finding import UnusableFinding, findings  # here: it brings JAX along
 
@@ -118,7 +121,7 @@ def _sought(table: Table, folder: Path) -> Iterator[Sought]:
             title = f"{replace(each, rule=each.rule or rule).title} ({name}{f', {number}' if len(there) > 1 else ''})"
             if each.entry is None:
                 form = replace(each, rule=each.rule or rule).to_json()
-                yield Sought(title, ((FILE, json.dumps(form)),))
+                yield FindingFiles(title, ((FILE, json.dumps(form)),))
             else:
                 named, included = known_texts([path], f"{table.where}: findings")
-                yield Sought(title, named + included, number)
+                yield FindingFiles(title, named + included, number)

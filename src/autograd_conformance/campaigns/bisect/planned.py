@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from autograd_conformance.campaigns.bisect.searches import Came, Searches
+from autograd_conformance.campaigns.bisect.searches import Searches, StepEvent
 from autograd_conformance.campaigns.cluster.engine import Engine
-from autograd_conformance.campaigns.execution.view import ELSEWHERE
+from autograd_conformance.campaigns.execution.view import LINE_SECONDS
 from autograd_conformance.reporting.prose import counted, printable, shortened
 from autograd_conformance.reporting.render.bisected import STYLES, render_all, table
 
@@ -17,35 +17,37 @@ PAGE = "bisected.md"
 """The page about all searches."""
 
 
-def go_on(searches: Searches, engine: Engine, console: Console) -> None:
+def run_searches(searches: Searches, engine: Engine, console: Console) -> None:
     """Run what is to be run yet, and show what comes."""
     steps = set(searches.plan.steps)
-    said = time.monotonic()
+    last_line = time.monotonic()
     with console.status("") as status:
-        for came in searches.go_on(engine):
-            if came is not None:
-                _show(came, console)
-            left = searches.left
-            waiting = searches.waiting.told(engine, (step.resources for step in left))
-            done = f"{len(steps) - len(left):,} of {counted(len(steps), 'verdict')}"
+        for event in searches.run(engine):
+            if event is not None:
+                _print_event(event, console)
+            remaining = searches.remaining
+            waiting = searches.waiting.describe(engine, (step.resources for step in remaining))
+            done = f"{len(steps) - len(remaining):,} of {counted(len(steps), 'verdict')}"
             line = f"{done}; {waiting}" if waiting else done
             if console.is_terminal:
                 status.update(printable(line))
-            elif time.monotonic() - said >= ELSEWHERE:
-                said = time.monotonic()
+            elif time.monotonic() - last_line >= LINE_SECONDS:
+                last_line = time.monotonic()
                 console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _show(came: Came, console: Console) -> None:
-    console.print(printable(came.step.title), end=": ", markup=False, highlight=False, soft_wrap=True)
-    if came.trial is None:
-        console.print(f"given up: {printable(came.said)}", style="red", markup=False, highlight=False, soft_wrap=True)
+def _print_event(event: StepEvent, console: Console) -> None:
+    console.print(printable(event.step.title), end=": ", markup=False, highlight=False, soft_wrap=True)
+    if event.trial is None:
+        console.print(
+            f"given up: {printable(event.reason)}", style="red", markup=False, highlight=False, soft_wrap=True
+        )
         return
-    console.print(came.trial.outcome, style=STYLES[came.trial.outcome], end="", highlight=False)
-    console.print(f": {shortened(came.trial.said)}", markup=False, highlight=False, soft_wrap=True)
+    console.print(event.trial.outcome, style=STYLES[event.trial.outcome], end="", highlight=False)
+    console.print(f": {shortened(event.trial.detail)}", markup=False, highlight=False, soft_wrap=True)
 
 
-def finished(searches: Searches, folder: Path, console: Console) -> bool:
+def write_page(searches: Searches, folder: Path, console: Console) -> bool:
     """Write the page, print what it says, and say whether it is told of each finding when it began."""
     found = list(searches.results)
     (folder / PAGE).write_text(render_all(found, searches.missing), encoding="utf-8")

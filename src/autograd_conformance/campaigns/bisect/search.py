@@ -25,20 +25,20 @@ class Change:
     """Whether the newer one has it."""
 
 
-def following(outcomes: Mapping[int, Outcome], count: int) -> int | None:
+def next_version(outcomes: Mapping[int, Outcome], count: int) -> int | None:
     """The version to be tried next, of so many; None where the change is found, or there is none to find."""
-    telling = sorted(version for version, outcome in outcomes.items() if outcome != "skipped")
-    if not telling:  # the newest that runs the program at all
+    decisive = sorted(version for version, outcome in outcomes.items() if outcome != "skipped")
+    if not decisive:  # the newest that runs the program at all
         return max((version for version in range(count) if version not in outcomes), default=None)
     if 0 not in outcomes:
         return 0
-    newest = outcomes[telling[-1]]
-    other = [version for version in telling if outcomes[version] != newest]
+    newest = outcomes[decisive[-1]]
+    other = [version for version in decisive if outcomes[version] != newest]
     if other:
         older = other[-1]
-        newer = min(version for version in telling if version > older)
+        newer = min(version for version in decisive if version > older)
     else:
-        newer = telling[0]
+        newer = decisive[0]
         older = max((version for version in outcomes if version < newer), default=newer)
     between = [version for version in range(older + 1, newer) if version not in outcomes]
     return min(between, key=lambda version: abs(2 * version - older - newer), default=None)
@@ -46,9 +46,9 @@ def following(outcomes: Mapping[int, Outcome], count: int) -> int | None:
 
 def changes(outcomes: Mapping[int, Outcome]) -> tuple[Change, ...]:
     """Where the finding began or ended, the oldest change first."""
-    telling = sorted(version for version, outcome in outcomes.items() if outcome != "skipped")
+    decisive = sorted(version for version, outcome in outcomes.items() if outcome != "skipped")
     return tuple(
         Change(older, newer, outcomes[newer] == "bad")
-        for older, newer in pairwise(telling)
+        for older, newer in pairwise(decisive)
         if outcomes[older] != outcomes[newer]
     )

@@ -13,23 +13,23 @@ from dataclasses import dataclass
 from autograd_conformance.campaigns.bisect.outcome import Trial, bisected
 from autograd_conformance.campaigns.bisect.plan import Search, SearchPlan
 from autograd_conformance.campaigns.bisect.step import VERDICTS, Step, from_json
-from autograd_conformance.campaigns.bisect.work import Tried, try_step
-from autograd_conformance.campaigns.cluster.engine import Ended, Engine
+from autograd_conformance.campaigns.bisect.work import StepDone, try_step
+from autograd_conformance.campaigns.cluster.engine import Engine, TaskEnd
 from autograd_conformance.campaigns.cluster.waiting import Waiting
 from autograd_conformance.campaigns.execution.progress import TRIES
-from autograd_conformance.campaigns.shards.work import NotDone
+from autograd_conformance.campaigns.shards.work import TaskFailure
 from autograd_conformance.campaigns.storage.sharing import Sharing
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.reporting.render.bisected import Bisected
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class StepEvent:
     """What came of a step: a trial, or, where it could not be had, why."""
 
     step: Step
     trial: Trial | None
-    said: str = ""
+    reason: str = ""
 
 
 class Searches:
@@ -42,30 +42,30 @@ class Searches:
         """What came of steps."""
         self.given_up: dict[Step, str] = {}
         """Steps that could not be had, and why."""
-        self._tried: Counter[Step] = Counter()
+        self._attempts: Counter[Step] = Counter()
         """How often steps were tried in vain."""
-        self._lacking: set[object] = set()
+        self._missing_environments: set[object] = set()
         """The environments that workers were found to lack, as often as it takes to give up."""
-        self._refusers: defaultdict[object, set[str]] = defaultdict(set)
+        self._rejecting_workers: defaultdict[object, set[str]] = defaultdict(set)
         """The addresses of workers that lack an environment, or the suite: others have its next step, where there are
         any.
         """
         self._sharing = Sharing(storage)
 
-    def take_up(self) -> int:
+    def resume(self) -> int:
         """Count what is kept; how many verdicts that were."""
         steps = {step.name: step for step in self.plan.steps}
-        there = [name for name in self.storage.names(VERDICTS) if name in steps]
-        for name, data in self.storage.read_all(there).items():
+        stored = [name for name in self.storage.names(VERDICTS) if name in steps]
+        for name, data in self.storage.read_all(stored).items():
             try:
                 self.trials[steps[name]] = from_json(data)
             except ValueError as error:
                 raise StorageError(
                     f"{self.storage.url}: {name} cannot be read: {error}; remove it, and the step is run again"
                 ) from None
-        return len(there)
+        return len(stored)
 
-    def go_on(self, engine: Engine) -> Iterator[Came | None]:
+    def run(self, engine: Engine) -> Iterator[StepEvent | None]:
         """Run what is to be run yet; what came of it, and now and then nothing.
 
         `StorageError`, `NoCluster`, `NoWorkers`.
@@ -73,50 +73,54 @@ class Searches:
         try:
             for step in dict.fromkeys(self.plan.steps):
                 if step not in self.trials:
-                    self._begin(engine, step)
+                    self._submit(engine, step)
             while engine.busy:
                 for ended in engine.wait(0.5):
-                    yield from self._ended(ended, engine)
-                self.waiting.look(engine, (step.resources for step in self.left))
+                    yield from self._collect(ended, engine)
+                self.waiting.check(engine, (step.resources for step in self.remaining))
                 yield None
         finally:
             engine.stop()
 
-    def _begin(self, engine: Engine, step: Step) -> None:
-        engine.begin(
+    def _submit(self, engine: Engine, step: Step) -> None:
+        engine.submit(
             step, try_step, step, self.storage, self.suite,
-            resources=step.resources, first=False, apart_from=self._refusers[step.environment],
+            resources=step.resources, first=False, avoid=self._rejecting_workers[step.environment],
         )  # fmt: skip
 
-    def _ended(self, ended: Ended, engine: Engine) -> Iterator[Came]:
+    def _collect(self, ended: TaskEnd, engine: Engine) -> Iterator[StepEvent]:
         step: Step = ended.task
-        match ended.answer:
-            case Tried(trial=trial, worker=worker, kept=kept):
-                if kept:
-                    self._sharing.see(step.name, worker)
+        match ended.result:
+            case StepDone(trial=trial, worker=worker, is_stored=is_stored):
+                if is_stored:
+                    self._sharing.check(step.name, worker)
                 self.trials[step] = trial
-                yield Came(step, trial)
-            case NotDone(why="storage", said=said, worker=worker):
-                raise StorageError(f"{said} (on {worker})")
-            case NotDone(why=why, said=said, worker=worker) as not_done:
-                if not_done.is_of_worker:
-                    self._refusers[step.environment].add(ended.at)
-                yield from self._in_vain(step, f"{said} (on {worker})", engine, lacking=why == "lacking")
-            case _ if ended.how == "failed":
-                yield from self._in_vain(step, ended.said, engine, lacking=False)
+                yield StepEvent(step, trial)
+            case TaskFailure(kind="storage", reason=reason, worker=worker):
+                raise StorageError(f"{reason} (on {worker})")
+            case TaskFailure(kind=kind, reason=reason, worker=worker) as not_done:
+                if not_done.depends_on_worker:
+                    self._rejecting_workers[step.environment].add(ended.worker)
+                yield from self._retry_or_give_up(
+                    step, f"{reason} (on {worker})", engine, no_environment=kind == "no environment"
+                )
+            case _ if ended.outcome == "failed":
+                yield from self._retry_or_give_up(step, ended.reason, engine, no_environment=False)
             case _:  # lost with its scheduler
-                self._begin(engine, step)
+                self._submit(engine, step)
 
-    def _in_vain(self, step: Step, said: str, engine: Engine, *, lacking: bool) -> Iterator[Came]:
+    def _retry_or_give_up(
+        self, step: Step, reason: str, engine: Engine, *, no_environment: bool
+    ) -> Iterator[StepEvent]:
         """Have a step tried again, by whichever worker is free, or give it up."""
-        self._tried[step] += 1
-        if self._tried[step] < TRIES and not (lacking and step.environment in self._lacking):
-            self._begin(engine, step)
+        self._attempts[step] += 1
+        if self._attempts[step] < TRIES and not (no_environment and step.environment in self._missing_environments):
+            self._submit(engine, step)
             return
-        if lacking:
-            self._lacking.add(step.environment)
-        self.given_up[step] = said
-        yield Came(step, None, said)
+        if no_environment:
+            self._missing_environments.add(step.environment)
+        self.given_up[step] = reason
+        yield StepEvent(step, None, reason)
 
     @property
     def results(self) -> Iterator[Bisected]:
@@ -126,7 +130,7 @@ class Searches:
     def result(self, search: Search) -> Bisected:
         """What a search comes to so far."""
         trials = {at: trial for at, step in enumerate(search.steps) if (trial := self._trial(step)) is not None}
-        return bisected(search.sought.title, search.framework, [step.label for step in search.steps], trials)
+        return bisected(search.finding_files.title, search.framework, [step.label for step in search.steps], trials)
 
     def _trial(self, step: Step) -> Trial | None:
         if step in self.given_up:
@@ -134,12 +138,12 @@ class Searches:
         return self.trials.get(step)
 
     @property
-    def left(self) -> set[Step]:
+    def remaining(self) -> set[Step]:
         """The steps that have not ended."""
         return set(self.plan.steps) - self.trials.keys() - self.given_up.keys()
 
     @property
     def missing(self) -> str | None:
         """What of the plan is not done, in words; None where all is."""
-        left = len(self.left)
-        return f"{left:,} of {len(set(self.plan.steps)):,} verdicts are not there" if left else None
+        remaining = len(self.remaining)
+        return f"{remaining:,} of {len(set(self.plan.steps)):,} verdicts are not there" if remaining else None

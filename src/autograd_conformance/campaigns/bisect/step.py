@@ -10,14 +10,14 @@ from typing import Any
 
 from autograd_conformance.campaigns.bisect.environment import Given, Installed, Version, environments
 from autograd_conformance.campaigns.bisect.outcome import Trial
-from autograd_conformance.campaigns.shards.texts import Texts, named
+from autograd_conformance.campaigns.shards.texts import Texts, digest_name
 
 VERDICTS = "verdicts"
 """The folder of the storage that verdicts are in, a folder for each finding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class FindingFiles:
     """A finding as workers are given it: a file that holds it, and those that the file includes."""
 
     title: str
@@ -32,12 +32,12 @@ class Sought:
 class Step:
     """A finding's program, in one version of a framework."""
 
-    sought: Sought
+    finding_files: FindingFiles
     framework: str
     """The framework, as ``--framework`` takes it."""
     device: str
     """The device, as ``--device`` takes it."""
-    patience: float
+    timeout: float
     """Seconds after which the program counts as hung."""
     label: str
     """The version, as the plan calls it."""
@@ -65,37 +65,37 @@ class Step:
     @property
     def target(self) -> dict[str, Any]:
         """The framework and where its program runs, as plain data."""
-        return {"framework": self.framework, "device": self.device, "patience": self.patience}
+        return {"framework": self.framework, "device": self.device, "patience": self.timeout}
 
     @property
     def name(self) -> str:
         """Where its verdict is kept, within the storage."""
-        sought = {"files": self.sought.files, "number": self.sought.number, **self.target}
+        finding_files = {"files": self.finding_files.files, "number": self.finding_files.number, **self.target}
         environment = {"label": self.label, "python": self.python, "install": self.install}
-        folder = named(f"{self.framework} {self.sought.title}", sought)
-        return f"{VERDICTS}/{folder}/{named(self.label, environment)}.json"
+        folder = digest_name(f"{self.framework} {self.finding_files.title}", finding_files)
+        return f"{VERDICTS}/{folder}/{digest_name(self.label, environment)}.json"
 
     @property
     def title(self) -> str:
         """The step in a few words."""
-        return f"{self.framework} {self.label}: {self.sought.title}"
+        return f"{self.framework} {self.label}: {self.finding_files.title}"
 
-    def words(self, folder: Path, python: str, out: Path) -> list[str]:
+    def arguments(self, folder: Path, python: str, out: Path) -> list[str]:
         """Its command line, with the finding's files in a folder; what came of it is written to a file of JSON."""
-        name, _ = self.sought.files[0]
-        words = ["bisect", str(folder / name), "--step", f"--number={self.sought.number}", f"--json={out}"]
-        words += [f"--framework={self.framework}", f"--framework-python={python}"]
-        return [*words, f"--device={self.device}", f"--patience={self.patience:g}"]
+        name, _ = self.finding_files.files[0]
+        arguments = ["bisect", str(folder / name), "--step", f"--number={self.finding_files.number}", f"--json={out}"]
+        arguments += [f"--framework={self.framework}", f"--framework-python={python}"]
+        return [*arguments, f"--device={self.device}", f"--patience={self.timeout:g}"]
 
     def written(self, trial: Trial) -> bytes:
         """A verdict as it is kept."""
-        about = {"framework": self.framework, "version": self.label, "finding": self.sought.title}
+        about = {"framework": self.framework, "version": self.label, "finding": self.finding_files.title}
         return (json.dumps(about | as_json(trial)) + "\n").encode()
 
 
 def as_json(trial: Trial) -> dict[str, str]:
     """What came of a step, as plain data."""
-    return {"outcome": trial.outcome, "said": trial.said, "title": trial.title}
+    return {"outcome": trial.outcome, "said": trial.detail, "title": trial.title}
 
 
 def from_json(data: str | bytes) -> Trial:

@@ -19,23 +19,23 @@ from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.violations.violation import Violation
 
 
-def tried(finding: Finding, framework: str, python: str | None, device: str, patience: float) -> Trial:
+def run_trial(finding: Finding, framework: str, python: str | None, device: str, timeout: float) -> Trial:
     """Run a finding's program in the environment of an interpreter, in a process of its own.
 
     It has the finding where the program shows it, whatever else it shows, or ends its process, or does not come back; a
     version in which it shows other differences alone cannot tell.
     """
     try:
-        target = opened(_elsewhere(framework, python), device, None, patience, stretched)
+        target = opened(_elsewhere(framework, python), device, None, timeout, stretched)
     except (BrokenAdapter, UnknownFramework) as error:
         return Trial("skipped", shortened(str(error), 300))
     title = f"{target.name} {target.version}"
 
-    def excused(program: Program, violation: Violation) -> bool:
+    def waives(program: Program, violation: Violation) -> bool:
         return not finding.shown_by(program, violation)
 
     try:
-        outcome = again(finding.program, finding.before, target, excused)
+        outcome = again(finding.program, finding.before, target, waives)
     except ENDED as error:
         return Trial("bad", error.how, title)
     except BrokenAdapter as error:
@@ -47,7 +47,7 @@ def tried(finding: Finding, framework: str, python: str | None, device: str, pat
         return Trial("good" if outcome.verdict == "fixed" else "skipped", outcome.reason or "it passes", title)
     violation = outcome.broken.violation
     seen = observed_text(violation)
-    if excused(outcome.broken.program, violation):
+    if waives(outcome.broken.program, violation):
         return Trial("skipped", f"it differs otherwise: {violation.rule}: {seen}", title)
     return Trial("bad", f"{violation.rule}: {seen}", title)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from autograd_conformance.campaigns.bisect.environment import NotMade
+from autograd_conformance.campaigns.bisect.environment import UnusableEnvironment
 from autograd_conformance.campaigns.bisect.outcome import Trial
 from autograd_conformance.campaigns.bisect.step import Step, from_json
-from autograd_conformance.campaigns.shards.texts import put
-from autograd_conformance.campaigns.shards.work import PROCESS, NotDone, here, other_suite, told
+from autograd_conformance.campaigns.shards.texts import write_files
+from autograd_conformance.campaigns.shards.work import PROCESS, TaskFailure, here, last_output, other_suite
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.processes.child import finished
 
@@ -24,17 +24,17 @@ OUT = "step.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class StepDone:
     """A step that came to its end."""
 
     trial: Trial
     worker: str
     """Where."""
-    kept: bool
+    is_stored: bool
     """Whether the storage has it."""
 
 
-def try_step(step: Step, storage: Storage, suite: str) -> Tried | NotDone:
+def try_step(step: Step, storage: Storage, suite: str) -> StepDone | TaskFailure:
     """Run a step, unless its verdict is there, and keep that; `suite` is the digest that the suite has to have.
 
     Where the framework could not be loaded, nothing is kept: that may be a matter of the worker.
@@ -42,36 +42,40 @@ def try_step(step: Step, storage: Storage, suite: str) -> Tried | NotDone:
     if (other := other_suite(suite)) is not None:
         return other
     try:
-        there = storage.read(step.name)
-        if there is not None:
-            return Tried(from_json(there), here(), kept=True)
+        stored = storage.read(step.name)
+        if stored is not None:
+            return StepDone(from_json(stored), here(), is_stored=True)
         trial = _tried(step)
-        if isinstance(trial, NotDone) or not trial.title:
-            return trial if isinstance(trial, NotDone) else Tried(trial, here(), kept=False)
+        if isinstance(trial, TaskFailure) or not trial.title:
+            return trial if isinstance(trial, TaskFailure) else StepDone(trial, here(), is_stored=False)
         if not storage.create(step.name, step.written(trial)):
-            there = storage.read(step.name)
-            trial = trial if there is None else from_json(there)
-        return Tried(trial, here(), kept=True)
+            stored = storage.read(step.name)
+            trial = trial if stored is None else from_json(stored)
+        return StepDone(trial, here(), is_stored=True)
     except StorageError as error:
-        return NotDone("storage", str(error), here())
+        return TaskFailure("storage", str(error), here())
     except ValueError as error:
-        return NotDone("storage", f"{storage.url}: {step.name}: {error}; remove it, and the step is run again", here())
+        return TaskFailure(
+            "storage", f"{storage.url}: {step.name}: {error}; remove it, and the step is run again", here()
+        )
     except OSError as error:
-        return NotDone("failed", f"{error.filename or ''} {error.strerror or error}".strip(), here())
+        return TaskFailure("failed", f"{error.filename or ''} {error.strerror or error}".strip(), here())
 
 
-def _tried(step: Step) -> Trial | NotDone:
+def _tried(step: Step) -> Trial | TaskFailure:
     try:
         python = step.version.interpreter()
-    except NotMade as error:
-        return NotDone("lacking", str(error), here())
+    except UnusableEnvironment as error:
+        return TaskFailure("no environment", str(error), here())
     if shutil.which(python) is None:
-        return NotDone("lacking", f"the environment of {step.label} is not here: there is no {python}", here())
+        return TaskFailure(
+            "no environment", f"the environment of {step.label} is not here: there is no {python}", here()
+        )
     with TemporaryDirectory(prefix="autograd-conformance-") as name:
         folder, out = Path(name), Path(name) / OUT
-        put(step.sought.files, folder)
-        done = finished(["-m", PROCESS, str(os.getpid()), *step.words(folder, python, out)], None, folder)
+        write_files(step.finding_files.files, folder)
+        done = finished(["-m", PROCESS, str(os.getpid()), *step.arguments(folder, python, out)], None, folder)
         try:
             return from_json(out.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return NotDone("failed", f"exit code {done.code}: {told(done)}", here())
+            return TaskFailure("failed", f"exit code {done.code}: {last_output(done)}", here())

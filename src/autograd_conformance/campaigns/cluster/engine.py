@@ -31,16 +31,16 @@ SETTINGS = {
 them; and how often Dask looks after itself, which is meant for tasks of milliseconds, and took 6 % of a core.
 """
 
-REFRESH = 2.0
+REFRESH_SECONDS = 2.0
 """Seconds for which it is taken that there are as many workers as before."""
 
-FETCH = 60.0
+FETCH_SECONDS = 60.0
 """Seconds that a worker may take to hand over what a task came to."""
 
-ANYWHERE = "127.0.0.1:0"
+ANY_PORT = "127.0.0.1:0"
 """Where the scheduler's own pages are that nobody asked for: else a second campaign warns that Dask's port is taken."""
 
-How = Literal["answered", "lost", "failed"]
+TaskOutcome = Literal["returned", "lost", "failed"]
 
 
 class NoCluster(Exception):
@@ -48,23 +48,23 @@ class NoCluster(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TaskEnd:
     """A task that ended."""
 
     task: Any
     """What was asked for."""
-    how: How
+    outcome: TaskOutcome
     """Answered, lost with the scheduler that had it or given up, or failed: neither its own doing nor an answer."""
-    answer: Any = None
+    result: Any = None
     """What it came to, where it answered."""
-    said: str = ""
+    reason: str = ""
     """Why it did not, in words."""
-    at: str = ""
+    worker: str = ""
     """The address of the worker that answered."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
+class _Submitted:
     """A task that has not ended."""
 
     task: Hashable
@@ -80,11 +80,11 @@ class Engine:
         self.client = client
         self.dashboard = dashboard
         """The address of Dask's dashboard, where there is one."""
-        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._tasks: dict[str, _Begun] = {}
-        self._begun = 0
+        self._finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._tasks: dict[str, _Submitted] = {}
+        self._submitted = 0
         self._workers: dict[str, Any] = {}
-        self._asked = -REFRESH
+        self._refreshed = -REFRESH_SECONDS
 
     @property
     def busy(self) -> bool:
@@ -94,102 +94,104 @@ class Engine:
     @property
     def workers(self) -> Mapping[str, Any]:
         """What the scheduler knows of each worker, a moment ago."""
-        self._look()
-        if self.client.status == "running" and time.monotonic() - self._asked > REFRESH:
+        self._check_scheduler()
+        if self.client.status == "running" and time.monotonic() - self._refreshed > REFRESH_SECONDS:
             try:
                 self._workers = dict(self.client.scheduler_info(n_workers=-1)["workers"])
             except (OSError, TimeoutError) as error:
-                said = shortened(str(error) or type(error).__name__)
-                raise NoCluster(f"the scheduler does not answer: {said}") from None
-            self._asked = time.monotonic()
+                reason = shortened(str(error) or type(error).__name__)
+                raise NoCluster(f"the scheduler does not answer: {reason}") from None
+            self._refreshed = time.monotonic()
         return self._workers
 
-    def places(self, resources: Mapping[str, float]) -> int:
+    def capacity(self, resources: Mapping[str, float]) -> int:
         """How many tasks that take some resources all workers have place for at once."""
-        return sum(_places(each["nthreads"], each.get("resources") or {}, resources) for each in self.workers.values())
+        return sum(
+            _capacity(each["nthreads"], each.get("resources") or {}, resources) for each in self.workers.values()
+        )
 
-    def begin(
+    def submit(
         self,
         task: Hashable,
         function: Callable[..., Any],
-        *given: Any,
+        *arguments: Any,
         resources: Mapping[str, float],
         first: bool,
-        apart_from: Collection[str] = (),
+        avoid: Collection[str] = (),
     ) -> None:
         """Have a worker call a function; `first` where that is to come before other tasks. The workers at the addresses
-        `apart_from` do it where nobody else could.
+        `avoid` do it where nobody else could.
         """
-        self._look()
-        self._begun += 1
-        key = f"{function.__name__}-{self._begun}"
-        workers = self._others(apart_from, resources) if apart_from else frozenset()
+        self._check_scheduler()
+        self._submitted += 1
+        key = f"{function.__name__}-{self._submitted}"
+        workers = self._other_workers(avoid, resources) if avoid else frozenset()
         future = self.client.submit(
-            _answer, function, *given, key=key, pure=False, resources=dict(resources) or None, priority=int(first),
+            _call, function, *arguments, key=key, pure=False, resources=dict(resources) or None, priority=int(first),
             workers=sorted(workers) or None,
         )  # fmt: skip
-        self._tasks[key] = _Begun(task, future, workers)
-        future.add_done_callback(self._ended.put)
+        self._tasks[key] = _Submitted(task, future, workers)
+        future.add_done_callback(self._finished.put)
 
-    def _others(self, apart_from: Collection[str], resources: Mapping[str, float]) -> frozenset[str]:
+    def _other_workers(self, avoid: Collection[str], resources: Mapping[str, float]) -> frozenset[str]:
         """The workers with other addresses that have place for a task."""
-        others = ((at, each) for at, each in self.workers.items() if at not in apart_from)
-        return frozenset(at for at, each in others if _places(1, each.get("resources") or {}, resources))
+        others = ((worker, each) for worker, each in self.workers.items() if worker not in avoid)
+        return frozenset(worker for worker, each in others if _capacity(1, each.get("resources") or {}, resources))
 
-    def wait(self, seconds: float) -> Iterator[Ended]:
+    def wait(self, seconds: float) -> Iterator[TaskEnd]:
         """The tasks that have ended; some seconds go by at most until the first does."""
         ended = []
         try:
-            ended.append(self._ended.get(timeout=seconds))
+            ended.append(self._finished.get(timeout=seconds))
             while True:
-                ended.append(self._ended.get_nowait())
+                ended.append(self._finished.get_nowait())
         except queue.Empty:
-            self._look()
-            self._give_up_stranded()
+            self._check_scheduler()
+            self._cancel_stranded()
         for future in ended:
-            yield _ended(self._tasks.pop(future.key).task, future)
+            yield _task_end(self._tasks.pop(future.key).task, future)
 
-    def give_up(self, tasks: Container[Hashable]) -> None:
+    def cancel(self, tasks: Container[Hashable]) -> None:
         """Let go of some tasks, begun or not; they are told as lost."""
-        futures = [begun.future for begun in self._tasks.values() if begun.task in tasks]
+        futures = [submitted.future for submitted in self._tasks.values() if submitted.task in tasks]
         if futures:
             self.client.cancel(futures, asynchronous=False)
 
-    def _give_up_stranded(self) -> None:
+    def _cancel_stranded(self) -> None:
         """Let go of the tasks whose workers have all gone: the scheduler would wait for them for ever."""
         kept_apart = (each for each in self._tasks.values() if each.workers)
-        self.give_up({each.task for each in kept_apart if each.workers.isdisjoint(self.workers)})
+        self.cancel({each.task for each in kept_apart if each.workers.isdisjoint(self.workers)})
 
     def stop(self) -> None:
         """Give up what has not begun yet; what runs on a cluster of others is kept when it ends."""
-        futures = [begun.future for begun in self._tasks.values()]
+        futures = [submitted.future for submitted in self._tasks.values()]
         self._tasks.clear()
         if futures and self.client.status == "running":
             self.client.cancel(futures, asynchronous=False)
 
-    def _look(self) -> None:
+    def _check_scheduler(self) -> None:
         """See whether there is a scheduler, or one may come back."""
         if self.client.status not in ("running", "connecting"):
             raise NoCluster("the scheduler is gone")
 
 
-def _answer(function: Callable[..., Any], *given: Any) -> tuple[str, Any]:
+def _call(function: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:
     """What a worker does: the address where it did so, and what the function gave."""
-    return get_worker().address, function(*given)
+    return get_worker().address, function(*arguments)
 
 
-def _ended(task: Any, future: Any) -> Ended:
+def _task_end(task: Any, future: Any) -> TaskEnd:
     """What a future came to."""
     if future.status == "cancelled":
-        return Ended(task, "lost", said="the scheduler lost it")
+        return TaskEnd(task, "lost", reason="the scheduler lost it")
     try:
-        at, answer = future.result(timeout=FETCH)
-        return Ended(task, "answered", answer, at=at)
+        worker, result = future.result(timeout=FETCH_SECONDS)
+        return TaskEnd(task, "returned", result, worker=worker)
     except Exception as error:  # of Dask: what goes wrong in a task is its answer
-        return Ended(task, "failed", said=shortened(f"{type(error).__name__}: {error}", 400))
+        return TaskEnd(task, "failed", reason=shortened(f"{type(error).__name__}: {error}", 400))
 
 
-def _places(threads: int, has: Mapping[str, float], needs: Mapping[str, float]) -> int:
+def _capacity(threads: int, has: Mapping[str, float], needs: Mapping[str, float]) -> int:
     """How many tasks with such needs a worker takes at once."""
     return min([threads, *(int(has.get(name, 0) // amount) for name, amount in needs.items())])
 
@@ -201,7 +203,7 @@ def local(workers: int, resources: Mapping[str, float], dashboard: str | None) -
         try:
             cluster = LocalCluster(
                 n_workers=workers, threads_per_worker=1, processes=True, resources=dict(resources) or None,
-                dashboard_address=dashboard or ANYWHERE, silence_logs=logging.CRITICAL,
+                dashboard_address=dashboard or ANY_PORT, silence_logs=logging.CRITICAL,
             )  # fmt: skip
         except (OSError, RuntimeError, ImportError) as error:
             raise NoCluster(f"there is no cluster to be had here: {shortened(str(error)).rstrip('.')}") from None

@@ -37,43 +37,43 @@ class Waiting:
     since: float | None = None
     """When it began, on the monotonic clock; None while something can be run, or nothing is left."""
 
-    def look(self, engine: Engine, needs: Iterable[Needs]) -> None:
+    def check(self, engine: Engine, needs: Iterable[Needs]) -> None:
         """See whether anything can be run, given what all that is to be run needs; `NoWorkers` where that is so for
         too long.
         """
         needed = list(needs)
-        if not needed or any(engine.places(each) for each in needed):
+        if not needed or any(engine.capacity(each) for each in needed):
             self.since = None
             return
         now = time.monotonic()
         self.since = now if self.since is None else self.since
         if now - self.since >= self.limit:
-            raise NoWorkers(f"{_lacks(needed)}, and none came in {duration(self.limit)}")
+            raise NoWorkers(f"{_missing_text(needed)}, and none came in {duration(self.limit)}")
 
-    def told(self, engine: Engine, needs: Iterable[Needs]) -> str:
+    def describe(self, engine: Engine, needs: Iterable[Needs]) -> str:
         """What no worker has place for, in words, and how long it is waited for; nothing where there is no such."""
-        lacking = [each for each in needs if not engine.places(each)]
-        if not lacking:
+        unmet = [each for each in needs if not engine.capacity(each)]
+        if not unmet:
             return ""
         left = None if self.since is None else self.limit - (time.monotonic() - self.since)
         more = "" if left is None or math.isinf(left) else f", {duration(max(0.0, left))} more at most"
-        offers = _offers(lacking)
+        offers = _offers(unmet)
         return f"waiting for workers{f' that offer {offers}' if offers else ''}{more}"
 
 
-def needed_until_the_end(engine: Engine, needs: Iterable[Needs]) -> None:
+def require_workers(engine: Engine, needs: Iterable[Needs]) -> None:
     """See that no worker is missing when the time is over; `NoWorkers` where one is."""
-    lacking = [each for each in needs if not engine.places(each)]
-    if lacking:
-        raise NoWorkers(f"{_lacks(lacking)}, and none came before the time was over")
+    unmet = [each for each in needs if not engine.capacity(each)]
+    if unmet:
+        raise NoWorkers(f"{_missing_text(unmet)}, and none came before the time was over")
 
 
-def _lacks(needs: Iterable[Needs]) -> str:
+def _missing_text(needs: Iterable[Needs]) -> str:
     offers = _offers(needs)
     return f"no worker offers {offers}" if offers else "there is no worker"
 
 
 def _offers(needs: Iterable[Needs]) -> str:
     """What workers have to offer, in words; nothing where any worker would do."""
-    named = dict.fromkeys(" and ".join(f"{name}={much:g}" for name, much in each.items()) for each in needs)
+    named = dict.fromkeys(" and ".join(f"{name}={amount:g}" for name, amount in each.items()) for each in needs)
     return listed(named, 3, by=", or ") if all(named) else ""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograd_conformance.campaigns.shards.work import Again
+from autograd_conformance.campaigns.shards.work import ReplayResult
 from autograd_conformance.reporting.analysis.causes import Cause
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Header
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NewCause:
     """A cause of failures that no shard had shown before."""
 
     cause: Cause
@@ -19,18 +19,18 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class Replayed:
     """A failure was run again alone."""
 
     failure: Failure
-    again: Again
+    result: ReplayResult
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """A shard, or all that are left of a series, could not be had."""
 
-    said: str
+    message: str
 
 
-Event = Found | Confirmed | Trouble
+Event = NewCause | Replayed | Trouble

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograd_conformance.campaigns.execution.campaign import Campaign
-from autograd_conformance.campaigns.execution.progress import Row
+from autograd_conformance.campaigns.execution.progress import SeriesProgress
 from autograd_conformance.plugin.recording.folder import ReportFolder
 from autograd_conformance.reporting.analysis.causes import Cause, causes
 from autograd_conformance.reporting.merging.compatibility import Kind
@@ -30,7 +30,7 @@ PAGE = "campaign.md"
 SITE = "site"
 """The folder of the site."""
 
-ALONE = {"still failing": "fails", "fixed": "did not fail", "cannot run": "could not be run"}
+REPLAY_TEXT = {"still failing": "fails", "fixed": "did not fail", "cannot run": "could not be run"}
 """What came of a failure that was run again alone, in words."""
 
 
@@ -44,15 +44,15 @@ class Result:
 
 def write_results(campaign: Campaign, folder: Path) -> list[Result]:
     """Write all that the campaign has come to so far; `UnusableFolder`, `NotOurs` or OSError where that cannot be."""
-    reports = [as_one_run(merged, campaign.missing) for merged in campaign.sums.values()]
+    reports = [as_one_run(merged, campaign.missing) for merged in campaign.merged.values()]
     names = unique(_name(report.header) for report in reports)
     sections, results = [], []
-    for (found, merged), report, name in zip(campaign.sums.items(), reports, names, strict=True):
-        report = _written(campaign, found, report, folder / name)
+    for (key, merged), report, name in zip(campaign.merged.items(), reports, names, strict=True):
+        report = _write_report(campaign, key, report, folder / name)
         results.append(Result(report, folder / name))
-        rows = [_cause(campaign, found, merged, each) for each in causes(report)]
+        rows = [_cause(campaign, key, merged, each) for each in causes(report)]
         sections.append(page.Section(report, name, tuple(rows)))
-    text = page.render(sections, [_row(each) for each in campaign.rows], campaign.missing)
+    text = page.render(sections, [_row(each) for each in campaign.progress], campaign.missing)
     (folder / PAGE).write_text(text, encoding="utf-8")
     if results:
         build([each.report for each in results], folder / SITE)
@@ -79,17 +79,19 @@ def _name(header: Header) -> str:
     return "-".join([*parts, *(header.dtypes if len(header.dtypes) == 1 else ())])
 
 
-def _row(row: Row) -> page.SeriesRow:
+def _row(row: SeriesProgress) -> page.SeriesRow:
     given_up = f"{len(row.given_up):,} given up: {next(iter(row.given_up.values()))}" if row.given_up else ""
     return page.SeriesRow(row.series.title, len(row.done), row.programs, row.seconds, given_up)
 
 
-def _written(campaign: Campaign, found: Kind, report: Report, folder: Path) -> Report:
+def _write_report(campaign: Campaign, key: Kind, report: Report, folder: Path) -> Report:
     """Write the report of one framework: its records, its page, and a replay file for each of its failures."""
     held = ReportFolder(folder)
     try:
         held.clear()
-        failures = tuple(_kept(each, report.header, found, campaign, folder / "replay") for each in report.failures)
+        failures = tuple(
+            _with_replay_file(each, report.header, key, campaign, folder / "replay") for each in report.failures
+        )
         report = replace(report, failures=failures)
         write(report, folder / "records.jsonl")
         (folder / "report.md").write_text(markdown.render(report), encoding="utf-8")
@@ -98,28 +100,30 @@ def _written(campaign: Campaign, found: Kind, report: Report, folder: Path) -> R
     return report
 
 
-def _kept(failure: Failure, header: Header, found: Kind, campaign: Campaign, folder: Path) -> Failure:
+def _with_replay_file(failure: Failure, header: Header, key: Kind, campaign: Campaign, folder: Path) -> Failure:
     """A failure with its replay file, the command that runs it, and what came of it alone."""
-    again = campaign.standing(found, failure)
-    alone = Confirmation(runs=1, failed=1) if again is not None and again.verdict == "still failing" else failure.alone
+    result = campaign.replay_result(key, failure)
+    alone = (
+        Confirmation(runs=1, failed=1) if result is not None and result.verdict == "still failing" else failure.alone
+    )
     if not failure.program:
         return replace(failure, replay=None, command=None, alone=alone)
     path = folder / f"{failure.rule.replace('/', '-')}.{program_key(failure)}.json"
     folder.mkdir(parents=True, exist_ok=True)
-    seed = campaign.sums[found].failures.seed(failure)
+    seed = campaign.merged[key].failures.seed(failure)
     path.write_text(replay_text(failure, replace(header, seed=seed)), encoding="utf-8")
-    command = shlex.join(["autograd-conformance", *campaign.origin(found, failure).target, f"--replay={path}"])
+    command = shlex.join(["autograd-conformance", *campaign.origin(key, failure).target, f"--replay={path}"])
     return replace(failure, replay=str(path), command=command, alone=alone)
 
 
-def _cause(campaign: Campaign, found: Kind, merged: MergedRuns, cause: Cause) -> page.CauseRow:
-    return page.CauseRow(cause, merged.failures.occurrences(cause), _alone(campaign, found, cause.shown))
+def _cause(campaign: Campaign, key: Kind, merged: MergedRuns, cause: Cause) -> page.CauseRow:
+    return page.CauseRow(cause, merged.failures.occurrences(cause), _replay_text(campaign, key, cause.shown))
 
 
-def _alone(campaign: Campaign, found: Kind, failure: Failure) -> str:
-    again = campaign.standing(found, failure)
-    if again is not None:
-        return ALONE[again.verdict]
+def _replay_text(campaign: Campaign, key: Kind, failure: Failure) -> str:
+    result = campaign.replay_result(key, failure)
+    if result is not None:
+        return REPLAY_TEXT[result.verdict]
     return (
         "" if failure.alone is None or not failure.alone.runs else "fails" if failure.alone.failed else "did not fail"
     )

@@ -11,18 +11,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograd_conformance.campaigns.execution.progress import Row
+from autograd_conformance.campaigns.execution.progress import SeriesProgress
 
 
 @dataclass(slots=True)
-class Hours:
+class TimeLimit:
     """The time that a command may take."""
 
     deadline: float = math.inf
     """When it is over, on the monotonic clock."""
 
     @classmethod
-    def of(cls, hours: float | None) -> Hours:
+    def of(cls, hours: float | None) -> TimeLimit:
         """So many hours from now on; None is no limit."""
         return cls() if hours is None else cls(time.monotonic() + hours * 3600)
 
@@ -31,9 +31,9 @@ class Hours:
         """How many seconds there are yet; none below zero."""
         return max(0.0, self.deadline - time.monotonic())
 
-    def hold(self, row: Row, rows: Sequence[Row], rounds: int) -> bool:
+    def allows(self, row: SeriesProgress, rows: Sequence[SeriesProgress], rounds: int) -> bool:
         """Whether a shard of a series is expected to end in time, where each process has so many to run by then; as
         long as nothing is known of the series, by the others of some `rows`.
         """
         known = [each for each in (row, *rows) if each.done]
-        return self.left > 0 and (not known or rounds * known[0].each_seconds <= self.left)
+        return self.left > 0 and (not known or rounds * known[0].seconds_per_shard <= self.left)

@@ -61,31 +61,33 @@ def plan(form: Mapping[str, Any], path: Path) -> Plan:
     """The plan that a TOML file holds; `path` is where it stands, and files that it names beside it."""
     top = Table(form, str(path), TOP)
     shard = top.number("shard", SHARD)
-    works = top.tables("work")
-    if not works:
+    tables = top.tables("work")
+    if not tables:
         raise MalformedPlan(f"{path}: there is no [[work]], which says what is run")
     series: list[Series] = []
-    for place, work in enumerate(works, 1):
+    for place, work in enumerate(tables, 1):
         series += _series(Table(work, f"{path}, [[work]] {place}", WORK), shard, path.parent)
     names = [each.name for each in series]
     twice = next((each.title for each in series if names.count(each.name) > 1), None)
     if twice is not None:
         raise MalformedPlan(f"{path}: {twice} is there twice")
     for one, other in combinations(series, 2):
-        if one.shares(other):
+        if one.overlaps(other):
             raise MalformedPlan(f"{path}: {one.title} and {other.title} would draw the same programs, which count once")
     return Plan(tuple(series), _amount(top), top.text("storage"), dict(top.table("storage_options")))
 
 
 def _amount(top: Table) -> Amount:
-    there = [name for name in ("seeds", "programs", "hours") if name in top.form]
-    if len(there) != 1:
-        said = f"{listed(there, by=' and ')} cannot stand together" if there else "nothing says how much is to be run"
+    present = [name for name in ("seeds", "programs", "hours") if name in top.form]
+    if len(present) != 1:
+        said = (
+            f"{listed(present, by=' and ')} cannot stand together" if present else "nothing says how much is to be run"
+        )
         raise MalformedPlan(f"{top.where}: {said}: name one of seeds, programs, hours")
-    if "seeds" in there and "first_seed" in top.form:
+    if "seeds" in present and "first_seed" in top.form:
         raise MalformedPlan(f"{top.where}: first_seed: seeds say already where to begin")
     first = top.number("first_seed", 1, least=0)
-    match there[0]:
+    match present[0]:
         case "programs":
             return Amount(first, programs=top.number("programs", 0))
         case "hours":
@@ -111,11 +113,11 @@ def _series(work: Table, programs: int, folder: Path) -> Iterator[Series]:
     suites = [_suite(name, work.where) for name in work.texts("suites", (ALL,))]
     known, included = known_texts([folder / name for name in work.texts("known", ())], work.where)
     resources = work.resources()
-    patience = work.positive("patience") if "patience" in work.form else None
+    timeout = work.positive("patience") if "patience" in work.form else None
     for framework, suite, dtype, device in product(frameworks, suites, dtypes, work.texts("devices", ("cpu",))):
         yield Series(
             framework, suite, dtype, device, programs, work.text("python"), known, included,
-            work.number("confirm", 0, least=0), patience, resources,
+            work.number("confirm", 0, least=0), timeout, resources,
         )  # fmt: skip
 
 
@@ -126,6 +128,6 @@ def _suite(name: str, where: str) -> tuple[str, ...]:
     file, colons, test = name.partition("::")
     file = Path(file).name.removeprefix("test_").removesuffix(".py")
     if not (SUITES / f"test_{file}.py").exists():
-        there = listed(sorted(path.stem.removeprefix("test_") for path in SUITES.glob("test_*.py")))
-        raise MalformedPlan(f"{where}: suites: there is no suite {name!r}. There are: {ALL}, {there}")
+        present = listed(sorted(path.stem.removeprefix("test_") for path in SUITES.glob("test_*.py")))
+        raise MalformedPlan(f"{where}: suites: there is no suite {name!r}. There are: {ALL}, {present}")
     return (f"suites/test_{file}.py{colons}{test}",)

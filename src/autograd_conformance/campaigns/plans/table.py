@@ -15,7 +15,7 @@ class MalformedPlan(Exception):
     """A plan that cannot be carried out; the message says where and why."""
 
 
-def held(path: Path) -> Mapping[str, Any]:
+def read_table(path: Path) -> Mapping[str, Any]:
     """What a file of TOML holds; `MalformedPlan` where that cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -34,46 +34,46 @@ class Table:
         if unknown is not None:
             raise MalformedPlan(f"{where}: unknown key {unknown!r}; there are {listed(keys)}")
 
-    def _wrong(self, key: str, what: str) -> MalformedPlan:
+    def _malformed(self, key: str, what: str) -> MalformedPlan:
         return MalformedPlan(f"{self.where}: {key} has to be {what}, not {self.form.get(key)!r}")
 
-    def number(self, key: str, otherwise: int, least: int = 1) -> int:
+    def number(self, key: str, default: int, least: int = 1) -> int:
         """A whole number."""
-        value = self.form.get(key, otherwise)
+        value = self.form.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise self._wrong(key, f"a whole number of at least {least}")
+            raise self._malformed(key, f"a whole number of at least {least}")
         return value
 
     def positive(self, key: str) -> float:
         """A number above 0."""
         value = self.form.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-            raise self._wrong(key, "a number above 0")
+            raise self._malformed(key, "a number above 0")
         return float(value)
 
     def text(self, key: str) -> str | None:
         """A text, if it is there."""
         value = self.form.get(key)
         if value is not None and (not isinstance(value, str) or not value):
-            raise self._wrong(key, "a text")
+            raise self._malformed(key, "a text")
         return value
 
-    def texts(self, key: str, otherwise: tuple[str, ...] | None) -> tuple[str, ...]:
+    def texts(self, key: str, default: tuple[str, ...] | None) -> tuple[str, ...]:
         """A list of texts, each once."""
-        value = self.form.get(key, otherwise)
+        value = self.form.get(key, default)
         if value is None:
             raise MalformedPlan(f"{self.where}: {key} is missing")
         if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each for each in value):
-            raise self._wrong(key, "a list of texts")
+            raise self._malformed(key, "a list of texts")
         if not value and key in self.form:
-            raise self._wrong(key, "a list of at least one text")
+            raise self._malformed(key, "a list of at least one text")
         return tuple(dict.fromkeys(value))
 
     def table(self, key: str) -> Mapping[str, Any]:
         """A table, empty where there is none."""
         value = self.form.get(key, {})
         if not isinstance(value, dict):
-            raise self._wrong(key, "a table")
+            raise self._malformed(key, "a table")
         return value
 
     def tables(self, key: str) -> list[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.campaigns.shards.texts import Texts, named
+from autograd_conformance.campaigns.shards.texts import Texts, digest_name
 from autograd_conformance.reporting.prose import listed
 
 PROFILE = "thorough"
@@ -40,20 +40,24 @@ class Series:
     """Those that they include, which stand beside them."""
     confirm: int = 0
     """How many failures a shard runs again alone."""
-    patience: float | None = None
+    timeout: float | None = None
     """Seconds after which one program counts as hung; None: the suite's own."""
     resources: Mapping[str, float] = field(default_factory=dict, hash=False, compare=False)
     """What a worker has to offer, and how much of it one shard takes; it has no say in what is drawn or judged."""
 
     @property
     def about(self) -> dict[str, Any]:
-        """All that its programs and verdicts depend on, as plain data."""
-        return {name: value for name, value in asdict(self).items() if name != "resources"}
+        """Everything that the programs and verdicts of the series depend on, as plain data.
+
+        Stored names and fingerprints are made of it, so that its keys stay: `patience` is the timeout.
+        """
+        fields = {name: value for name, value in asdict(self).items() if name not in ("resources", "timeout")}
+        return fields | {"patience": self.timeout}
 
     @property
     def name(self) -> str:
         """The name of its folder: what people look for, and a digest of all that it is about."""
-        return named(self.title, self.about)
+        return digest_name(self.title, self.about)
 
     @property
     def title(self) -> str:
@@ -66,22 +70,22 @@ class Series:
     @property
     def target(self) -> list[str]:
         """The options of a command line that name the framework and where it runs."""
-        words = [f"--framework={self.framework}"]
-        words += [f"--framework-python={self.python}"] if self.python else []
-        return words + ([f"--device={self.device}"] if self.device != "cpu" else [])
+        arguments = [f"--framework={self.framework}"]
+        arguments += [f"--framework-python={self.python}"] if self.python else []
+        return arguments + ([f"--device={self.device}"] if self.device != "cpu" else [])
 
-    def shares(self, other: Series) -> bool:
+    def overlaps(self, other: Series) -> bool:
         """Whether the two have a test in common, which with one seed draws the same programs for both."""
         if (self.target, self.dtype) != (other.target, other.dtype):
             return False
         pairs = [(a, b) for a in self.suites for b in other.suites]
-        return not pairs or any(a == b or _within(a, b) or _within(b, a) for a, b in pairs)
+        return not pairs or any(a == b or _selects_part(a, b) or _selects_part(b, a) for a, b in pairs)
 
     def options(self, folder: Path) -> list[str]:
         """The options of a command line that all its runs have; its files of known differences lie in a folder."""
-        words = [*self.target, f"--dtype={self.dtype}"]
-        words += [f"--patience={self.patience:g}"] if self.patience else []
-        return words + [f"--known={folder / name}" for name, _ in self.known]
+        arguments = [*self.target, f"--dtype={self.dtype}"]
+        arguments += [f"--patience={self.timeout:g}"] if self.timeout else []
+        return arguments + [f"--known={folder / name}" for name, _ in self.known]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +100,17 @@ class Shard:
         """Where its records are kept, within the storage."""
         return f"{SHARDS}/{self.series.name}/{self.seed:08d}.jsonl.gz"
 
-    def words(self, folder: Path, report: Path) -> list[str]:
+    def arguments(self, folder: Path, report: Path) -> list[str]:
         """Its command line: one worker, so that a crash is a verdict, and as many wherever it runs: they share the
         programs.
         """
         series = self.series
-        words = ["-n1", "-q", f"--hypothesis-seed={self.seed}", f"--hypothesis-profile={PROFILE}"]
-        words += [f"--programs={series.programs}", f"--confirm={series.confirm}", f"--report={report}"]
-        return [*words, *series.options(folder), *series.suites]
+        arguments = ["-n1", "-q", f"--hypothesis-seed={self.seed}", f"--hypothesis-profile={PROFILE}"]
+        arguments += [f"--programs={series.programs}", f"--confirm={series.confirm}", f"--report={report}"]
+        return [*arguments, *series.options(folder), *series.suites]
 
 
-def _within(test: str, suite: str) -> bool:
+def _selects_part(test: str, suite: str) -> bool:
     """Whether what one word of a command line selects is a part of what another does."""
     return test.startswith((f"{suite}::", f"{suite}["))
 

@@ -13,13 +13,13 @@ Texts = tuple[tuple[str, str], ...]
 """Files, each by its name and what it says."""
 
 
-def put(texts: Texts, folder: Path) -> None:
+def write_files(texts: Texts, folder: Path) -> None:
     """Write files into a folder."""
     for name, text in texts:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def named(title: str, about: Mapping[str, Any]) -> str:
+def digest_name(title: str, about: Mapping[str, Any]) -> str:
     """A name for a file or a folder: what people look for, and a digest of all that it is about."""
     words = re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:60].strip("-")
     return f"{words}-{hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]}"

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from autograd_conformance import sources
 from autograd_conformance.campaigns.shards.shard import Series, Shard
-from autograd_conformance.campaigns.shards.texts import put
+from autograd_conformance.campaigns.shards.texts import write_files
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.processes.child import Finished, finished
@@ -28,13 +28,13 @@ from autograd_conformance.reporting.records.stream import InvalidReport, parse
 
 PROCESS = "autograd_conformance.campaigns.shards.process"
 
-REFUSED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
+REJECTED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
 """Exit codes of runs that come to the same wherever the framework and the suite are the same, and what they mean."""
 
-RULES = {Exit.PASSED, Exit.NOT_CONFORMANT, Exit.STOPPED, Exit.NO_VERDICT}
+WITH_VERDICT = {Exit.PASSED, Exit.NOT_CONFORMANT, Exit.STOPPED, Exit.NO_VERDICT}
 """Exit codes of runs that say something of the framework."""
 
-Why = Literal["refused", "too small", "other suite", "lacking", "failed", "storage"]
+FailureKind = Literal["rejected", "too small", "other suite", "no environment", "failed", "storage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,41 +45,47 @@ class Done:
     """What is kept: the records, compressed."""
     worker: str
     """Where it was run."""
-    made: bool
+    is_new: bool
     """Whether it was run now; else its records were there already."""
 
 
 @dataclass(frozen=True, slots=True)
-class NotDone:
+class TaskFailure:
     """A task that came to nothing."""
 
-    why: Why
+    kind: FailureKind
     """Refused: it will be, again. Too small: so are all shards of its series. Other suite: the worker has another one
     than the campaign. Lacking: it has not the environment of a framework's version. Failed: it may do better another
     time. Storage: nothing can be kept.
     """
-    said: str
+    reason: str
     """What went wrong, in words."""
     worker: str
     """Where."""
 
     @property
-    def is_of_worker(self) -> bool:
+    def depends_on_worker(self) -> bool:
         """Whether another worker may do better: it has another framework, suite or environment."""
-        return self.why in ("refused", "other suite", "lacking")
+        return self.kind in ("rejected", "other suite", "no environment")
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ReplayResult:
     """What came of a failing program that was run again, alone, in a process of its own."""
 
     verdict: Literal["still failing", "fixed", "cannot run"]
-    said: str
+    reason: str
     """The last that the process said."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"verdict": self.verdict, "said": self.said}
+        """The result as plain data."""
+        return {"verdict": self.verdict, "said": self.reason}
+
+    @classmethod
+    def from_json(cls, data: str | bytes) -> ReplayResult:
+        """The result that a stored file holds."""
+        form = json.loads(data)
+        return cls(form["verdict"], form["said"])
 
 
 def here() -> str:
@@ -87,90 +93,92 @@ def here() -> str:
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 
-def run(shard: Shard, storage: Storage, suite: str) -> Done | NotDone:
+def run(shard: Shard, storage: Storage, suite: str) -> Done | TaskFailure:
     """Run a shard, unless its records are there, and keep them; `suite` is the digest that the suite has to have."""
     if (other := other_suite(suite)) is not None:
         return other
     try:
-        there = storage.read(shard.name)
-        if there is not None:
-            return Done(there, here(), made=False)
+        stored = storage.read(shard.name)
+        if stored is not None:
+            return Done(stored, here(), is_new=False)
         with TemporaryDirectory(prefix="autograd-conformance-") as name:
             folder = Path(name)
-            done = _started(shard.words(folder, folder / "report"), shard.series, folder)
+            done = _run_process(shard.arguments(folder, folder / "report"), shard.series, folder)
             found = _records(done, folder / "report" / "records.jsonl", shard.series.programs)
-        if isinstance(found, NotDone):
+        if isinstance(found, TaskFailure):
             return found
         data = gzip.compress(found, mtime=0)
         if storage.create(shard.name, data):
-            return Done(data, here(), made=True)
+            return Done(data, here(), is_new=True)
         kept = storage.read(shard.name)
-        return Done(data if kept is None else kept, here(), made=False)
+        return Done(data if kept is None else kept, here(), is_new=False)
     except StorageError as error:
-        return NotDone("storage", str(error), here())
+        return TaskFailure("storage", str(error), here())
     except OSError as error:
-        return NotDone("failed", f"{error.filename or ''} {error.strerror or error}".strip(), here())
+        return TaskFailure("failed", f"{error.filename or ''} {error.strerror or error}".strip(), here())
 
 
-def other_suite(suite: str) -> NotDone | None:
+def other_suite(suite: str) -> TaskFailure | None:
     """Why this worker runs nothing of a campaign with a suite of some digest; None where it has the same."""
     own = sources.suite()
     if own == suite:
         return None
-    said = f"the suite here ({sources.SUITE_VERSION}, source {own[:8]}) is not the campaign's (source {suite[:8]})"
-    return NotDone("other suite", said, here())
+    reason = f"the suite here ({sources.SUITE_VERSION}, source {own[:8]}) is not the campaign's (source {suite[:8]})"
+    return TaskFailure("other suite", reason, here())
 
 
-def _started(words: Sequence[str], series: Series, folder: Path) -> Finished:
-    put((*series.known, *series.included), folder)
-    return finished(["-m", PROCESS, str(os.getpid()), *words], None, folder)
+def _run_process(arguments: Sequence[str], series: Series, folder: Path) -> Finished:
+    write_files((*series.known, *series.included), folder)
+    return finished(["-m", PROCESS, str(os.getpid()), *arguments], None, folder)
 
 
-def _records(done: Finished, path: Path, programs: int) -> bytes | NotDone:
+def _records(done: Finished, path: Path, programs: int) -> bytes | TaskFailure:
     """The records that a shard of so many programs left, or why they are not to be kept."""
-    if done.code in REFUSED:
-        return NotDone("refused", f"{REFUSED[done.code]}: {told(done)}", here())
-    if done.code not in RULES:
-        return NotDone("failed", f"exit code {done.code}: {told(done)}", here())
+    if done.code in REJECTED:
+        return TaskFailure("rejected", f"{REJECTED[done.code]}: {last_output(done)}", here())
+    if done.code not in WITH_VERDICT:
+        return TaskFailure("failed", f"exit code {done.code}: {last_output(done)}", here())
     try:
         content = path.read_bytes()
         report = parse(content, str(path))
     except (OSError, InvalidReport) as error:
-        return NotDone("failed", f"it left no sound records: {error}", here())
+        return TaskFailure("failed", f"it left no sound records: {error}", here())
     if report.footer is not None and report.footer.reason == SPENT_IN_AUDIT:
-        said = f"a shard of {counted(programs, 'program')} ends within the audit of the ops that it begins with"
-        return NotDone("too small", f"{said}, and judges nothing: make `shard` larger", here())
+        reason = f"a shard of {counted(programs, 'program')} ends within the audit of the ops that it begins with"
+        return TaskFailure("too small", f"{reason}, and judges nothing: make `shard` larger", here())
     if report.footer is None or report.footer.verdict == "interrupted":
-        return NotDone("failed", f"it was stopped: {report.footer and report.footer.reason}", here())
+        return TaskFailure("failed", f"it was stopped: {report.footer and report.footer.reason}", here())
     if not report.programs:
-        return NotDone("refused", "it ran no program: none of its tests applies to what the framework claims", here())
+        return TaskFailure(
+            "rejected", "it ran no program: none of its tests applies to what the framework claims", here()
+        )
     return content
 
 
-def told(done: Finished) -> str:
+def last_output(done: Finished) -> str:
     """The last words of a process."""
     lines = [line for line in (done.errors or done.printed).splitlines() if line.strip()]
     return shortened(" ".join(lines[-3:]), 600)
 
 
-def replay(series: Series, program: Mapping[str, Any]) -> Again:
+def replay(series: Series, program: Mapping[str, Any]) -> ReplayResult:
     """Run a failing program again, alone."""
     with TemporaryDirectory(prefix="autograd-conformance-") as name:
         folder = Path(name)
         path = folder / "program.json"
         path.write_text(json.dumps(program), encoding="utf-8")
-        done = _started([*series.options(folder), f"--replay={path}"], series, folder)
-    said = told(done).replace(f"{path}: ", "")
+        done = _run_process([*series.options(folder), f"--replay={path}"], series, folder)
+    reason = last_output(done).replace(f"{path}: ", "")
     match done.code:
         case 0:
-            return Again("fixed", said)
+            return ReplayResult("fixed", reason)
         case 1:
-            return Again("still failing", said)
+            return ReplayResult("still failing", reason)
         case _:
-            return Again("cannot run", said)
+            return ReplayResult("cannot run", reason)
 
 
-def unpacked(data: bytes) -> bytes:
+def decompressed(data: bytes) -> bytes:
     """The records that a file of the storage holds; ValueError where it is damaged."""
     try:
         return gzip.decompress(data)

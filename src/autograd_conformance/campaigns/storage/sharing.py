@@ -12,7 +12,7 @@ class Sharing:
         self.storage = storage
         self._workers: set[str] = set()
 
-    def see(self, name: str, worker: str) -> None:
+    def check(self, name: str, worker: str) -> None:
         """See that a file which a worker says it made is there; `StorageError` where it is not."""
         if worker in self._workers:
             return

@@ -23,7 +23,7 @@ from fsspec.implementations.local import LocalFileSystem
 TRIES = 4
 """How often something is asked of a store that fails at times."""
 
-ASIDE = ".part-"
+PARTIAL = ".part-"
 """What the names of files begin with that are not whole yet, in a folder."""
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Storage:
     """Seconds before the second try; twice as long before each other one."""
 
     @cached_property
-    def _place(self) -> tuple[AbstractFileSystem, str]:
+    def _file_system(self) -> tuple[AbstractFileSystem, str]:
         try:
             system, root = url_to_fs(self.url, use_listings_cache=False, **self.options)
         except (ImportError, ValueError, TypeError) as error:
@@ -60,11 +60,11 @@ class Storage:
 
     def create(self, name: str, data: bytes) -> bool:
         """Make a file; False where there is one of that name, which stays as it is."""
-        system, root = self._place
+        system, root = self._file_system
         path = f"{root}/{name}"
-        make = _linked if isinstance(system, LocalFileSystem) else _put
+        make = _create_file if isinstance(system, LocalFileSystem) else _create_object
         try:
-            self._tried(lambda: make(system, path, data))
+            self._retried(lambda: make(system, path, data))
         except FileExistsError:
             return False
         except FileNotFoundError as error:  # a bucket, or a folder of the system's that takes none
@@ -73,68 +73,68 @@ class Storage:
 
     def read(self, name: str) -> bytes | None:
         """What a file holds; None where there is none."""
-        system, root = self._place
+        system, root = self._file_system
         try:
-            return bytes(self._tried(lambda: system.cat_file(f"{root}/{name}")))
+            return bytes(self._retried(lambda: system.cat_file(f"{root}/{name}")))
         except FileNotFoundError:
             return None
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
         """What some files hold, asked for at once."""
-        system, root = self._place
+        system, root = self._file_system
         paths = {f"{root}/{name}": name for name in names}
         if not paths:
             return {}
-        found = self._tried(lambda: system.cat(list(paths), recursive=False))
+        found = self._retried(lambda: system.cat(list(paths), recursive=False))
         if isinstance(found, bytes):
             found = {next(iter(paths)): found}
         return {paths[path]: bytes(data) for path, data in found.items()}
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder, and in those below it, in their order."""
-        system, root = self._place
+        system, root = self._file_system
         try:
-            found = self._tried(lambda: system.find(f"{root}/{folder}"))
+            found = self._retried(lambda: system.find(f"{root}/{folder}"))
         except FileNotFoundError:
             return []
         names = (str(path).removeprefix(f"{root}/") for path in found)
-        return sorted(name for name in names if not name.rpartition("/")[2].startswith(ASIDE))
+        return sorted(name for name in names if not name.rpartition("/")[2].startswith(PARTIAL))
 
-    def _tried(self, ask: Callable[[], T]) -> T:
+    def _retried(self, operation: Callable[[], T]) -> T:
         """What the storage answers; asked again where it fails in a way that may pass."""
         pause = self.pause
         for left in reversed(range(TRIES)):
             try:
-                return ask()
+                return operation()
             except (FileExistsError, FileNotFoundError):
                 raise
             except (PermissionError, NotADirectoryError, IsADirectoryError) as error:
                 raise StorageError(f"{self.url}: {error.strerror or error}") from None
             except Exception as error:  # each store has exceptions of its own
                 if not left:
-                    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-                    raise StorageError(f"{self.url}: {said}") from error
+                    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+                    raise StorageError(f"{self.url}: {reason}") from error
             time.sleep(pause)
             pause *= 2
         raise AssertionError("the last try returns or raises")
 
 
-def _linked(system: AbstractFileSystem, path: str, data: bytes) -> None:
+def _create_file(system: AbstractFileSystem, path: str, data: bytes) -> None:
     """Make a file of this machine's: written aside, and then linked to its name, which fails where that is taken."""
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
-    aside = os.path.join(folder, f"{ASIDE}{uuid4().hex}")
+    partial = os.path.join(folder, f"{PARTIAL}{uuid4().hex}")
     try:
-        with open(aside, "xb") as file:
+        with open(partial, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.link(aside, path)
+        os.link(partial, path)
     finally:
         with suppress(OSError):
-            os.unlink(aside)
+            os.unlink(partial)
 
 
-def _put(system: AbstractFileSystem, path: str, data: bytes) -> None:
+def _create_object(system: AbstractFileSystem, path: str, data: bytes) -> None:
     """Make an object, if there is none."""
     system.pipe_file(path, data, mode="create")
