@@ -112,7 +112,7 @@ class Alphabet:
     @cached_property
     def has_binary_op(self) -> bool:
         """Whether there is an op that makes one value of two."""
-        return TWO_OPERANDS.met(Offer(frozenset(self.ops), self.capabilities, self.traits))
+        return TWO_OPERANDS.satisfied_by(Offer(frozenset(self.ops), self.capabilities, self.traits))
 
     @property
     def needs_retries(self) -> bool:

@@ -228,7 +228,7 @@ class Draft(Choices):
         else:
             made = self.reference.add(step, self.modes)
             seen = StepObservation(Returned())
-        self.tape.advance(at, step, expectation, seen, self.modes)
+        self.tape.record(at, step, expectation, seen, self.modes)
         if isinstance(step, ACTIONS):
             self._follow_grads(step, expectation.traversal.must_accumulate)
         return made

@@ -15,7 +15,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reporting.records.failure import Category
-from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.observed import (
     GradientForm,
     Observed,
@@ -71,7 +71,7 @@ def violation(observed: Observed, *allowed: Allowed) -> Violation:
 
 
 def test_errors_are_named_by_their_kind():
-    due = Allowed(DueError(Kind.MODIFIED), "writes/error-or-recorded")
+    due = Allowed(ExpectedError(Kind.MODIFIED), "writes/error-or-recorded")
     assert category_of(violation(ReturnedUnexpectedly(), due)) == Category(
         "lost error", "returned", "modified in place"
     )

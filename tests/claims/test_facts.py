@@ -18,7 +18,7 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Raised
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.rules.explanation.context import tape_before
 from autograd_conformance.rules.judge.judge import judge
 from evaluation.pages import facts
 
@@ -39,7 +39,7 @@ def test_a_fact_is_what_the_model_allows_and_what_pytorch_does(fact: Fact, shown
         observation = run(program, TORCH)
     judgement = judge(program, observation, Reference(program), TORCH.capabilities)
     assert (judgement.violation, judgement.unspecified) == (None, False)
-    _, expectation = retraced(program, observation, Reference(program), TORCH.capabilities, len(program) - 1)
+    _, expectation = tape_before(program, observation, Reference(program), TORCH.capabilities, len(program) - 1)
     allowed = {kind.value for kind in expectation.raises} | ({"returns"} if expectation.returns else set())
     assert allowed == shown.outcomes
     outcome = observation[-1].outcome

@@ -24,7 +24,7 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, Attrs, Program
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations.gradients import single_ops
-from autograd_conformance.tape.trace import stays_smooth
+from autograd_conformance.tape.trace import is_smooth_throughout
 
 # not hardsigmoid, which PyTorch itself gets wrong in float64: a known difference
 KINKED = (
@@ -88,7 +88,7 @@ def test_a_reduced_program_is_smooth_and_passes_on_a_right_framework(op: str) ->
     for each in broken:
         small = reduced(each)
         assert any(isinstance(step, Apply) and step.op == op for step in small.program)
-        assert stays_smooth(small.program, RIGHT.observe(small.program), RIGHT.traits)
+        assert is_smooth_throughout(small.program, RIGHT.observe(small.program), RIGHT.traits)
         assert violation_of(small.program, RIGHT) is None
 
 
@@ -108,7 +108,7 @@ def test_rounding_moves_no_number_onto_a_kink(text: str) -> None:
     broken = failure(program, InProcess(Halves(op)))
     assert broken is not None
     small = reduced(broken).program
-    assert violation_of(small, RIGHT) is None and stays_smooth(small, RIGHT.observe(small), RIGHT.traits)
+    assert violation_of(small, RIGHT) is None and is_smooth_throughout(small, RIGHT.observe(small), RIGHT.traits)
 
 
 def test_an_op_that_leads_to_a_kink_where_it_is_left_out_is_no_cure() -> None:

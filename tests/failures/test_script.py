@@ -25,7 +25,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.violations.expected import Due, DueError, DueReturn, OldGradient
+from autograd_conformance.rules.violations.expected import Expected, ExpectedError, ExpectedReturn, OldGradient
 from autograd_conformance.rules.violations.observed import (
     HookCalled,
     Observed,
@@ -38,14 +38,14 @@ from autograd_conformance.rules.violations.violation import Allowed, Violation
 from evaluation.mutants.printed import broken
 
 TORCH = Torch()
-RETURNS = DueReturn()
+RETURNS = ExpectedReturn()
 OTHER = OtherValue()
 A = "a = leaf [1, 2]; b = square a; s = sum b dim=(0,) keepdim=False"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 
 
 def shown(
-    text: str, subject: str | None = None, due: Due = RETURNS, observed: Observed = OTHER, **about: Any
+    text: str, subject: str | None = None, due: Expected = RETURNS, observed: Observed = OTHER, **about: Any
 ) -> list[str]:
     """What the script of a violation at the last instruction prints."""
     program = parse(text)
@@ -116,13 +116,13 @@ def test_what_raises_before_is_caught_and_what_needs_it_is_left_out():
 
 
 def test_what_a_hook_raises_is_caught():
-    lines = shown(f"{A}; k = hook b raise; backward s", None, DueError(Kind.HOOK_RAISED))
+    lines = shown(f"{A}; k = hook b raise; backward s", None, ExpectedError(Kind.HOOK_RAISED))
     assert lines == ["raised: division by zero"]
 
 
 @pytest.mark.parametrize("last", ["no_grad: enable_grad: backward s", "g = grad s wrt a"])
 def test_what_returns_though_it_must_raise(last: str):
-    assert shown(f"{A}; {last}", None, DueError(Kind.GRAPH_FREED)) == ["returned, but it must raise: graph freed"]
+    assert shown(f"{A}; {last}", None, ExpectedError(Kind.GRAPH_FREED)) == ["returned, but it must raise: graph freed"]
 
 
 def test_gradients_that_share_memory():
@@ -286,7 +286,7 @@ def test_what_is_printed_runs_where_it_is_pasted():
     codes = []
     for program in (parse(text, VOCABULARY) for text in PASTED):
         last, seen = len(program) - 1, run(program, TORCH)
-        for due, subject in ((RETURNS, Ref(0)), (DueError(Kind.GRAPH_FREED), None)):
+        for due, subject in ((RETURNS, Ref(0)), (ExpectedError(Kind.GRAPH_FREED), None)):
             got = None if subject is None else np.array([1.0, 2.0])
             violation = Violation("some/rule", last, OtherValue(), (Allowed(due, "some/rule"),), subject, got=got)
             codes.append(script(Case(program, seen, violation, InProcess(TORCH))))

@@ -79,7 +79,7 @@ def test_an_entry_may_ask_for_a_write_into_what_is_computed(tmp_path: Path) -> N
 def test_an_entry_may_ask_for_a_write_inside_of_a_unit(root: str, units: tuple[int, ...], known_: bool) -> None:
     entry = next(entry for entry in known("torch-checkpoint") if entry.inside)
     program = parse(f"a = leaf [0]; b = sigmoid a; write b exp_; c = multiply b b; d = sin a; backward {root} with [1]")
-    violation = Violation(entry.rule, 5, OtherGradient(Place.LEAF), ()).within(dict.fromkeys(units, units))
+    violation = Violation(entry.rule, 5, OtherGradient(Place.LEAF), ()).in_regions(dict.fromkeys(units, units))
     assert is_known(entry, program, violation) is known_
 
 
@@ -87,7 +87,7 @@ def test_an_entry_may_ask_for_a_write_inside_of_a_unit(root: str, units: tuple[i
 def test_an_entry_may_ask_for_a_write_in_the_unit_that_fails(units: tuple[int, ...], known_: bool) -> None:
     entry = next(entry for entry in known("torch-compile-aot_eager") if entry.inside and entry.op == "split")
     program = parse("a = leaf [1, 2]; no_grad: write a sin_; b, c = split a sizes=(1,1) dim=0")
-    violation = Violation(entry.rule, 2, OwnMemory(), (), Ref(2), "split").within(dict.fromkeys(units, units))
+    violation = Violation(entry.rule, 2, OwnMemory(), (), Ref(2), "split").in_regions(dict.fromkeys(units, units))
     assert is_known(entry, program, violation) is known_
 
 
@@ -105,7 +105,7 @@ def test_an_entry_may_ask_for_a_derivative_through_a_unit(text: str, known_: boo
     program = parse(f"a = leaf [2]; {text}", VOCABULARY)
     last = len(program) - 1
     units = {at: (at,) for at, step in enumerate(program) if isinstance(step, Apply) and step.op == "square"}
-    violation = Violation(entry.rule, last, Flag(False), (), Ref(last)).within(units)
+    violation = Violation(entry.rule, last, Flag(False), (), Ref(last)).in_regions(units)
     assert is_known(entry, program, violation) is known_
 
 
@@ -234,7 +234,7 @@ def test_an_entry_may_ask_for_values_of_a_dtype_without_dimensions(program: str,
     subject = next(step.target for step in parsed if isinstance(step, InPlace))
     want = np.full((1,) if "[3]" in program else (), 6.0)
     violation = Violation(entry.rule, at, OtherValue(), (), subject, "mul_scalar_", got=want / 2, want=want)
-    assert is_known(entry, parsed, violation.within({at: (at,)})) is holds
+    assert is_known(entry, parsed, violation.in_regions({at: (at,)})) is holds
     assert not is_known(entry, parsed, violation)  # the write stands in no function
 
 
@@ -242,7 +242,7 @@ def test_an_entry_may_ask_for_values_of_a_dtype_without_dimensions(program: str,
 def test_an_entry_may_ask_for_the_target_of_a_write_that_returned(leaf: str, holds: bool) -> None:
     entry = next(entry for entry in known("torch-compile-aot_eager") if entry.rule == "writes/leaf-raises")
     program = parse(f"a = leaf {leaf}; write a zero_")
-    assert is_known(entry, program, Violation(entry.rule, 1, ReturnedUnexpectedly(), (), units={1: (1,)})) is holds
+    assert is_known(entry, program, Violation(entry.rule, 1, ReturnedUnexpectedly(), (), regions={1: (1,)})) is holds
 
 
 @pytest.mark.parametrize(("got", "holds"), [([1.0, 2.0, 7.0], True), ([1.0, 6.0, 7.0], False), ([1.0, 2.0], True)])
@@ -287,7 +287,7 @@ def test_an_entry_may_ask_for_a_view_that_is_given_out_detached_too(given: str, 
     unit = tuple(range(1, len(program) - 2))
     raised = RaisedError(Kind.UNKNOWN, "E", "no")
     for units, inside in ((dict.fromkeys(unit, unit), holds), ({}, False)):
-        assert is_known(entry, program, Violation(entry.rule, 1, raised, (), units=units)) is inside
+        assert is_known(entry, program, Violation(entry.rule, 1, raised, (), regions=units)) is inside
 
 
 @pytest.mark.parametrize(("effect", "holds"), [("misshape", True), ("observe", False)])
@@ -317,9 +317,9 @@ def test_an_entry_may_ask_for_a_call_of_some_word(call: str, holds: bool) -> Non
 def test_a_call_that_raises_is_about_its_only_root(made: str, roots: str, holds: bool) -> None:
     entry = next(entry for entry in known("torch-compile-aot_eager") if entry.rule == "writes/recorded")
     program = parse(f"{made}; write b add_ a; backward {roots}")
-    violation = Violation(entry.rule, 3, RaisedError(Kind.NO_GRAD, "RuntimeError", "no"), (), units={2: (2,)})
+    violation = Violation(entry.rule, 3, RaisedError(Kind.NO_GRAD, "RuntimeError", "no"), (), regions={2: (2,)})
     assert is_known(entry, program, violation) is holds
-    assert not is_known(entry, program, replace(violation, units={}))
+    assert not is_known(entry, program, replace(violation, regions={}))
 
 
 @pytest.mark.parametrize(("read", "holds"), [("hook c observe", True), ("hook d observe", False)])
@@ -328,10 +328,10 @@ def test_an_entry_may_ask_for_what_a_function_gives_out(read: str, holds: bool) 
     made = "a = leaf [1, 2, 3]; b = square a; c = unfold b dimension=0 size=2 step=1; d = sin c"
     program = parse(f"{made}; {read}; backward d with [[1, 2], [4, 8]]")
     violation = Violation(
-        entry.rule, 5, OtherGradient(Place.LEAF), (), Ref(0), units=dict.fromkeys((1, 2, 3), (1, 2, 3))
+        entry.rule, 5, OtherGradient(Place.LEAF), (), Ref(0), regions=dict.fromkeys((1, 2, 3), (1, 2, 3))
     )
     assert is_known(entry, program, violation) is holds
-    assert not is_known(entry, program, replace(violation, units={}))
+    assert not is_known(entry, program, replace(violation, regions={}))
 
 
 @pytest.mark.parametrize(("other", "holds"), [("hardsigmoid", True), ("sin", False)])

@@ -14,7 +14,7 @@ from autograd_conformance.programs.language import Backward, Grad
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.rules.explanation.context import tape_before
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.sequences import sequences
 
@@ -38,7 +38,7 @@ def test_programs_with_writes_and_higher_orders_have_the_same_gradients():
             return
         call = program[at]
         assert isinstance(call, (Backward, Grad))
-        tape, expectation = retraced(program, observation, Reference(), TORCH.capabilities, at)
+        tape, expectation = tape_before(program, observation, Reference(), TORCH.capabilities, at)
         reference = tape.reference
         if (
             reference.unspecified

@@ -51,31 +51,33 @@ def verdict(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> Violation
 def gradient(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
     """The leaf's gradient has another value."""
 
-    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
-        held = seen.gradients[leaf]
+    def tamper(observed: StepObservation, leaf: Ref) -> StepObservation:
+        held = observed.gradients[leaf]
         assert held is not None
-        return replace(seen, gradients={**seen.gradients, leaf: replace(held, value=np.array(change(held.value)))})
+        return replace(
+            observed, gradients={**observed.gradients, leaf: replace(held, value=np.array(change(held.value)))}
+        )
 
     return tamper
 
 
 def holds(held: Gradient | None) -> Tamper:
     """The leaf holds something else altogether."""
-    return lambda seen, leaf: replace(seen, gradients={**seen.gradients, leaf: held})
+    return lambda observed, leaf: replace(observed, gradients={**observed.gradients, leaf: held})
 
 
 def does(outcome: Raised | Returned) -> Tamper:
     """The instruction has another outcome; the gradients stay."""
-    return lambda seen, leaf: replace(seen, outcome=outcome)
+    return lambda observed, leaf: replace(observed, outcome=outcome)
 
 
 def value(**changes: object) -> Tamper:
     """The instruction's last result is another tensor."""
 
-    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
-        assert isinstance(seen.outcome, Returned)
-        *others, last = seen.outcome.values
-        return replace(seen, outcome=Returned((*others, replace(last, **changes))))  # type: ignore[arg-type]
+    def tamper(observed: StepObservation, leaf: Ref) -> StepObservation:
+        assert isinstance(observed.outcome, Returned)
+        *others, last = observed.outcome.values
+        return replace(observed, outcome=Returned((*others, replace(last, **changes))))  # type: ignore[arg-type]
 
     return tamper
 

@@ -23,7 +23,7 @@ def test_it_is_right(control: Control):
     judgement = judge(program, observation, Reference() if program.stateful else Reference(program), TORCH.capabilities)
     assert judgement.violation is None
     assert not judgement.unspecified
-    raised = [at for at, seen in enumerate(observation) if isinstance(seen.outcome, Raised)]
+    raised = [at for at, observed in enumerate(observation) if isinstance(observed.outcome, Raised)]
     assert len(raised) == ("has to raise" in control.why)
 
 

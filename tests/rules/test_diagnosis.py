@@ -23,19 +23,19 @@ def holding(*numbers: float) -> Tamper:
     """The call returned, and the leaf holds this."""
     made = np.array(numbers if len(numbers) > 1 else numbers[0])
 
-    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
+    def tamper(observed: StepObservation, leaf: Ref) -> StepObservation:
         held = Gradient(made, "float64", 99)
-        return replace(seen, outcome=Returned(), gradients={**seen.gradients, leaf: held})
+        return replace(observed, outcome=Returned(), gradients={**observed.gradients, leaf: held})
 
     return tamper
 
 
-def halved(seen: StepObservation, leaf: Ref) -> StepObservation:
+def halved(observed: StepObservation, leaf: Ref) -> StepObservation:
     """The first result of the functional form is half of what it was."""
-    assert isinstance(seen.outcome, Returned)
-    first, *others = seen.outcome.values
+    assert isinstance(observed.outcome, Returned)
+    first, *others = observed.outcome.values
     assert first is not None
-    return replace(seen, outcome=Returned((replace(first, value=first.value / 2), *others)))
+    return replace(observed, outcome=Returned((replace(first, value=first.value / 2), *others)))
 
 
 E = float(np.e)

@@ -86,7 +86,7 @@ def test_a_graph_is_freed_at_a_kink_too(text: str) -> None:
     """The second call has to raise, whatever gradients the first one gave."""
     text = f"{text}; backward b with [1, 1]; backward b with [1, 1]"
     assert {"lifetime/same-root-raises"} <= {*plain(text).exercised}
-    violation = verdict(text, lambda seen, _: replace(seen, outcome=Returned(())))
+    violation = verdict(text, lambda observed, _: replace(observed, outcome=Returned(())))
     assert violation is not None and violation.rule == "lifetime/same-root-raises"
 
 
@@ -115,7 +115,7 @@ def test_where_an_op_is_smooth_beyond_what_is_drawn_it_is_judged(text: str) -> N
 
 def test_a_reference_that_a_program_was_drawn_by_is_not_looked_at_again() -> None:
     """A drawn program is inside by construction: to look costs time in every run."""
-    program, observation = tampered("a = leaf [1, 2]; b = relu a; backward b with [1, 1]", lambda seen, _: seen)
+    program, observation = tampered("a = leaf [1, 2]; b = relu a; backward b with [1, 1]", lambda observed, _: observed)
     drawn = Reference()
     for at, step in enumerate(program):
         drawn.add(step, program.mode(at))

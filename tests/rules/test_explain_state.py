@@ -33,22 +33,22 @@ def told(text: str, tamper: Tamper, of: str = "a") -> list[str]:
 def returned(*numbers: float) -> Tamper:
     """The call returned where it raised, and the leaf holds this."""
     held = Gradient(np.array(numbers, dtype=float), "float64", 99)
-    return lambda seen, leaf: replace(seen, outcome=Returned(), gradients={**seen.gradients, leaf: held})
+    return lambda observed, leaf: replace(observed, outcome=Returned(), gradients={**observed.gradients, leaf: held})
 
 
 def now(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
     """After a write a value is another."""
 
-    def tamper(seen: StepObservation, ref: Ref) -> StepObservation:
-        other = replace(seen.values[ref], value=np.array(change(seen.values[ref].value)))
-        return replace(seen, values={**seen.values, ref: other})
+    def tamper(observed: StepObservation, ref: Ref) -> StepObservation:
+        other = replace(observed.values[ref], value=np.array(change(observed.values[ref].value)))
+        return replace(observed, values={**observed.values, ref: other})
 
     return tamper
 
 
 def fired(change: Callable[[tuple[HookCall, ...]], tuple[HookCall, ...]]) -> Tamper:
     """Other calls of hooks were seen."""
-    return lambda seen, ref: replace(seen, fired=change(seen.fired))
+    return lambda observed, ref: replace(observed, fired=change(observed.fired))
 
 
 MODIFIED = Raised(Kind.MODIFIED, "RuntimeError", "modified by an inplace operation")

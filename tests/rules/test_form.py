@@ -22,34 +22,36 @@ M = f"{A}; b = multiply a a"
 def held(**changes: object) -> Tamper:
     """The gradient that a value holds has another form."""
 
-    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
-        gradient = seen.gradients[leaf]
+    def tamper(observed: StepObservation, leaf: Ref) -> StepObservation:
+        gradient = observed.gradients[leaf]
         assert gradient is not None
-        return replace(seen, gradients={**seen.gradients, leaf: replace(gradient, **changes)})  # type: ignore[arg-type]
+        return replace(observed, gradients={**observed.gradients, leaf: replace(gradient, **changes)})  # type: ignore[arg-type]
 
     return tamper
 
 
 def shown(**changes: object) -> Tamper:
     """A value is seen in another form after an instruction that shows all values."""
-    return lambda seen, ref: replace(seen, values={**seen.values, ref: replace(seen.values[ref], **changes)})  # type: ignore[arg-type]
+    return lambda observed, ref: replace(
+        observed, values={**observed.values, ref: replace(observed.values[ref], **changes)}
+    )  # type: ignore[arg-type]
 
 
 def moved(**changes: object) -> Tamper:
     """The leaf that a step moved is seen in another form."""
 
-    def tamper(seen: StepObservation, leaf: Ref) -> StepObservation:
-        assert isinstance(seen.outcome, Returned)
-        (tensor,) = seen.outcome.values
+    def tamper(observed: StepObservation, leaf: Ref) -> StepObservation:
+        assert isinstance(observed.outcome, Returned)
+        (tensor,) = observed.outcome.values
         assert tensor is not None
-        return replace(seen, outcome=Returned((replace(tensor, **changes),)))  # type: ignore[arg-type]
+        return replace(observed, outcome=Returned((replace(tensor, **changes),)))  # type: ignore[arg-type]
 
     return tamper
 
 
 def hooked(change: Callable[[HookCall], HookCall]) -> Tamper:
     """The hooks were called otherwise."""
-    return lambda seen, leaf: replace(seen, fired=tuple(map(change, seen.fired)))
+    return lambda observed, leaf: replace(observed, fired=tuple(map(change, observed.fired)))
 
 
 WIDE = {"dtype": "float64"}
@@ -142,7 +144,7 @@ def test_what_is_made_has_memory_of_its_own(program: str, of: str) -> None:
 
 def test_a_gradient_that_was_assigned_is_where_it_was() -> None:
     program = "a = leaf [1, 2]; b = leaf [3, 4] const; assign a b; backward a with [1, 1]"
-    assert verdict(program, lambda seen, ref: seen) is None
+    assert verdict(program, lambda observed, ref: observed) is None
 
 
 def test_views_of_what_is_left_open_may_lie_in_the_same_memory() -> None:
@@ -150,7 +152,7 @@ def test_views_of_what_is_left_open_may_lie_in_the_same_memory() -> None:
         a = leaf [[1, 2], [3, 4]]; b = roll a shifts=1 dims=0; c = hook b scale 2.0; write b abs_
         d = grad b wrt a with [[1, 2], [3, 4]]; e = reshape d shape=(4,); f = matrix_transpose d
     """
-    assert verdict(program, lambda seen, ref: seen) is None
+    assert verdict(program, lambda observed, ref: observed) is None
 
 
 @pytest.mark.parametrize(("inputs", "rule"), [("inputs b", None), ("", "views/own-memory")], ids=["replaced", "held"])

@@ -316,8 +316,8 @@ def test_the_first_violation_counts():
 
 def test_what_was_not_run_ends_the_judging():
     program = parse("a = leaf 3; b = exp a; backward b; backward b; zero a", VOCABULARY)
-    seen = run(program, TORCH)
-    judgement = judged(program, (*seen[:2], StepObservation(Skipped()), *seen[3:]))
+    observed = run(program, TORCH)
+    judgement = judged(program, (*observed[:2], StepObservation(Skipped()), *observed[3:]))
     assert judgement.violation is None
     assert "lifetime/same-root-raises" not in judgement.exercised
 
@@ -327,9 +327,9 @@ def test_what_was_not_run_ends_the_judging():
 def test_a_gradient_that_cannot_be_added_to_is_met_on_the_way(leaves: str, operands: str):
     expanded = "s = sum x dim=(0,) keepdim=False; g = grad s wrt x; assign x g"
     program = parse(f"{leaves}; {expanded}; z = multiply {operands}; backward z with [1, 1]", VOCABULARY)
-    seen = run(program, TORCH)
-    assert seen[-1].outcome.kind is Kind.OVERLAP  # type: ignore[union-attr]
-    assert judged(program, seen).violation is None  # the other leaf holds nothing, or all of what it gets
+    observed = run(program, TORCH)
+    assert observed[-1].outcome.kind is Kind.OVERLAP  # type: ignore[union-attr]
+    assert judged(program, observed).violation is None  # the other leaf holds nothing, or all of what it gets
 
 
 STALE = "a = leaf [1, 2]; b = square a; {on}; backward b with [1, 1] retain=True; step a sgd lr=0.125 fused=True"

@@ -52,14 +52,14 @@ def observed(text: str, *changes: tuple[int, Change]) -> Observation:
 
 def judged(text: str, observation: Observation, *rules: str) -> tuple[Judgement, list[Violation]]:
     """The judge's word where the violations of some rules are excused, and those."""
-    excused: list[Violation] = []
+    waived: list[Violation] = []
 
-    def excuses(violation: Violation) -> bool:
-        excused.extend([violation] if violation.rule in rules else [])
+    def waives(violation: Violation) -> bool:
+        waived.extend([violation] if violation.rule in rules else [])
         return violation.rule in rules
 
     program = parse(text, VOCABULARY)
-    return judge(program, observation, Reference(program), CLAIMS, excuses), excused
+    return judge(program, observation, Reference(program), CLAIMS, waives), waived
 
 
 def another(held: Gradient) -> Gradient:
@@ -75,11 +75,11 @@ def doubled(held: Gradient) -> Gradient:
 
 def test_a_wrong_value_behind_another_object() -> None:
     observation = observed(THREE, (3, another), (4, doubled))
-    judgement, excused = judged(THREE, observation, "accumulation/in-place")
-    assert [each.at for each in excused] == [3]
+    judgement, waived = judged(THREE, observation, "accumulation/in-place")
+    assert [each.at for each in waived] == [3]
     assert judgement.violation is not None
     assert (judgement.violation.rule, judgement.violation.at) == ("gradients/op", 4)
-    assert judgement.ended is None
+    assert judgement.ended_by is None
 
 
 def test_a_wrong_value_of_another_leaf_in_the_same_call() -> None:
@@ -90,8 +90,8 @@ def test_a_wrong_value_of_another_leaf_in_the_same_call() -> None:
     held = found[4].gradients[Ref(1)]
     assert held is not None
     found[4] = replace(found[4], gradients={**found[4].gradients, Ref(1): doubled(held)})
-    judgement, excused = judged(text, tuple(found), "accumulation/in-place")
-    assert len(excused) == 1
+    judgement, waived = judged(text, tuple(found), "accumulation/in-place")
+    assert len(waived) == 1
     assert judgement.violation is not None
     assert judgement.violation.subject == Ref(1)
 
@@ -100,8 +100,8 @@ def test_a_wrong_value_behind_an_error() -> None:
     text = f"{LEAF}; c = exp a; backward c with [1, 1]; backward b with [1, 1]"
     found = list(observed(text, (4, doubled)))
     found[3] = replace(found[3], outcome=BUG, gradients={A: None})
-    judgement, excused = judged(text, tuple(found), "errors/legal-returns", "accumulation/first")
-    assert [each.at for each in excused] == [3]
+    judgement, waived = judged(text, tuple(found), "errors/legal-returns", "accumulation/first")
+    assert [each.at for each in waived] == [3]
     assert judgement.violation is not None
     assert judgement.violation.at == 4
 
@@ -109,9 +109,9 @@ def test_a_wrong_value_behind_an_error() -> None:
 def test_a_wrong_value_behind_a_call_that_had_to_raise() -> None:
     text = f"{LEAF}; backward b with [1, 1]; backward b with [1, 1]; c = exp a; backward c with [1, 1]"
     found = list(run(parse(text, VOCABULARY), NeverFrees()))
-    judgement, excused = judged(text, tuple(found), "lifetime/same-root-raises")
+    judgement, waived = judged(text, tuple(found), "lifetime/same-root-raises")
     assert judgement.violation is None
-    assert [each.at for each in excused] == [3]
+    assert [each.at for each in waived] == [3]
     held = found[5].gradients[A]
     assert held is not None
     found[5] = replace(found[5], gradients={A: doubled(held)})
@@ -124,10 +124,10 @@ def test_a_wrong_value_behind_a_call_that_had_to_raise() -> None:
 
 
 def test_behind_a_wrong_value_nothing_is_judged() -> None:
-    judgement, excused = judged(THREE, observed(THREE, (2, doubled)), "gradients/cotangent")
+    judgement, waived = judged(THREE, observed(THREE, (2, doubled)), "gradients/cotangent")
     assert judgement.violation is None
-    assert judgement.ended is excused[0]
-    assert judgement.ended.at == 2
+    assert judgement.ended_by is waived[0]
+    assert judgement.ended_by.at == 2
 
 
 def test_nor_behind_a_write_that_raised() -> None:
@@ -139,9 +139,9 @@ def test_nor_behind_a_write_that_raised() -> None:
     (tensor,) = outcome.values
     assert tensor is not None
     found[2] = replace(found[2], outcome=Returned((replace(tensor, value=np.array([7.0, 7.0])),)))
-    judgement, excused = judged(text, tuple(found), "errors/legal-returns")
+    judgement, waived = judged(text, tuple(found), "errors/legal-returns")
     assert judgement.violation is None
-    assert judgement.ended is excused[0]
+    assert judgement.ended_by is waived[0]
 
 
 # -- nothing else is found ---------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], mor
     """Of random sequences of everything in any order, judged behind the first violation of the mutant's rules."""
     target, witness = InProcess(mutant()), parse("a = leaf 1", VOCABULARY)
     entries = [Known(rule, None, "", witness, **more) for rule in rules] + [*known("torch")]  # type: ignore[arg-type]
-    before, behind, went_on = alphabet.current(), [], 0
+    before, behind, continued = alphabet.current(), [], 0
     alphabet.use(alphabet_of(target, DTYPES))
 
     @hypothesis.seed(0)
@@ -193,27 +193,27 @@ def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], mor
     )  # fmt: skip
     @given(sequences())
     def judge_all(drawn: Drawn) -> None:
-        nonlocal went_on
-        excused: list[Violation] = []
+        nonlocal continued
+        waived: list[Violation] = []
 
-        def excuses(violation: Violation) -> bool:
+        def waives(violation: Violation) -> bool:
             fine = any(is_known(entry, drawn.program, violation) for entry in entries)
-            excused.extend([violation] if fine else [])
+            waived.extend([violation] if fine else [])
             return fine
 
         observation = target.observe(drawn.program)
         reference = Reference() if drawn.program.stateful else Reference(drawn.program)
-        found = judge(drawn.program, observation, reference, target.capabilities, excuses)
-        if found.violation is not None and excused:
-            behind.append((render(drawn.program), excused, found.violation))
-        went_on += bool(excused) and found.ended is None
+        found = judge(drawn.program, observation, reference, target.capabilities, waives)
+        if found.violation is not None and waived:
+            behind.append((render(drawn.program), waived, found.violation))
+        continued += bool(waived) and found.ended_by is None
 
     try:
         judge_all()
     finally:
         alphabet.use(before)
     assert behind == []
-    assert went_on > 0, "no program went on: nothing was shown"
+    assert continued > 0, "no program went on: nothing was shown"
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ def program(case: Case, *between: Any, requires: tuple[bool, ...] | None = None,
 
 def verdict(program: Program, framework: Torch = TORCH) -> tuple[Any, Any]:
     """The violation, if any, and the last outcome."""
-    seen = run(program, framework)
-    return judge(program, seen, Reference(program), framework.capabilities).violation, seen[-1].outcome
+    observed = run(program, framework)
+    return judge(program, observed, Reference(program), framework.capabilities).violation, observed[-1].outcome
 
 
 @each
@@ -96,11 +96,11 @@ def test_texts_and_forms_are_read_back(case: Case):
 @each
 def test_printed_code_gives_what_the_adapter_gives(case: Case):
     written = program(case)
-    seen = run(written, TORCH)[-1]
+    observed = run(written, TORCH)[-1]
     scope: dict[str, Any] = {}
     exec("\n".join([TORCH.dialect.prelude, *code(written, TORCH.dialect)]), scope)
     held = [v.grad for v in scope.values() if isinstance(v, torch.Tensor) and v.is_leaf and v.requires_grad]
-    expected = [g.value for g in seen.gradients.values() if g is not None]
+    expected = [g.value for g in observed.gradients.values() if g is not None]
     assert len(held) == len(expected) > 0
     assert all(np.array_equal(h.numpy(), e) for h, e in zip(held, expected, strict=True))
 

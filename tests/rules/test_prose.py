@@ -8,7 +8,7 @@ import pytest
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reporting.prose import error_words
 from autograd_conformance.rules.explanation.observed_words import difference_text
-from autograd_conformance.rules.prose import shown, shown_apart, told_apart, units_apart
+from autograd_conformance.rules.prose import shown, shown_distinct, shown_with_distance, ulps_apart
 from autograd_conformance.rules.violations.observed import SumsDiffer, ValuesDiffer
 
 ONE = np.array([1.0, 2.0])
@@ -28,13 +28,13 @@ NEXT = np.nextafter(ONE, 3.0)
 )
 def test_what_differs_reads_differently(value: np.ndarray, other: np.ndarray) -> None:
     assert shown(value) == shown(other)
-    one, two = shown_apart(value, other)
+    one, two = shown_distinct(value, other)
     assert one != two
 
 
 def test_what_reads_differently_is_as_short_as_before() -> None:
-    assert shown_apart(np.array([0.1 + 0.2]), np.array([0.5])) == ("[0.3]", "[0.5]")
-    assert shown_apart(np.array([0.1 + 0.2]), None, np.array([0.1 + 0.2])) == ("[0.3]", "none", "[0.3]")
+    assert shown_distinct(np.array([0.1 + 0.2]), np.array([0.5])) == ("[0.3]", "[0.5]")
+    assert shown_distinct(np.array([0.1 + 0.2]), None, np.array([0.1 + 0.2])) == ("[0.3]", "none", "[0.3]")
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_what_reads_differently_is_as_short_as_before() -> None:
     ],
 )
 def test_a_small_distance_is_told_in_units_of_the_last_place(value, other, words: str) -> None:
-    assert told_apart(value, other)[2] == words
+    assert shown_with_distance(value, other)[2] == words
 
 
 def test_arrays_of_other_shapes_are_no_units_apart() -> None:
-    assert units_apart(ONE, np.array(1.0)) is units_apart(np.array([]), np.array([])) is None
+    assert ulps_apart(ONE, np.array(1.0)) is ulps_apart(np.array([]), np.array([])) is None
 
 
 def test_two_programs_never_give_what_reads_the_same() -> None:

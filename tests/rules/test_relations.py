@@ -63,12 +63,12 @@ def compared(pair: Related, one: Observation | None = None, other: Observation |
     return relate(pair, one or run(pair.first, TORCH), other or run(pair.second, TORCH))
 
 
-def changed(seen: Observation, at: int, ref: Ref, **about: Any) -> Observation:
+def changed(observed: Observation, at: int, ref: Ref, **about: Any) -> Observation:
     """An observation in which a gradient is another one after an instruction."""
-    gradient = seen[at].gradients[ref]
+    gradient = observed[at].gradients[ref]
     assert isinstance(gradient, Gradient)
-    new = replace(seen[at], gradients={**seen[at].gradients, ref: replace(gradient, **about)})
-    return (*seen[:at], new, *seen[at + 1 :])
+    new = replace(observed[at], gradients={**observed[at].gradients, ref: replace(gradient, **about)})
+    return (*observed[:at], new, *observed[at + 1 :])
 
 
 # -- gradients at the end ----------------------------------------------------------------------------------------------
@@ -100,11 +100,11 @@ def test_results_of_the_functional_form_are_gradients_that_may_be_added():
 
 def test_rounding_is_no_difference_and_more_is():
     pair = related(ONCE, ONCE, Alike(A, (A,)))
-    seen = run(pair.first, TORCH)
-    near = changed(seen, 2, A, value=np.array([2.0, 8.0 * (1 + 1e-15)]))
-    far = changed(seen, 2, A, value=np.array([2.0, 8.0 * (1 + 1e-12)]))
-    assert compared(pair, seen, near).violation is None
-    assert compared(pair, seen, far).violation is not None
+    observed = run(pair.first, TORCH)
+    near = changed(observed, 2, A, value=np.array([2.0, 8.0 * (1 + 1e-15)]))
+    far = changed(observed, 2, A, value=np.array([2.0, 8.0 * (1 + 1e-12)]))
+    assert compared(pair, observed, near).violation is None
+    assert compared(pair, observed, far).violation is not None
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -122,10 +122,10 @@ def test_a_call_that_fails_in_one_program_only_is_a_difference(which: int):
 
 def test_gradients_that_are_one_object_are_another_rule_s_matter():
     pair = related(*["a = leaf 1; b = leaf 2; c = multiply a b; backward c"] * 2, Alike(A, (A,), 2.0))
-    seen = run(pair.first, TORCH)
-    assert compared(pair, seen, seen).violation is not None
-    shared = changed(seen, 3, Ref(1), identity=seen[3].gradients[A].identity)  # type: ignore[union-attr]
-    assert compared(pair, seen, shared) == Relation(None, False)
+    observed = run(pair.first, TORCH)
+    assert compared(pair, observed, observed).violation is not None
+    shared = changed(observed, 3, Ref(1), identity=observed[3].gradients[A].identity)  # type: ignore[union-attr]
+    assert compared(pair, observed, shared) == Relation(None, False)
 
 
 def test_zeros_and_nothing_are_alike():
@@ -144,14 +144,14 @@ SAME = ((0, 2), (1, 3), (2, 0), (3, 1), (4, 4), (5, 5))
 def test_what_only_changed_places_is_the_same(exact: bool):
     pair = related(FORWARD, OTHERWISE, same=SAME, exact=exact, rule="relations/order")
     assert compared(pair) == Relation(None, True)
-    seen = run(pair.second, TORCH)
-    near = changed(seen, 5, Ref(2), value=np.array([2.0, 8.0 * (1 + 2.3e-16)]))
+    observed = run(pair.second, TORCH)
+    near = changed(observed, 5, Ref(2), value=np.array([2.0, 8.0 * (1 + 2.3e-16)]))
     violation = compared(pair, other=near).violation
     assert (violation is not None) is exact
-    far = compared(pair, other=changed(seen, 5, Ref(2), value=np.array([2.0, 8.5]))).violation
+    far = compared(pair, other=changed(observed, 5, Ref(2), value=np.array([2.0, 8.5]))).violation
     assert far is not None
     assert observed_text(far) == "the gradient of a is [2., 8.], but [2. , 8.5] in the second program"
-    assert compared(pair, other=changed(seen, 5, Ref(2), requires_grad=True)).violation is not None
+    assert compared(pair, other=changed(observed, 5, Ref(2), requires_grad=True)).violation is not None
 
 
 def test_results_of_the_functional_form_may_be_a_rounding_off():
@@ -165,8 +165,8 @@ def test_results_of_the_functional_form_may_be_a_rounding_off():
     assert isinstance(outcome, Returned)
     tensor = outcome.values[0]
     assert tensor is not None
-    seen = run(pair.second, TORCH)
-    far = (*seen[:4], replace(seen[4], outcome=Returned((replace(tensor, value=tensor.value * (1 + 1e-8)),))))
+    observed = run(pair.second, TORCH)
+    far = (*observed[:4], replace(observed[4], outcome=Returned((replace(tensor, value=tensor.value * (1 + 1e-8)),))))
     assert compared(pair, other=far).violation is not None
 
 
@@ -212,7 +212,8 @@ def test_bits_are_not_compared_where_either_program_was_seen_with_rare_ones():
     pair = related(FORWARD, OTHERWISE, same=SAME, exact=True, rule="relations/order")
     one, other = run(pair.first, TORCH), run(pair.second, TORCH)
     near = [
-        changed(seen, 5, leaf, value=np.array([2.0, 8.0 * (1 + 2.3e-16)])) for seen, leaf in ((one, A), (other, Ref(2)))
+        changed(observed, 5, leaf, value=np.array([2.0, 8.0 * (1 + 2.3e-16)]))
+        for observed, leaf in ((one, A), (other, Ref(2)))
     ]
     assert compared(pair, one, near[1]).violation is not None
     assert related_as(pair, one, near[1], InProcess(TORCH)).violation is None
@@ -368,9 +369,9 @@ def last_bits(observation: Observation, times: int, at: int = -1) -> Observation
     def off(value: np.ndarray) -> np.ndarray:
         return value + times * np.spacing(value)
 
-    seen = observation[at]
-    gradients = {ref: held and replace(held, value=off(held.value)) for ref, held in seen.gradients.items()}
-    return (*observation[:at], replace(seen, gradients=gradients), *observation[len(observation) + at + 1 :])
+    observed = observation[at]
+    gradients = {ref: held and replace(held, value=off(held.value)) for ref, held in observed.gradients.items()}
+    return (*observation[:at], replace(observed, gradients=gradients), *observation[len(observation) + at + 1 :])
 
 
 LEAVES = "a = leaf [1.1, 2.3]; c = leaf [0.7, 1.9]; "
@@ -395,9 +396,9 @@ def test_bits_are_compared_where_the_same_functions_run(
     second: Program, same: tuple[tuple[int, int], ...], times: int, framework: type, differs: bool
 ) -> None:
     pair, adapter = Related("relations/interleaved", ONE, second, same=same, exact=True), framework()
-    seen = observed(ONE, adapter)
+    one = observed(ONE, adapter)
     at = same[-1][1] - len(second)
-    relation = relate(pair, seen, last_bits(observed(second, adapter), times, at))
+    relation = relate(pair, one, last_bits(observed(second, adapter), times, at))
     assert (relation.violation is not None) == differs
     assert relation.decided
 

@@ -16,11 +16,11 @@ NEEDS = {need.words: need for rule in RULES.values() for need in (*rule.situatio
 def test_each_need_is_decided_for_an_op_that_is_all_there_is(op: str) -> None:
     for scalars in (False, True):
         offer = Offer(frozenset((op,)), frozenset(), Traits(scalars=scalars))
-        assert {type(need.met(offer)) for need in NEEDS.values()} == {bool}
+        assert {type(need.satisfied_by(offer)) for need in NEEDS.values()} == {bool}
 
 
 @pytest.mark.parametrize(
     ("op", "takes"), [("multiply", True), ("sin", False), ("nn_linear", False), ("nn_lstm", False)]
 )
 def test_a_module_joins_no_two_values(op: str, takes: bool) -> None:
-    assert TWO_OPERANDS.met(Offer(frozenset((op,)), frozenset(), Traits())) is takes
+    assert TWO_OPERANDS.satisfied_by(Offer(frozenset((op,)), frozenset(), Traits())) is takes

@@ -36,10 +36,10 @@ CREATED = f"{A}; backward s create=True; g = held a"
 def judged(text: str, counts: Sequence[int | None] | None = None) -> Judgement:
     """The verdict on a program, its saved tensors as PyTorch counts them or as given."""
     program = parse(text, VOCABULARY)
-    seen: Observation = run(program, COUNTING)
+    observed: Observation = run(program, COUNTING)
     if counts is not None:
-        seen = tuple(replace(each, saved=count) for each, count in zip(seen, counts, strict=True))
-    return judge(program, seen, Reference(program), COUNTING.capabilities)
+        observed = tuple(replace(each, saved=count) for each, count in zip(observed, counts, strict=True))
+    return judge(program, observed, Reference(program), COUNTING.capabilities)
 
 
 def exercised(text: str) -> set[str]:

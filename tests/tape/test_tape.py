@@ -120,7 +120,7 @@ def pairs(program: Program) -> Iterator[tuple[int, Expectation, Tape]]:
         expectation = tape.expect(at, step)
         yield at, expectation, tape
         outcome = Returned() if expectation.returns else Raised(next(iter(expectation.raises)), "Error", "")
-        tape.advance(at, step, expectation, StepObservation(outcome))
+        tape.record(at, step, expectation, StepObservation(outcome))
 
 
 def last(text: str) -> Expectation:
@@ -234,7 +234,7 @@ def test_a_node_of_several_ops_is_gone_through_once():
     """Behind what stands beside the way of a call, the traversal comes to ops on the way again."""
     program = parse("a = leaf 3; h = sin a; p = exp h; q = multiply h p; backward p; b = leaf 1", VOCABULARY)
     reference = Reference(program, Traits(one_node=True))
-    traversal = Tape(reference, units=dict.fromkeys((1, 2, 3), (1, 2, 3))).traverse(program[4])
+    traversal = Tape(reference, regions=dict.fromkeys((1, 2, 3), (1, 2, 3))).traverse(program[4])
     assert [node.at for node in traversal.nodes] == [2, 1]
     assert [node.at for node in traversal.maybe_nodes] == [3]
     assert traversal.uses == {Ref(0): 1, Ref(1): 2, Ref(2): 1}
@@ -253,7 +253,7 @@ def test_a_framework_that_does_not_claim_to_free_may_do_either():
     tape = Tape(Reference(program), frozenset(Capability) - {Capability.FREES})
     for at, step in enumerate(program):
         expectation = tape.expect(at, step)
-        tape.advance(at, step, expectation, StepObservation(Returned()))
+        tape.record(at, step, expectation, StepObservation(Returned()))
     assert kinds(expectation) == EITHER
 
 
@@ -263,7 +263,7 @@ def test_an_outcome_that_was_not_allowed_desynchronises_nothing():
         tape = Tape(Reference(program))
         for at, step in enumerate(program):
             expectation = tape.expect(at, step)
-            tape.advance(at, step, expectation, StepObservation(outcome if isinstance(step, Backward) else Returned()))
+            tape.record(at, step, expectation, StepObservation(outcome if isinstance(step, Backward) else Returned()))
         assert kinds(expectation) == RETURNS
 
 

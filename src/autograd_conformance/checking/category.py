@@ -8,11 +8,10 @@ from typing import assert_never
 
 from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped
 from autograd_conformance.reporting.records.failure import Category
-from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.observed import (
     CallFailed,
     CotangentWritten,
-    Drew,
     Flag,
     GradientChanged,
     GradientForm,
@@ -22,12 +21,13 @@ from autograd_conformance.rules.violations.observed import (
     HookCalledTimes,
     HookNotCalled,
     HookOrder,
+    ImpossibleSample,
     NoGradient,
     NoResult,
     ObjectKept,
     ObjectReplaced,
     OtherGradient,
-    OtherPlace,
+    OtherMove,
     OtherValue,
     OutcomesDiffer,
     OwnMemory,
@@ -69,9 +69,9 @@ def category_of(violation: Violation) -> Category:
             return Category("value", f"value changed, {which.name.lower()}")
         case OtherValue():
             return Category("value", "other value")
-        case Drew():
+        case ImpossibleSample():
             return Category("value", "other draw")
-        case OtherPlace():
+        case OtherMove():
             return Category("value", "other place")
         case ResultShape():
             return Category("value", "other shape")
@@ -102,7 +102,7 @@ def category_of(violation: Violation) -> Category:
         case SumsDiffer():
             return Category("value", "sums differ")
         case GradientForm(shape):
-            due = [each.due.shape for each in violation.allowed if isinstance(each.due, GradientForm)]
+            due = [each.expected.shape for each in violation.allowed if isinstance(each.expected, GradientForm)]
             return Category("form" if not due or shape in due else "value", "form of a gradient")
         case Flag():
             return Category("form", "flag")
@@ -126,7 +126,9 @@ def category_of(violation: Violation) -> Category:
 
 def _due(violation: Violation) -> str | None:
     """The kind of the error that was due."""
-    return next((each.due.kind.value for each in violation.allowed if isinstance(each.due, DueError)), None)
+    return next(
+        (each.expected.kind.value for each in violation.allowed if isinstance(each.expected, ExpectedError)), None
+    )
 
 
 def _raised(outcome: Outcome) -> str | None:

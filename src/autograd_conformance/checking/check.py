@@ -29,7 +29,7 @@ from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.judgement import Excuses, nothing
+from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building.draft import UnsupportedShape
@@ -157,8 +157,8 @@ class Check:
         self.judged += judgement.judged
         self.choices.update(judgement.choices)
         self.differences.update(each for each in shown if isinstance(each, Known))
-        if judgement.ended:
-            self.ended.update(filter(None, [self._entry(program, judgement.ended)]))
+        if judgement.ended_by:
+            self.ended.update(filter(None, [self._entry(program, judgement.ended_by)]))
         if judgement.violation:
             self._complain(program, observation, judgement.violation)
         if self.leaves_out is not None:
@@ -310,7 +310,7 @@ def violation_of(program: Program, target: Target) -> Violation | None:
 
 
 def first_violation(
-    program: Program, observation: Observation, target: Target, excuses: Excuses = nothing
+    program: Program, observation: Observation, target: Target, excuses: Waiver = waives_nothing
 ) -> Violation | None:
     """The first violation in what was observed of a program on a target, but for those that are excused."""
     return judge(program, observation, _reference(program, target), target.capabilities, excuses).violation

@@ -331,7 +331,7 @@ class Session:
 
     def absent(self, rule: str) -> tuple[str, ...]:
         """What the situation of a rule needs and the framework does not claim to have, in words."""
-        return tuple(need.words for need in RULES[rule].situation if not need.met(self.offer))
+        return tuple(need.words for need in RULES[rule].situation if not need.satisfied_by(self.offer))
 
     # -- records -------------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
-from autograd_conformance.tape.trace import stays_smooth
+from autograd_conformance.tape.trace import is_smooth_throughout
 
 GRIDS = (1, 8)
 """Into how many parts one is divided, by numbers that a person reads easily."""
@@ -144,7 +144,7 @@ def _related_with_distinct_numbers(broken: RuleViolated, related: Related, known
         found = related_as(other, seen, beside, target).violation
         if found is None or (found.rule, found.at) != (broken.violation.rule, broken.violation.at):
             continue
-        if not all(stays_smooth(each, saw, target.traits) for each, saw in ((first, seen), (second, beside))):
+        if not all(is_smooth_throughout(each, saw, target.traits) for each, saw in ((first, seen), (second, beside))):
             continue
         if not any(is_known(entry, first, found) for entry in known):
             return type(broken)(first, seen, found, target, other)
@@ -209,7 +209,9 @@ def _same_failure(broken: RuleViolated, program: Program, known: Sequence[Known]
     try:
         observation = target.observe(program)
         found = first_violation(program, observation, target, waives)
-        smooth = found is None or stays_smooth(program, observation, target.traits)  # else a right one may fail, too
+        smooth = found is None or is_smooth_throughout(
+            program, observation, target.traits
+        )  # else a right one may fail, too
     except (Exception, BrokenAdapter):  # operands of shapes that an op does not take, or makes more results of
         return None
     if found is None or (found.rule, found.op) != (original.rule, original.op):

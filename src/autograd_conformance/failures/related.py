@@ -17,7 +17,7 @@ from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.reporting.records.failure import ExplanationStep, PartViolation
-from autograd_conformance.rules.explanation.expected_words import due_text
+from autograd_conformance.rules.explanation.expected_words import expected_text
 from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.observed import ValuesDiffer
@@ -48,7 +48,7 @@ def programs(related: Related) -> tuple[Program, Program]:
 
 def explanation(related: Related, violation: Violation) -> tuple[ExplanationStep, ...]:
     """What relates the programs, and where they part."""
-    expected = due_text(violation.allowed[0].due)
+    expected = expected_text(violation.allowed[0].expected)
     return (ExplanationStep(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {expected}."),)
 
 

@@ -24,8 +24,8 @@ from autograd_conformance.programs.observations import (
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import observed_regions
-from autograd_conformance.rules.explanation.expected_words import due_text
-from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.explanation.expected_words import expected_text
+from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.observed import (
     CotangentWritten,
     OwnMemory,
@@ -92,7 +92,9 @@ def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
 def _failing_line(
     program: Program, observed: StepObservation, violation: Violation, line: str, dialect: Dialect
 ) -> list[str]:
-    kinds = [allowed.due.kind.value for allowed in violation.allowed if isinstance(allowed.due, DueError)]
+    kinds = [
+        allowed.expected.kind.value for allowed in violation.allowed if isinstance(allowed.expected, ExpectedError)
+    ]
     if kinds and len(kinds) == len(violation.allowed):
         wanted = " or ".join(kinds)
         return [
@@ -167,7 +169,7 @@ def _expected(violation: Violation) -> str:
 
 def _allowed(violation: Violation) -> str:
     """What ought to be, in words."""
-    return due_text(violation.allowed[0].due)
+    return expected_text(violation.allowed[0].expected)
 
 
 def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:

@@ -46,7 +46,7 @@ def in_common(
     program: Program, units: Mapping[int, tuple[int, ...]], among: Collection[Clause] | None
 ) -> frozenset[Clause]:
     """The clauses, of all or `among` some, that hold at some instruction of a program which broke no rule."""
-    places = [each.within(units) for each in imagined(program)]
+    places = [each.in_regions(units) for each in imagined(program)]
     if among is None:
         ops = {("op", step.op) for step in program if isinstance(step, Apply)}
         among = {*_words(program, len(program)), *ops, *((flag, True) for flag in FLAGS)}

@@ -156,7 +156,7 @@ def _views(program: Program, violation: Violation) -> bool:
     """Whether the failing instruction makes a view, or, where it applies no op, any other does. Behind a unit, it is
     the one that made the value in question; of a unit that raised, any.
     """
-    subject, unit = violation.subject, violation.units.get(violation.at, ())
+    subject, unit = violation.subject, violation.regions.get(violation.at, ())
     failing = program[violation.at if subject is None or subject.at not in unit else subject.at]
     inside = [program[at] for at in unit] if subject is None else []
     steps = inside or ((failing,) if isinstance(failing, Apply) else program)

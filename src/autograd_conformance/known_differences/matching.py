@@ -9,7 +9,7 @@ from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.known_differences.subject import is_within_limits
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.violations.expected import DueError, DueReturn
+from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn
 from autograd_conformance.rules.violations.observed import (
     GradientForm,
     OtherGradient,
@@ -47,7 +47,7 @@ def _gives(violation: Violation, dtype: str) -> bool:
     """Whether a result, or a gradient of the right shape, has some dtype."""
     observed = violation.observed
     if isinstance(observed, GradientForm):
-        shapes = [allowed.due.shape for allowed in violation.allowed if isinstance(allowed.due, GradientForm)]
+        shapes = [allowed.expected.shape for allowed in violation.allowed if isinstance(allowed.expected, GradientForm)]
         return observed.dtype == dtype and observed.shape in shapes
     return observed == ResultDtype(dtype)
 
@@ -64,7 +64,7 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
         return ("gradients/graph",)
     observed = violation.observed
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
-    instead = Allowed(DueReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
+    instead = Allowed(ExpectedReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
     if unheard or (instead and (entry.message or entry.raised)):
         return ("errors/legal-returns",)
     calls = entry.again or entry.held or entry.twice or entry.unreached
@@ -86,6 +86,7 @@ def _is_cut_short(violation: Violation) -> bool:
     """
     stopped = isinstance(violation.observed, RaisedError) and violation.observed.kind is Kind.RECOMPUTED
     return stopped and all(
-        isinstance(allowed.due, DueReturn) or (isinstance(allowed.due, DueError) and allowed.due.kind in RAISED_MIDWAY)
+        isinstance(allowed.expected, ExpectedReturn)
+        or (isinstance(allowed.expected, ExpectedError) and allowed.expected.kind in RAISED_MIDWAY)
         for allowed in violation.allowed
     )

@@ -34,7 +34,9 @@ def shape_of(program: Program, about: Ref | None, violation: Violation) -> Shape
         return violation.want.shape
     if about is not None and isinstance(violation.observed, RaisedError):
         return Reference(program).values[about].shape
-    return next((allowed.due.shape for allowed in violation.allowed if isinstance(allowed.due, ResultShape)), None)
+    return next(
+        (allowed.expected.shape for allowed in violation.allowed if isinstance(allowed.expected, ResultShape)), None
+    )
 
 
 def dtypes(program: Program, subject: Ref | None) -> set[str | None]:

@@ -14,7 +14,7 @@ from autograd_conformance.rules.violations.violation import Violation
 
 def writes_inside(program: Program, violation: Violation) -> bool:
     """Whether the failing instruction stands in a unit in which something is written to, or is a call through one."""
-    units, behind = violation.units, _before(program, violation.at)
+    units, behind = violation.regions, _before(program, violation.at)
     writes = {at: step.target for at, step in enumerate(program) if isinstance(step, InPlace)}
     through = {at for at, target in writes.items() if at < violation.at and target in behind}
     ran = {violation.at, *(ref.at for ref in behind), *through} & units.keys()
@@ -26,7 +26,7 @@ def derives_through_unit(program: Program, violation: Violation) -> bool:
     create_graph that went through a unit.
     """
     read = {ref.at for ref in (*_before(program, violation.at), Ref(violation.at))}
-    return any(_is_left_through_unit(program, at, violation.units) for at in read)
+    return any(_is_left_through_unit(program, at, violation.regions) for at in read)
 
 
 def _is_left_through_unit(program: Program, at: int, units: Collection[int]) -> bool:
@@ -54,7 +54,7 @@ def _before(program: Program, at: int) -> set[Ref]:
 
 def gives(program: Program, violation: Violation, op: str) -> bool:
     """Whether a unit that begins before the failing instruction gives out what an op made in it."""
-    units = {unit for at, unit in violation.units.items() if at < violation.at}
+    units = {unit for at, unit in violation.regions.items() if at < violation.at}
     given = (program[ref.at] for unit in units for ref in region_of(program, unit).results)
     return any(isinstance(step, Apply) and step.op == op for step in given)
 
@@ -63,7 +63,7 @@ def gives_detached(program: Program, violation: Violation) -> bool:
     """Whether a unit that begins before the failing instruction, or with it, gives out a view of what it computed, and
     a view of the same that was detached.
     """
-    units = {unit for at, unit in violation.units.items() if at <= violation.at}
+    units = {unit for at, unit in violation.regions.items() if at <= violation.at}
     return any(_gives_detached(program, unit) for unit in units)
 
 

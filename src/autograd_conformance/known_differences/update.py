@@ -208,7 +208,7 @@ def _given_dtype(violation: Violation) -> str | None:
     observed = violation.observed
     if isinstance(observed, ResultDtype):
         return observed.dtype
-    forms = [allowed.due for allowed in violation.allowed if isinstance(allowed.due, GradientForm)]
+    forms = [allowed.expected for allowed in violation.allowed if isinstance(allowed.expected, GradientForm)]
     right = isinstance(observed, GradientForm) and observed.shape in [form.shape for form in forms]
     return observed.dtype if right and isinstance(observed, GradientForm) else None
 

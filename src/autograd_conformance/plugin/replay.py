@@ -31,7 +31,7 @@ from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation, op_of
-from autograd_conformance.tape.trace import first_rough
+from autograd_conformance.tape.trace import first_nonsmooth
 
 Verdict = Literal["fixed", "still failing", "cannot run"]
 
@@ -193,7 +193,7 @@ def _unjudged(program: Program, observation: Observation, target: Target) -> Rep
     error = undecided_error(*observation)
     if error is not None:
         return Replayed("cannot run", f"whose an error is cannot be told: {error.type}: {error.message}")
-    at = first_rough(program, observation, target.traits)
+    at = first_nonsmooth(program, observation, target.traits)
     if at is None:
         return None
     op = op_of(program[at])

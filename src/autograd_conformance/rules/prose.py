@@ -33,7 +33,7 @@ def shown(value: np.ndarray | None) -> str:
     return _written(value, DIGITS)
 
 
-def shown_apart(*values: np.ndarray | None) -> tuple[str, ...]:
+def shown_distinct(*values: np.ndarray | None) -> tuple[str, ...]:
     """Arrays on one line each, in as many digits as tell those apart that differ."""
     texts = tuple(map(shown, values))
     if not _look_alike(values, texts):
@@ -43,25 +43,25 @@ def shown_apart(*values: np.ndarray | None) -> tuple[str, ...]:
     return _with_elements(exact, texts) if _look_alike(exact, texts) else texts
 
 
-def told_apart(value: np.ndarray | None, other: np.ndarray | None) -> tuple[str, str, str]:
+def shown_with_distance(value: np.ndarray | None, other: np.ndarray | None) -> tuple[str, str, str]:
     """Two arrays that differ, and behind them how far they are apart where that is little: nothing where it is more."""
-    one, two = shown_apart(value, other)
-    units = None if value is None or other is None else units_apart(value, other)
-    if units is None or not 0 < units <= NEAR:
+    one, two = shown_distinct(value, other)
+    ulps = None if value is None or other is None else ulps_apart(value, other)
+    if ulps is None or not 0 < ulps <= NEAR:
         return one, two, ""
-    count = "1 unit" if units == 1 else f"{units:.4g} units"
+    count = "1 unit" if ulps == 1 else f"{ulps:.4g} units"
     return one, two, f" ({count} in the last place of {_narrowest(value, other).name} apart)"
 
 
-def units_apart(value: np.ndarray, other: np.ndarray) -> float | None:
+def ulps_apart(value: np.ndarray, other: np.ndarray) -> float | None:
     """The largest distance of two arrays' elements, in units of the last place of the narrower dtype; None where they
     are of different shapes, or not all numbers.
     """
     one, two = (np.asarray(each, dtype=np.float64) for each in (value, other))
     if one.shape != two.shape or not one.size or not np.isfinite([one, two]).all():
         return None
-    unit = np.spacing(np.maximum(np.abs(one), np.abs(two)).astype(_narrowest(value, other))).astype(np.float64)
-    return float((np.abs(one - two) / unit).max())
+    ulp = np.spacing(np.maximum(np.abs(one), np.abs(two)).astype(_narrowest(value, other))).astype(np.float64)
+    return float((np.abs(one - two) / ulp).max())
 
 
 def _narrowest(*values: np.ndarray | None) -> np.dtype:

@@ -48,13 +48,15 @@ class Need:
 
     words: str
     """What it is: the end of a sentence that begins with "needs"."""
-    met: Callable[[Offer], bool]
+    satisfied_by: Callable[[Offer], bool]
     """Whether a framework has it."""
 
 
 def either(*needs: Need) -> Need:
     """One of several."""
-    return Need(" or ".join(each.words for each in needs), lambda offer: any(each.met(offer) for each in needs))
+    return Need(
+        " or ".join(each.words for each in needs), lambda offer: any(each.satisfied_by(offer) for each in needs)
+    )
 
 
 def claimed(*capabilities: Capability) -> Need:

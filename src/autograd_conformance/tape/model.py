@@ -41,7 +41,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Gradient, Outcome, Raised, Returned, Skipped, StepObservation
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
-from autograd_conformance.tape.expectation.outcomes import expected
+from autograd_conformance.tape.expectation.outcomes import expectation_of
 from autograd_conformance.tape.graph import Expectation, Traversal
 from autograd_conformance.tape.state import TapeState
 
@@ -51,14 +51,14 @@ class Tape(TapeState):
 
     def expect(self, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
         """The outcomes that the rules allow for instruction `at`."""
-        return expected(self, step, modes)
+        return expectation_of(self, step, modes)
 
-    def advance(
-        self, at: int, step: Instruction, expectation: Expectation, seen: StepObservation, modes: Modes = ()
+    def record(
+        self, at: int, step: Instruction, expectation: Expectation, observed: StepObservation, modes: Modes = ()
     ) -> None:
         """Take the outcome that was observed and go on from there."""
         self._traversals.clear()
-        returned = isinstance(seen.outcome, Returned)
+        returned = isinstance(observed.outcome, Returned)
         match step:
             case Leaf(value, requires_grad):
                 self.leaves[Ref(at)] = step
@@ -72,10 +72,10 @@ class Tape(TapeState):
                 if self.reference.traits.use_clears:
                     self.used.update(step.args)
             case Backward() | Grad():
-                self._take_call(at, step, expectation, seen.outcome)
+                self._record_call(at, step, expectation, observed.outcome)
             case ReadGrad():
                 if returned:
-                    self._hold_as_others(Ref(at))
+                    self._sync_read_gradient(Ref(at))
             case SetRequiresGrad(target, on):
                 if on and returned:
                     self.detached.pop(target, None)
@@ -88,26 +88,26 @@ class Tape(TapeState):
                 pass
             case _:
                 assert_never(step)
-        if isinstance(seen.outcome, Raised):
+        if isinstance(observed.outcome, Raised):
             self.failed = True
-        if seen.gradients:
+        if observed.gradients:
             self.actions += 1
-            self.grads = dict(seen.gradients)
+            self.grads = dict(observed.gradients)
 
-    def look(self, seen: StepObservation) -> None:
+    def sync_grads(self, observed: StepObservation) -> None:
         """Take what an instruction is not answerable for: gradients of zeros that are seen for the first time, where
         leaves begin with zeros, and those that are gone because their holders were used.
         """
-        for ref, gradient in seen.gradients.items():
+        for ref, gradient in observed.gradients.items():
             if self.reference.begins_with_zeros and ref not in self.grads:
                 if gradient is not None and not gradient.value.any():
                     self.grads[ref] = gradient
             elif gradient is None and ref in self.used:
                 self.grads[ref] = None
-        if seen.gradients:
+        if observed.gradients:
             self.used.clear()
 
-    def _hold_as_others(self, made: Ref) -> None:
+    def _sync_read_gradient(self, made: Ref) -> None:
         """A gradient that was read is one object with others: it holds the gradient that they hold."""
         reference = self.reference
         for other in reference.same_objects([made]):
@@ -116,7 +116,7 @@ class Tape(TapeState):
             if other in reference.storages.deleted and other in reference.retained | reference.captured_inputs:
                 reference.storages.unspecified.add(made)  # what it holds was seen under a name that is deleted
 
-    def _take_call(self, at: int, call: BackwardCall, expectation: Expectation, outcome: Outcome) -> None:
+    def _record_call(self, at: int, call: BackwardCall, expectation: Expectation, outcome: Outcome) -> None:
         """Take the outcome of a backward call: what it went through, and what it freed."""
         if isinstance(outcome, Skipped):
             return
@@ -132,7 +132,7 @@ class Tape(TapeState):
             self.by_default.add(at)
         traversal = expectation.traversal
         if not call.retains:
-            self._free_units(at, traversal)
+            self._free_regions(at, traversal)
         for node in traversal.maybe_nodes:
             if not call.retains and node.freed is Certainty.NEVER:
                 node.free(Certainty.MAYBE, at)
@@ -145,9 +145,9 @@ class Tape(TapeState):
             elif node.freed is Certainty.NEVER:
                 node.free(Certainty.MAYBE, at)
 
-    def _free_units(self, at: int, traversal: Traversal) -> None:
+    def _free_regions(self, at: int, traversal: Traversal) -> None:
         """A call through a part of a unit may free all of it."""
-        for unit in {unit for node in traversal.all_nodes if (unit := self.unit(node))}:
-            for node in self.parts(unit):
+        for region in {region for node in traversal.all_nodes if (region := self.region(node))}:
+            for node in self.region_nodes(region):
                 if node.freed is Certainty.NEVER:
                     node.free(Certainty.MAYBE, at)

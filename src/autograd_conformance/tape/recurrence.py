@@ -62,7 +62,7 @@ def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
         for edge in node.args:
             before |= made.get(edge, set())
             for source in ends.get(edge, ()) if edge not in made else ():
-                before |= _traversed_behind(tape, source)
+                before |= _traversed_upstream(tape, source)
         if before & _uses(tape, node):
             return True
         made.update(dict.fromkeys(node.entry.outs, before))
@@ -79,20 +79,20 @@ def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
     return found
 
 
-def _traversed_behind(tape: TapeState, source: Ref) -> set[Used]:
+def _traversed_upstream(tape: TapeState, source: Ref) -> set[Used]:
     """What was used behind a value, in nodes that a call went through already."""
     producer = tape.reference.producer
     found: set[Used] = set()
-    pending, seen = [tape.reference.edge(source)], set[int]()
+    pending, visited = [tape.reference.edge(source)], set[int]()
     while pending:
         edge = pending.pop()
         edge = tape.reference.before_end.get(edge, edge)
         if edge in tape.detached:  # detached again
             pending.append(tape.reference.edge(tape.detached[edge]))
         number = producer.get(edge)
-        if number is None or number in seen:
+        if number is None or number in visited:
             continue
-        seen.add(number)
+        visited.add(number)
         node = tape.nodes.get(number)
         if node is not None and node.traversals:
             found |= _uses(tape, node)

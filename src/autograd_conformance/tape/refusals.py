@@ -48,10 +48,12 @@ class Refusal:
         return cls(expected, raised.type, re.sub(r"\d+(?:\.\d+)?", "#", first)[:200])
 
 
-def refused(seen: StepObservation, expectation: Expectation, capabilities: Collection[Capability]) -> Kind | None:
+def kind_of_unknown_error(
+    observed: StepObservation, expectation: Expectation, capabilities: Collection[Capability]
+) -> Kind | None:
     """The kind of error that an unknown one counts as; None where it counts as what it is."""
-    raised = seen.outcome
-    if not isinstance(raised, Raised) or raised.kind is not Kind.UNKNOWN or len(seen.region) > 1:
+    raised = observed.outcome
+    if not isinstance(raised, Raised) or raised.kind is not Kind.UNKNOWN or len(observed.region) > 1:
         return None
     if Capability.KNOWS_ERRORS in capabilities or Kind.UNKNOWN in expectation.raises or raised.type in ACCIDENTS:
         return None
@@ -61,10 +63,12 @@ def refused(seen: StepObservation, expectation: Expectation, capabilities: Colle
     return Kind.NOT_IMPLEMENTED if unsupported and Kind.NOT_IMPLEMENTED in expectation.raises else None
 
 
-def named(seen: StepObservation, expectation: Expectation, capabilities: Collection[Capability]) -> StepObservation:
+def with_known_kind(
+    observed: StepObservation, expectation: Expectation, capabilities: Collection[Capability]
+) -> StepObservation:
     """What was observed, with the kind of error that it counts as."""
-    kind = refused(seen, expectation, capabilities)
+    kind = kind_of_unknown_error(observed, expectation, capabilities)
     if kind is None:
-        return seen
-    assert isinstance(seen.outcome, Raised)
-    return replace(seen, outcome=replace(seen.outcome, kind=kind))
+        return observed
+    assert isinstance(observed.outcome, Raised)
+    return replace(observed, outcome=replace(observed.outcome, kind=kind))

@@ -9,7 +9,7 @@ from autograd_conformance.programs.language import Leaf, Ref, Step
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.tape.traversal import NO_UNITS, RecordedGraph
+from autograd_conformance.tape.traversal import NO_REGIONS, RecordedGraph
 
 EVERYTHING = frozenset(Capability)
 """The claims of a framework that has all there is."""
@@ -23,9 +23,9 @@ class TapeState(RecordedGraph):
         reference: Reference,
         capabilities: Collection[Capability] = EVERYTHING,
         counts: bool = True,
-        units: Mapping[int, tuple[int, ...]] = NO_UNITS,
+        regions: Mapping[int, tuple[int, ...]] = NO_REGIONS,
     ) -> None:
-        super().__init__(reference, units)
+        super().__init__(reference, regions)
         self.capabilities = frozenset(capabilities)
         """What the framework claims."""
         self.frees = Capability.FREES in capabilities
@@ -67,7 +67,7 @@ class TapeState(RecordedGraph):
         """The gradient that a call adds to; none where calls replace what is held."""
         return self.grads.get(leaf) if self.accumulates else None
 
-    def begins(self, leaf: Ref) -> bool:
+    def holds_initial_gradient(self, leaf: Ref) -> bool:
         """Whether a call adds to what a value begins with: none, or zeros where the framework begins with them."""
         held = self.added_to(leaf)
         return held is None or (self.reference.begins_with_zeros and not held.value.any())

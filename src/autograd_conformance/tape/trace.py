@@ -17,11 +17,11 @@ from autograd_conformance.reference.domains import is_smooth
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
-from autograd_conformance.tape.refusals import named
+from autograd_conformance.tape.refusals import with_known_kind
 
 
 @dataclass(slots=True)
-class Moment:
+class TraceStep:
     """An instruction of a program that is about to be taken."""
 
     at: int
@@ -30,7 +30,7 @@ class Moment:
     """The instruction."""
     modes: Modes
     """The grad modes that it stands under."""
-    seen: StepObservation
+    observed: StepObservation
     """What was observed of it."""
     tape: Tape | None
     """The tape before the instruction; None where the trip is made with a reference alone."""
@@ -39,7 +39,7 @@ class Moment:
     @property
     def skipped(self) -> bool:
         """Whether the instruction was not run: it needs a value that an earlier error kept from being made."""
-        return isinstance(self.seen.outcome, Skipped)
+        return isinstance(self.observed.outcome, Skipped)
 
     @property
     def expectation(self) -> Expectation:
@@ -52,36 +52,36 @@ class Moment:
 
 def trace(
     program: Program, observation: Observation, reference: Reference, tape: Tape | None, follows: bool
-) -> Iterator[Moment]:
+) -> Iterator[TraceStep]:
     """Every instruction of a program that was observed, in order; the tape, if any, stands on that reference.
 
     `follows` says that the reference takes each instruction together with what was seen of it. It does not where it
     holds the whole program already, nor where the caller lets it take them, between a moment and the next.
     """
-    for at, (step, seen) in enumerate(zip(program, observation, strict=False)):
+    for at, (step, observed) in enumerate(zip(program, observation, strict=False)):
         if tape is not None:
-            tape.look(seen)
-        moment = Moment(at, step, program.mode(at), seen, tape)
-        yield moment
-        expectation = None if tape is None or moment.skipped else moment.expectation
+            tape.sync_grads(observed)
+        traced = TraceStep(at, step, program.mode(at), observed, tape)
+        yield traced
+        expectation = None if tape is None or traced.skipped else traced.expectation
         if tape is not None and expectation is not None:
-            seen = named(seen, expectation, tape.capabilities)
+            observed = with_known_kind(observed, expectation, tape.capabilities)
         if follows:
-            record_step(reference, at, step, moment.modes, seen)
+            record_step(reference, at, step, traced.modes, observed)
         if tape is not None and expectation is not None:
-            tape.advance(at, step, expectation, seen, moment.modes)
+            tape.record(at, step, expectation, observed, traced.modes)
 
 
-def first_rough(program: Program, observation: Observation, traits: Traits) -> int | None:
+def first_nonsmooth(program: Program, observation: Observation, traits: Traits) -> int | None:
     """The first line of a program, among those that were run, whose op is not smooth at its operands: beyond, a right
     framework may give what another one does not. None where all are.
     """
     reference = Reference(None, traits)
     reference.observing = True
-    moments = trace(program, observation, reference, None, follows=True)
-    return next((each.at for each in moments if not each.skipped and not is_smooth(each.step, reference.values)), None)
+    traced = trace(program, observation, reference, None, follows=True)
+    return next((each.at for each in traced if not each.skipped and not is_smooth(each.step, reference.values)), None)
 
 
-def stays_smooth(program: Program, observation: Observation, traits: Traits) -> bool:
+def is_smooth_throughout(program: Program, observation: Observation, traits: Traits) -> bool:
     """Whether every op of a program, at every line that was run, is smooth at its operands."""
-    return first_rough(program, observation, traits) is None
+    return first_nonsmooth(program, observation, traits) is None

@@ -20,7 +20,7 @@ ZERO = 1e-12
 """A gradient whose elements are all below this may be one of zeros, but for rounding."""
 
 
-NO_UNITS: Mapping[int, tuple[int, ...]] = {}
+NO_REGIONS: Mapping[int, tuple[int, ...]] = {}
 """Every instruction runs by itself."""
 
 
@@ -47,10 +47,10 @@ class Ancestry:
 class RecordedGraph:
     """The nodes of a reference's tape, made when a call first goes through them."""
 
-    def __init__(self, reference: Reference, units: Mapping[int, tuple[int, ...]] = NO_UNITS) -> None:
+    def __init__(self, reference: Reference, regions: Mapping[int, tuple[int, ...]] = NO_REGIONS) -> None:
         self.reference = reference
         """The values and the tape."""
-        self.units = units
+        self.regions = regions
         """For each instruction that ran as one with others, the numbers of all of these."""
         self.nodes: dict[int, Node] = {}
         """The nodes made so far, by the number of their tape entry."""
@@ -75,19 +75,19 @@ class RecordedGraph:
 
     # -- units --------------------------------------------------------------------------------------------------------
 
-    def unit(self, node: Node) -> tuple[int, ...]:
+    def region(self, node: Node) -> tuple[int, ...]:
         """The instructions that were recorded as one with a node's: none where each op is recorded by itself."""
         traits = self.reference.traits
-        return self.units.get(node.at, ()) if traits.one_node or traits.recomputes else ()
+        return self.regions.get(node.at, ()) if traits.one_node or traits.recomputes else ()
 
-    def _together(self, unit: tuple[int, ...]) -> list[int]:
+    def _entry_numbers(self, region: tuple[int, ...]) -> list[int]:
         """The numbers of the tape entries of a unit, the newest first."""
         entries = self.reference.entries
-        return [number for number in reversed(range(len(entries))) if entries[number].at in unit]
+        return [number for number in reversed(range(len(entries))) if entries[number].at in region]
 
-    def parts(self, unit: tuple[int, ...]) -> list[Node]:
+    def region_nodes(self, region: tuple[int, ...]) -> list[Node]:
         """The nodes of a unit."""
-        return [self.node(number) for number in self._together(unit)]
+        return [self.node(number) for number in self._entry_numbers(region)]
 
     # -- traversals ---------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class RecordedGraph:
         return self._traversals[call.roots]
 
     def _traversed(self, call: BackwardCall) -> Traversal:
-        found = self._behind(call)
+        found = self._ancestry(call)
         found.via.update(_shared(found))
         siblings = {out for node in found.visited for out in node.entry.outs}
         maybe = (found.may_reach | found.via | siblings) - found.must_reach
@@ -113,7 +113,7 @@ class RecordedGraph:
                     found.maybe_nodes.append(node)
         return self._traversal(call, found, maybe)
 
-    def _behind(self, call: BackwardCall) -> Ancestry:
+    def _ancestry(self, call: BackwardCall) -> Ancestry:
         """All that lies behind the roots of a call."""
         reference, producer = self.reference, self.reference.producer
         starts = [reference.edge(r) for r in call.roots if reference.requires_grad.get(r)]
@@ -141,7 +141,7 @@ class RecordedGraph:
                 if edge in producer:
                     pending.add(producer[edge])
             if not pending and reference.traits.one_node:
-                pending = self._beside(found, visited)
+                pending = self._region_entries(found, visited)
             pending -= visited  # what stands beside another entry may be newer than what was visited
         for number in sorted(visited, reverse=True):
             node = self.node(number)
@@ -149,26 +149,26 @@ class RecordedGraph:
             found.visited.append(node)
         return found
 
-    def _beside(self, found: Ancestry, visited: set[int]) -> set[int]:
+    def _region_entries(self, found: Ancestry, visited: set[int]) -> set[int]:
         """The tape entries that a call goes through only since they are one node with others; what flows within that
         node, from one of its results to another, is seen by nobody.
         """
-        units = {unit for number in visited if (unit := self.unit(self.node(number)))}
+        regions = {region for number in visited if (region := self.region(self.node(number)))}
         beside = set[int]()
-        for unit in units:
-            parts = self.parts(unit)
-            made = {edge for node in parts for edge in node.entry.outs}
-            found.via.update(made.intersection(edge for node in parts for edge in node.args))
-            found.may_reach.update(self._inputs(unit))
-            beside.update(self._together(unit))
+        for region in regions:
+            region_nodes = self.region_nodes(region)
+            made = {edge for node in region_nodes for edge in node.entry.outs}
+            found.via.update(made.intersection(edge for node in region_nodes for edge in node.args))
+            found.may_reach.update(self._inputs(region))
+            beside.update(self._entry_numbers(region))
         beside.update(n for edge in found.may_reach if (n := self.reference.producer.get(edge)) is not None)
         return beside
 
-    def _inputs(self, unit: tuple[int, ...]) -> Iterator[GradientEdge]:
+    def _inputs(self, region: tuple[int, ...]) -> Iterator[GradientEdge]:
         """The edges of the values from outside that a unit was given, whatever it did with them."""
         reference = self.reference
-        for ref in (ref for at in unit for ref in operands(reference.steps[at])):
-            if ref.at not in unit and reference.requires_grad.get(ref):
+        for ref in (ref for at in region for ref in operands(reference.steps[at])):
+            if ref.at not in region and reference.requires_grad.get(ref):
                 yield reference.edge(ref)
 
     def _partial(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
@@ -273,7 +273,7 @@ class RecordedGraph:
         hooks = self.reference.hooks
         return [entry for edge in edges for entry in hooks.get(edge, ())] if hooks else []
 
-    def may_miss(self, call: BackwardCall, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
+    def may_skip(self, call: BackwardCall, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
         """The handles of those hooks that a call may not call: a gradient of zeros may stay undefined."""
         if not hooks:
             return set()

@@ -21,48 +21,52 @@ def version_mismatch(graph: RecordedGraph, node: Node) -> bool:
     reference, storages = graph.reference, graph.reference.storages
     if not storages.versions:
         return False
-    if unit := graph.unit(node):
-        return _given_was_written(graph, unit) if _keeps_inputs(graph, unit) else _is_written_in_part(graph, unit)
+    if region := graph.region(node):
+        return (
+            _inputs_written_since(graph, region)
+            if _saves_inputs_only(graph, region)
+            else _any_part_written_since(graph, region)
+        )
     if node.saves is Certainty.NEVER:
         return False
     saved = set(kept_storages(node))
     if node.derivative:  # it may have kept any of the gradients that were computed together with it
         saved.update(storages.storage(ref) for ref in reference.made_by_call.get(node.at, ()))
-    return any(storages.versions.get(storage, -1) > node.at for storage in saved) or _hit_itself(node)
+    return any(storages.versions.get(storage, -1) > node.at for storage in saved) or _overwrites_own_operand(node)
 
 
-def reads_anew(graph: RecordedGraph, node: Node) -> bool:
+def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
     """Whether a node is computed again from what its unit finds, and something that the unit was given was written
     to, or switched, since.
     """
-    reference, unit = graph.reference, graph.unit(node)
-    if not (unit and reference.traits.captures):
+    reference, region = graph.reference, graph.region(node)
+    if not (region and reference.traits.captures):
         return False
-    return _given_was_written(graph, unit) or not reference.toggled.isdisjoint(_given(graph, unit))
+    return _inputs_written_since(graph, region) or not reference.toggled.isdisjoint(_region_inputs(graph, region))
 
 
-def _given(graph: RecordedGraph, unit: tuple[int, ...]) -> set[Ref]:
+def _region_inputs(graph: RecordedGraph, region: tuple[int, ...]) -> set[Ref]:
     """The values from outside that a unit uses."""
-    return {ref for at in unit for ref in operands(graph.reference.steps[at]) if ref.at not in unit}
+    return {ref for at in region for ref in operands(graph.reference.steps[at]) if ref.at not in region}
 
 
-def _given_was_written(graph: RecordedGraph, unit: tuple[int, ...]) -> bool:
+def _inputs_written_since(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
     """Whether something that a unit was given was written to behind it."""
     storages = graph.reference.storages
-    return any(storages.versions.get(storages.storage(ref), -1) > unit[-1] for ref in _given(graph, unit))
+    return any(storages.versions.get(storages.storage(ref), -1) > region[-1] for ref in _region_inputs(graph, region))
 
 
-def _keeps_inputs(graph: RecordedGraph, unit: tuple[int, ...]) -> bool:
+def _saves_inputs_only(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
     """Whether a unit keeps nothing but what it was given: one that is computed again and writes over nothing, each
     op of which is a node of its own.
     """
     traits, steps = graph.reference.traits, graph.reference.steps
-    return traits.recomputes and not traits.one_node and not any(isinstance(steps[at], InPlace) for at in unit)
+    return traits.recomputes and not traits.one_node and not any(isinstance(steps[at], InPlace) for at in region)
 
 
-def _is_written_in_part(graph: RecordedGraph, unit: tuple[int, ...]) -> bool:
+def _any_part_written_since(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
     """Whether any operand or result of a unit's nodes was written to after it was recorded."""
-    return any(written_since(graph, part) for part in graph.parts(unit))
+    return any(written_since(graph, part) for part in graph.region_nodes(region))
 
 
 def written_since(graph: RecordedGraph, node: Node) -> bool:
@@ -87,7 +91,7 @@ def kept_storages(node: Node) -> Iterator[Ref]:
     yield from (storage for storage in storages if storage is not None)
 
 
-def _hit_itself(node: Node) -> bool:
+def _overwrites_own_operand(node: Node) -> bool:
     """Whether a write changed an operand of its own that its derivative may need (``y.mul_(y)``)."""
     entry = node.entry
     if entry.op not in WRITES:

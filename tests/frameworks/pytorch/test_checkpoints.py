@@ -20,7 +20,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned
-from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.violation import Allowed
 
 A = "a = leaf [1, 2]"
@@ -160,7 +160,7 @@ def test_a_frozen_function_is_a_known_difference_whatever_else_the_call_would_ha
     assert violation is not None and violation.at == len(program) - 1
     assert any(is_known(entry, program, violation) for entry in known(mode.name))
     rule = "errors/cotangent-shape"
-    due_at_once = replace(violation, rule=rule, allowed=(Allowed(DueError(Kind.COTANGENT_SHAPE), rule),))
+    due_at_once = replace(violation, rule=rule, allowed=(Allowed(ExpectedError(Kind.COTANGENT_SHAPE), rule),))
     assert not any(is_known(entry, program, due_at_once) for entry in known(mode.name))
 
 
@@ -196,7 +196,7 @@ def test_neither_may_such_a_view_of_constants_be_written_to():
 def test_a_view_that_a_function_makes_under_no_grad_is_known_beside_what_else_it_gives(target: InProcess):
     program = parse(f"{A}; no_grad: b = expand_dims a dim=0; c = square a", VOCABULARY)
     violation = violation_of(program, target)
-    assert violation is not None and violation.units[violation.at] == (1, 2)
+    assert violation is not None and violation.regions[violation.at] == (1, 2)
     assert any(is_known(entry, program, violation) for entry in known("torch"))
 
 

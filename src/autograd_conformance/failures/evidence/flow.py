@@ -22,7 +22,7 @@ from autograd_conformance.reporting.records.flow import GradientFlow, SavedTenso
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.judge.checks.contributions import is_same, value_of
 from autograd_conformance.rules.judge.state import HUGE
-from autograd_conformance.rules.prose import shown, shown_apart
+from autograd_conformance.rules.prose import shown, shown_distinct
 from autograd_conformance.tape.graph import Node
 from autograd_conformance.tape.versions import kept_storages
 
@@ -52,7 +52,7 @@ def _compares(case: Case) -> bool:
 
 def _both(want: np.ndarray, got: np.ndarray | None, right: bool | None) -> tuple[str, ...]:
     """A gradient as it has to be and as it was seen, told apart where it is wrong."""
-    return shown_apart(want, got) if right is False else (shown(want), shown(got))
+    return shown_distinct(want, got) if right is False else (shown(want), shown(got))
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _saved(case: Case) -> Iterator[SavedTensor]:
     """
     context = case.context
     for node in sorted(context.nodes, key=lambda node: node.at):
-        if context.tape.unit(node) or node.at >= case.violation.at:
+        if context.tape.region(node) or node.at >= case.violation.at:
             continue
         for ref in dict.fromkeys((*context.needs(node), *_written_results(node, context))):
             writes = context.writes.get(context.reference.storages.storage(ref), [])

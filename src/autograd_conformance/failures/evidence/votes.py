@@ -28,7 +28,7 @@ from autograd_conformance.reference import whole_program as whole
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import array
 from autograd_conformance.reporting.records.failure import Votes
-from autograd_conformance.rules.prose import shown, shown_apart
+from autograd_conformance.rules.prose import shown, shown_distinct
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
 """How far an element of a leaf is moved, by its dtype."""
@@ -69,7 +69,7 @@ def votes(case: Case) -> Votes | None:
     confirmed = authority is None or _agrees(authority, want, bound)
     if differences is None and confirmed:
         return None
-    framework, jax = shown_apart(got, want if authority is None else authority)
+    framework, jax = shown_distinct(got, want if authority is None else authority)
     third = "not available" if differences is None else shown(differences)
     return Votes(framework, jax, third, _decide(got, want, confirmed, differences))
 

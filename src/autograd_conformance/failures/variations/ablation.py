@@ -11,7 +11,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.programs.editing import bypassed, is_valid, replaced, without
 from autograd_conformance.programs.language import Apply, Leaf, Literal, Program, Ref
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.tape.trace import stays_smooth
+from autograd_conformance.tape.trace import is_smooth_throughout
 
 MAX_OPS = 6
 """In programs of more ops than this nothing is tried."""
@@ -29,7 +29,7 @@ def _is_essential(op: str, program: Program, case: Case) -> bool:
     if changed is None:
         return False
     observation = case.target.observe(changed)
-    if not stays_smooth(changed, observation, case.target.traits):
+    if not is_smooth_throughout(changed, observation, case.target.traits):
         return False  # what is not judged is not right
     violation = first_violation(changed, observation, case.target)
     return violation is None or category_of(violation) != category_of(case.violation)

@@ -31,7 +31,7 @@ from autograd_conformance.reference.computation.reverse import TapeEntry
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.vjp import base_op
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
-from autograd_conformance.rules.explanation.context import retraced
+from autograd_conformance.rules.explanation.context import tape_before
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.expectation.exercises import WEIGHTS
 
@@ -46,8 +46,8 @@ GRAPH_RULE_OF = {
 def with_confirmed_cause(case: Case) -> Case:
     """The failure with what it can be blamed on for certain."""
     violation = case.violation
-    if violation.plain is not None and not (_explains_others(case) and not _is_contradicted(case)):
-        violation = violation.plain
+    if violation.undiagnosed is not None and not (_explains_others(case) and not _is_contradicted(case)):
+        violation = violation.undiagnosed
     if violation.op is not None and violation.rule in GRAPH_RULE_OF and _is_not_only_op(case, violation):
         violation = replace(violation, rule=GRAPH_RULE_OF[violation.rule], op=None)
     return case if violation is case.violation else replace(case, violation=violation)
@@ -55,7 +55,7 @@ def with_confirmed_cause(case: Case) -> Case:
 
 def possible_rules(violation: Violation) -> frozenset[str]:
     """The rules that a violation may be told as a breach of."""
-    rules = {violation.rule} | ({violation.plain.rule} if violation.plain else set())
+    rules = {violation.rule} | ({violation.undiagnosed.rule} if violation.undiagnosed else set())
     return frozenset(rules | {GRAPH_RULE_OF[rule] for rule in rules & GRAPH_RULE_OF.keys()})
 
 
@@ -115,7 +115,7 @@ def _is_contradicted(case: Case) -> bool:
         if not isinstance(step, BackwardCall) or not isinstance(case.observation[at].outcome, Returned):
             continue
         reference = Reference(program, target.traits)
-        tape, _ = retraced(program, case.observation, reference, target.capabilities, at)
+        tape, _ = tape_before(program, case.observation, reference, target.capabilities, at)
         expected = tape.reference.pullback(step)
         for fault in graph_faults(tape.reference, step):
             if fault.text != case.violation.diagnosis:

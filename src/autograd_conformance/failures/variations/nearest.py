@@ -34,13 +34,13 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned
 from autograd_conformance.programs.operands import operands, results
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.explanation.context import retraced
-from autograd_conformance.rules.violations.expected import DueError
+from autograd_conformance.rules.explanation.context import tape_before
+from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
-from autograd_conformance.tape.trace import stays_smooth
+from autograd_conformance.tape.trace import is_smooth_throughout
 
 MAX_VARIATIONS = 40
 """How many variations are tried."""
@@ -98,7 +98,7 @@ def _passes(changed: Program, case: Case, by_rule: bool) -> bool:
         violation = first_violation(changed, observation, case.target)
     except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
         return False
-    if violation is not None or not stays_smooth(changed, observation, case.target.traits):
+    if violation is not None or not is_smooth_throughout(changed, observation, case.target.traits):
         return False
     return _compares_failure(changed, observation, case, by_rule)
 
@@ -131,13 +131,13 @@ def _errors(observation: Observation) -> list[Kind]:
 
 def _end(program: Program, observation: Observation, target: Target) -> tuple[Tape, Expectation]:
     reference = Reference(program, target.traits)
-    return retraced(program, observation, reference, target.capabilities, len(program) - 1)
+    return tape_before(program, observation, reference, target.capabilities, len(program) - 1)
 
 
 def _has_to_raise(case: Case) -> bool:
     """Whether the failing line must raise, or raised as it may and left something behind."""
     violation = case.violation
-    must_raise = all(isinstance(allowed.due, DueError) for allowed in violation.allowed)
+    must_raise = all(isinstance(allowed.expected, ExpectedError) for allowed in violation.allowed)
     return must_raise or (violation.subject is not None and isinstance(case.observation[violation.at].outcome, Raised))
 
 

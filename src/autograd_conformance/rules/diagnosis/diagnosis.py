@@ -42,15 +42,15 @@ def diagnose(
     """
     pulled = reference.pullback(call)
     into = call.inputs if isinstance(call, Grad) else reference.receivers(call, dict(pulled))
-    due = {r: pulled[reference.edge(r)] for r in into if r in new and reference.edge(r) in pulled}
-    if leaf not in due:
+    expected = {r: pulled[reference.edge(r)] for r in into if r in new and reference.edge(r) in pulled}
+    if leaf not in expected:
         return None
-    before = {r: np.zeros_like(c) if old.get(r) is None else np.asarray(old[r]) for r, c in due.items()}
-    seen = {r: np.zeros_like(c) if new[r] is None else np.asarray(new[r]) for r, c in due.items()}
-    for diagnosis, wrong in _explanations(reference, call, leaf, old, before, due, alone):
-        if _same(before[leaf] + due[leaf], wrong[leaf]):
+    before = {r: np.zeros_like(c) if old.get(r) is None else np.asarray(old[r]) for r, c in expected.items()}
+    observed = {r: np.zeros_like(c) if new[r] is None else np.asarray(new[r]) for r, c in expected.items()}
+    for diagnosis, wrong in _explanations(reference, call, leaf, old, before, expected, alone):
+        if _same(before[leaf] + expected[leaf], wrong[leaf]):
             continue
-        if all(wrong[r].shape == seen[r].shape and _same(seen[r], wrong[r]) for r in due):
+        if all(wrong[r].shape == observed[r].shape and _same(observed[r], wrong[r]) for r in expected):
             return diagnosis
     return None
 
@@ -62,52 +62,52 @@ def _same(got: Array, want: Array) -> bool:
 
 
 def _explanations(
-    reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, before: Totals, due: Totals, alone: bool
+    reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, before: Totals, expected: Totals, alone: bool
 ) -> Iterator[tuple[Diagnosis, Totals]]:
     def total(contributions: Mapping[Ref, Array]) -> Totals:
-        return {r: before[r] + contributions.get(reference.edge(r), 0.0) for r in due}
+        return {r: before[r] + contributions.get(reference.edge(r), 0.0) for r in expected}
 
     if old.get(leaf) is not None:
-        yield from _old_and_new(old, before, due)
+        yield from _old_and_new(old, before, expected)
     for rule, text, contributions in faults(reference, call):
         yield Diagnosis(rule, text), total(contributions)
-    for text, contributions in _equals(reference, due):
-        yield Diagnosis("gradients/equal-leaves", text), {r: before[r] + contributions[r] for r in due}
+    for text, contributions in _equals(reference, expected):
+        yield Diagnosis("gradients/equal-leaves", text), {r: before[r] + contributions[r] for r in expected}
     again = "accumulation/adds" if old.get(leaf) is not None else "gradients/op" if alone else "accumulation/first"
     text = "It is twice the right gradient." if isinstance(call, Grad) else "This call's contribution was added twice."
-    yield Diagnosis(again, text), {r: before[r] + 2 * c for r, c in due.items()}
+    yield Diagnosis(again, text), {r: before[r] + 2 * c for r, c in expected.items()}
     text = "It has the opposite sign." if isinstance(call, Grad) else "This call's contribution was subtracted."
-    yield Diagnosis(again, text), {r: before[r] - c for r, c in due.items()}
-    turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in due.items()}
+    yield Diagnosis(again, text), {r: before[r] - c for r, c in expected.items()}
+    turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in expected.items()}
     rule = "gradients/op" if alone else "gradients/graph"
-    yield Diagnosis(rule, "It is the transpose of the right gradient."), {r: before[r] + turned[r] for r in due}
+    yield Diagnosis(rule, "It is the transpose of the right gradient."), {r: before[r] + turned[r] for r in expected}
 
 
-def _old_and_new(old: Gradients, before: Totals, due: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
+def _old_and_new(old: Gradients, before: Totals, expected: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
     """Leaves that held a gradient hold something else than the sum; all others hold what they should."""
     adds = "accumulation/adds"
-    had = {r: old.get(r) is not None for r in due}
+    had = {r: old.get(r) is not None for r in expected}
     text = "It is what this call contributes: the gradient held before was overwritten."
-    yield Diagnosis(adds, text), dict(due)
+    yield Diagnosis(adds, text), dict(expected)
     text = "It is what the leaf held before: this call added nothing."
-    yield Diagnosis(adds, text), {r: before[r] if had[r] else c for r, c in due.items()}
+    yield Diagnosis(adds, text), {r: before[r] if had[r] else c for r, c in expected.items()}
     text = "It is twice what the leaf held: this call added the old gradient, not its own."
-    yield Diagnosis(adds, text), {r: 2 * before[r] if had[r] else c for r, c in due.items()}
+    yield Diagnosis(adds, text), {r: 2 * before[r] if had[r] else c for r, c in expected.items()}
 
 
-def _equals(reference: Reference, due: Totals) -> Iterator[tuple[str, Totals]]:
+def _equals(reference: Reference, expected: Totals) -> Iterator[tuple[str, Totals]]:
     """Leaves of equal values taken for one another: the first gets everything, the last does, or they swap."""
-    for first in due:
-        for second in due:
+    for first in expected:
+        for second in expected:
             if first < second and isinstance(step := reference.steps[first.at], Leaf):
                 if step != reference.steps[second.at]:
                     continue
-                both, none = due[first] + due[second], np.zeros_like(due[first])
+                both, none = expected[first] + expected[second], np.zeros_like(expected[first])
                 text = "One of two leaves of equal values got the gradients of both."
-                yield text, {**due, first: both, second: none}
-                yield text, {**due, first: none, second: both}
-                yield text, {**due, first: both, second: both}
+                yield text, {**expected, first: both, second: none}
+                yield text, {**expected, first: none, second: both}
+                yield text, {**expected, first: both, second: both}
                 yield (
                     "Two leaves of equal values got each other's gradient.",
-                    {**due, first: due[second], second: due[first]},
+                    {**expected, first: expected[second], second: expected[first]},
                 )

@@ -94,11 +94,11 @@ def _arguments_once(first: bool) -> Callable[..., tuple[Array, ...]]:
     def vjp(step: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         made = list(exact_vjp(step, operands, cotangents))
         order = range(len(made)) if first else range(len(made) - 1, -1, -1)
-        seen: set[Ref] = set()
+        visited: set[Ref] = set()
         for k in order:
-            if step.args[k] in seen:
+            if step.args[k] in visited:
                 made[k] = np.zeros_like(made[k])
-            seen.add(step.args[k])
+            visited.add(step.args[k])
         return tuple(made)
 
     return vjp

@@ -139,10 +139,10 @@ def _writes(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
             yield Fault("views/history", text, traverse(vjp=_at(at, _view_lost)))
 
 
-Changed = Callable[[TapeEntry, list[Array], tuple[Array, ...]], tuple[Array, ...]]
+ChangedVjp = Callable[[TapeEntry, list[Array], tuple[Array, ...]], tuple[Array, ...]]
 
 
-def _at(at: int, changed: Changed) -> VjpRule:
+def _at(at: int, changed: ChangedVjp) -> VjpRule:
     """The vector-Jacobian products with those of one instruction changed."""
 
     def vjp(entry: TapeEntry, given: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:

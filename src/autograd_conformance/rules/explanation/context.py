@@ -138,11 +138,11 @@ def context_of(
     violation: Violation,
 ) -> Context:
     """The context of a violation: the program is gone through once more, up to the failing line."""
-    tape, expectation = retraced(program, observation, reference, capabilities, violation.at)
+    tape, expectation = tape_before(program, observation, reference, capabilities, violation.at)
     return Context(program, observation, tape, violation, expectation)
 
 
-def retraced(
+def tape_before(
     program: Program, observation: Observation, reference: Reference, capabilities: Collection[Capability], until: int
 ) -> tuple[Tape, Expectation]:
     """The tape before instruction `until`, and what may happen there.
@@ -153,10 +153,10 @@ def retraced(
     if follows := reference.needs_observations(program):
         reference = reference.empty()
         reference.observing = True
-    tape = Tape(reference, capabilities, units=region_steps(observation))
-    for moment in trace(program, observation, reference, tape, follows):
-        if moment.at == until:
-            return tape, Expectation() if moment.skipped else moment.expectation
+    tape = Tape(reference, capabilities, regions=region_steps(observation))
+    for traced in trace(program, observation, reference, tape, follows):
+        if traced.at == until:
+            return tape, Expectation() if traced.skipped else traced.expectation
     raise IndexError(f"nothing was observed of instruction {until}")
 
 

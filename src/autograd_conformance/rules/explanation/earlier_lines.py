@@ -258,12 +258,12 @@ def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
         return f"raises ({raised.kind.value}) on its way: what it went through may be freed."
     parts = [*_freeing_notes(context, at, call), *_result_notes(context, at, call)]
     if _gradients_matter(context):
-        left = [f"{context.name(ref)}'s gradient at {shown(value)}" for ref, value in _left(context, at)]
+        left = [f"{context.name(ref)}'s gradient at {shown(value)}" for ref, value in _changed_gradients(context, at)]
         parts += [f"{'It leaves' if parts else 'leaves'} {joined(left)}."] if left else []
     return " ".join(parts) or None
 
 
-def _left(context: Context, at: int) -> list[tuple[Ref, np.ndarray]]:
+def _changed_gradients(context: Context, at: int) -> list[tuple[Ref, np.ndarray]]:
     """The gradients that a call changed, of those that the failure is about."""
     failing, subject = context.program[context.violation.at], context.violation.subject
     about = failing.leaves if isinstance(failing, Clip) else () if subject is None else (subject,)

@@ -11,27 +11,27 @@ from autograd_conformance.rules.violations.expected import (
     AssignedGradient,
     BothReturn,
     DefinedValue,
-    DocumentedDraw,
-    Due,
-    DueError,
-    DueMove,
-    DueReturn,
-    GradientDue,
-    HookDue,
+    DocumentedSample,
+    Expected,
+    ExpectedError,
+    ExpectedGradient,
+    ExpectedHook,
+    ExpectedMove,
+    ExpectedPair,
+    ExpectedReturn,
+    ExpectedValue,
     Kept,
     Movement,
     Multiple,
     NewObject,
     OldGradient,
     OwnObject,
-    PairDue,
     RegistrationOrder,
     RightGradient,
     SameOutcome,
     SameValue,
     SavedTensorBounds,
     Unchanged,
-    ValueDue,
     ZeroGradient,
     ZeroResult,
 )
@@ -54,27 +54,27 @@ from autograd_conformance.rules.violations.observed import (
 )
 
 
-def due_text(due: Due) -> str:
+def expected_text(expected: Expected) -> str:
     """What a rule allows, as a clause."""
-    if isinstance(due, ValueDue):
-        return _value_due(due)
-    if isinstance(due, GradientDue):
-        return _gradient_due(due)
-    if isinstance(due, HookDue):
-        return _hook_due(due)
-    if isinstance(due, PairDue):
-        return _pair_due(due)
-    match due:
-        case DueReturn():
+    if isinstance(expected, ExpectedValue):
+        return _expected_value(expected)
+    if isinstance(expected, ExpectedGradient):
+        return _expected_gradient(expected)
+    if isinstance(expected, ExpectedHook):
+        return _expected_hook(expected)
+    if isinstance(expected, ExpectedPair):
+        return _expected_pair(expected)
+    match expected:
+        case ExpectedReturn():
             return "returns"
-        case DueError(kind):
+        case ExpectedError(kind):
             return f"raises: {kind.value}"
         case Unchanged(what):
             return KEPT[what]
         case SavedTensorBounds(least, most):
             return saved_tensors_text(least, most)
         case _:
-            assert_never(due)
+            assert_never(expected)
 
 
 KEPT: Mapping[Kept, str] = {
@@ -96,20 +96,20 @@ MOVEMENTS: Mapping[Movement, str] = {
 }
 
 
-def _value_due(due: ValueDue) -> str:
-    match due:
+def _expected_value(expected: ExpectedValue) -> str:
+    match expected:
         case ResultShape(shape):
             return f"shape {shape}"
         case ResultDtype(dtype):
             return dtype
         case DefinedValue():
             return "returns its definition's value"
-        case DocumentedDraw():
+        case DocumentedSample():
             return "it draws what it is documented to draw"
-        case DueMove(where):
+        case ExpectedMove(where):
             return MOVEMENTS[where]
         case Flag():
-            return flag_text(due)
+            return flag_text(expected)
         case OwnMemory():
             return "the result has memory of its own"
         case SharedMemory():
@@ -121,7 +121,7 @@ def _value_due(due: ValueDue) -> str:
         case ZeroResult():
             return "the result is zeros"
         case _:
-            assert_never(due)
+            assert_never(expected)
 
 
 RIGHT_GRADIENT: Mapping[Place, str] = {
@@ -134,8 +134,8 @@ RIGHT_GRADIENT: Mapping[Place, str] = {
 }
 
 
-def _gradient_due(due: GradientDue) -> str:
-    match due:
+def _expected_gradient(expected: ExpectedGradient) -> str:
+    match expected:
         case RightGradient(place):
             return RIGHT_GRADIENT[place]
         case OldGradient(or_new):
@@ -159,11 +159,11 @@ def _gradient_due(due: GradientDue) -> str:
         case Strides(strides):
             return f"strides {strides}"
         case _:
-            assert_never(due)
+            assert_never(expected)
 
 
-def _hook_due(due: HookDue) -> str:
-    match due:
+def _expected_hook(expected: ExpectedHook) -> str:
+    match expected:
         case HookCalled():
             return "the hook is called"
         case HookNotCalled():
@@ -173,11 +173,11 @@ def _hook_due(due: HookDue) -> str:
         case RegistrationOrder():
             return "in the order of their registration"
         case _:
-            assert_never(due)
+            assert_never(expected)
 
 
-def _pair_due(due: PairDue) -> str:
-    match due:
+def _expected_pair(expected: ExpectedPair) -> str:
+    match expected:
         case SameOutcome():
             return "does the same in both programs"
         case BothReturn():
@@ -187,12 +187,12 @@ def _pair_due(due: PairDue) -> str:
         case Multiple(factor):
             return f"the gradient is {'' if factor == 1 else f'{factor:g} times '}that of the second program"
         case _:
-            assert_never(due)
+            assert_never(expected)
 
 
-def must_text(due: Due, subject: str) -> str:
+def must_text(expected: Expected, subject: str) -> str:
     """What a rule demands of a value, a leaf or a hook, which is named, as a clause: "a has to hold zeros"."""
-    match due:
+    match expected:
         case Flag(requires):
             return f"{subject} {'has to' if requires else 'must not'} require grad"
         case NoResult():
@@ -211,7 +211,7 @@ def must_text(due: Due, subject: str) -> str:
             return f"{subject} has to hold its gradient, clipped"
         case Unchanged(Kept.GRADIENTS):
             return "gradients have to stay as they were"
-    return due_text(due)
+    return expected_text(expected)
 
 
 def flag_text(flag: Flag) -> str:

@@ -29,12 +29,12 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Context
-from autograd_conformance.rules.explanation.expected_words import due_text, must_text
+from autograd_conformance.rules.explanation.expected_words import expected_text, must_text
 from autograd_conformance.rules.explanation.observed_words import it_text, owner_text
-from autograd_conformance.rules.prose import joined, told_apart
-from autograd_conformance.rules.violations.expected import DueMove, Movement
+from autograd_conformance.rules.prose import joined, shown_with_distance
+from autograd_conformance.rules.violations.expected import ExpectedMove, Movement
 from autograd_conformance.rules.violations.observed import (
-    Changed,
+    ChangedValue,
     Flag,
     Flagged,
     GradientChanged,
@@ -109,11 +109,11 @@ def _legal(context: Context) -> str:
 def _state(context: Context) -> str:
     """What a value, a flag, or a gradient must be after an instruction that is no call."""
     violation, step = context.violation, context.program[context.violation.at]
-    subject, due, observed = context.name(violation.subject), violation.allowed[0].due, violation.observed
+    subject, expected, observed = context.name(violation.subject), violation.allowed[0].expected, violation.observed
     if violation.want is not None:
         return _value(context, subject)
-    if isinstance(observed, ValueChanged) and observed.which is Changed.REFUSED:
-        return f"raises, as it may, but then {due_text(due)}: {subject} was changed all the same."
+    if isinstance(observed, ValueChanged) and observed.which is ChangedValue.REFUSED:
+        return f"raises, as it may, but then {expected_text(expected)}: {subject} was changed all the same."
     if isinstance(observed, ValueChanged) and isinstance(step, (InPlace, Step)):
         targets = step.leaves if isinstance(step, Step) else (step.target,)
         return f"{subject} shares no memory with {context.named(targets)}: it has to stay as it was, but it changed."
@@ -128,38 +128,40 @@ def _state(context: Context) -> str:
         source = context.named(operands(step))
         return f"{subject} is {source} seen in another way: they share memory, but {subject} has its own."
     if isinstance(observed, (GradientChanged, HoldsGradient)) and isinstance(step, (ZeroGrad, AssignGrad, Step, Clip)):
-        return f"{must_text(due, subject)}, but {it_text(observed)}."
-    return f"must give: {due_text(due)}."
+        return f"{must_text(expected, subject)}, but {it_text(observed)}."
+    return f"must give: {expected_text(expected)}."
 
 
 def _value(context: Context, subject: str) -> str:
     """Why a value has the elements that it has to have."""
     violation, step = context.violation, context.program[context.violation.at]
-    want, got, by = told_apart(violation.want, violation.got)
-    seen = f"{want}, but it is {got}{by}."
+    want, got, by = shown_with_distance(violation.want, violation.got)
+    comparison = f"{want}, but it is {got}{by}."
     match step:
         case InPlace(_, target) if violation.subject != target:
-            return f"{subject} shares {context.name(target)}'s memory, so the write shows in it: it has to be {seen}"
+            return (
+                f"{subject} shares {context.name(target)}'s memory, so the write shows in it: it has to be {comparison}"
+            )
         case InPlace():
-            return f"by definition {subject} becomes {seen}"
-        case Step() if violation.allowed[0].due == DueMove(Movement.NOWHERE):
-            return f"{subject} holds no gradient, so it has to stay {seen}"
+            return f"by definition {subject} becomes {comparison}"
+        case Step() if violation.allowed[0].expected == ExpectedMove(Movement.NOWHERE):
+            return f"{subject} holds no gradient, so it has to stay {comparison}"
         case Step(_, optimizer):
-            return f"by {optimizer}'s formula {subject} moves to {seen}"
+            return f"by {optimizer}'s formula {subject} moves to {comparison}"
         case Clip(_, kind, bound):
             how = f"all norms together are at most {bound:g}" if kind == "norm" else f"it lies within {bound:g} of zero"
-            return f"{subject}'s gradient is clipped, so that {how}: it has to be {seen}"
+            return f"{subject}'s gradient is clipped, so that {how}: it has to be {comparison}"
         case Detach(source):
-            return f"{subject} has the values of {context.name(source)}: {seen}"
+            return f"{subject} has the values of {context.name(source)}: {comparison}"
         case DetachInPlace():
-            return f"{subject} loses its history and keeps its value: {seen}"
+            return f"{subject} loses its history and keeps its value: {comparison}"
         case ReadGrad(leaf):
-            return f"{subject} is the gradient that {context.name(leaf)} holds: {seen}"
+            return f"{subject} is the gradient that {context.name(leaf)} holds: {comparison}"
         case (
             Leaf() | Apply() | SetRequiresGrad() | Backward() | Grad() | RetainGrad() | Hook() | RemoveHook()
             | ZeroGrad() | AssignGrad() | Optimizer() | Delete() | DefaultDtype()
         ):  # fmt: skip
-            return f"by definition {subject} is {seen}"
+            return f"by definition {subject} is {comparison}"
         case _:
             assert_never(step)
 

@@ -6,10 +6,10 @@ from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.explanation.context import Context, op_name
-from autograd_conformance.rules.explanation.expected_words import due_text, must_text, saved_tensors_text
+from autograd_conformance.rules.explanation.expected_words import expected_text, must_text, saved_tensors_text
 from autograd_conformance.rules.explanation.observed_words import it_text
 from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.prose import joined, lines, shown, shown_apart, told_apart
+from autograd_conformance.rules.prose import joined, lines, shown, shown_distinct, shown_with_distance
 from autograd_conformance.rules.violations.expected import SavedTensorBounds, ZeroResult
 from autograd_conformance.rules.violations.observed import (
     CotangentWritten,
@@ -31,8 +31,8 @@ from autograd_conformance.tape.versions import kept_storages, version_mismatch
 def saved_tensor_note(context: Context) -> str:
     """How many saved tensors there have to be after the failing line, and why."""
     violation, step = context.violation, context.program[context.violation.at]
-    due = violation.allowed[0].due
-    assert isinstance(due, SavedTensorBounds)
+    expected = violation.allowed[0].expected
+    assert isinstance(expected, SavedTensorBounds)
     where = {node.at for node in context.expectation.traversal.nodes}
     why = "what can no longer be reached must not stay"
     if isinstance(step, BackwardCall) and where:
@@ -40,7 +40,7 @@ def saved_tensor_note(context: Context) -> str:
         why = f"walks {lines(where)} and keeps what {they} saved, and nothing more"
         if not step.retains:
             why = f"walks {lines(where)} and does not retain the graph, so what {they} saved has to go"
-    return f"{why}: {saved_tensors_text(due.least, due.most, must=True)}, but {observed_text(violation)}."
+    return f"{why}: {saved_tensors_text(expected.least, expected.most, must=True)}, but {observed_text(violation)}."
 
 
 OBJECTS = {
@@ -51,7 +51,7 @@ OBJECTS = {
     "accumulation/replaces": "creates a graph, so {subject} has to get a new gradient, but the one that it held was "
     "changed.",
     "accumulation/layout": "gives {subject} its first gradient, laid out as {subject} is where that is dense, and in "
-    "row-major order otherwise: it has to have {due}, but {observed}.",
+    "row-major order otherwise: it has to have {expected}, but {observed}.",
 }
 """Why gradients have to be the objects that they have to be, by rule."""
 
@@ -66,18 +66,18 @@ def call_note(context: Context, call: BackwardCall) -> str:
         return "is given a cotangent, which is the caller's: it has to stay as it was, but the call wrote into it."
     if violation.subject is None:
         return _must_raise(context, call) if context.expectation.returns is None else _must_return(context)
-    subject, due = context.name(violation.subject), due_text(violation.allowed[0].due)
+    subject, expected = context.name(violation.subject), expected_text(violation.allowed[0].expected)
     if context.raised(violation.at) is not None:
-        held, got = shown_apart(violation.grad_before, violation.got)
+        held, got = shown_distinct(violation.grad_before, violation.got)
         left = f"{subject} held {held} and is left with {got}"
-        return f"raises, as it may, but then {due}: {left}."
+        return f"raises, as it may, but then {expected}: {left}."
     if is_about_hook(violation.observed):
         return _hook(context, subject)
     if violation.want is not None:
         changed = _version_mismatches(context)
         return changed + (_result(context, call) if isinstance(call, Grad) else _sum(context, subject, call))
     if violation.rule in OBJECTS:
-        return OBJECTS[violation.rule].format(subject=subject, due=due, observed=observed_text(violation))
+        return OBJECTS[violation.rule].format(subject=subject, expected=expected, observed=observed_text(violation))
     if isinstance(call, Grad):
         return _functional(context, call, subject)
     if isinstance(violation.observed, NoGradient):
@@ -85,14 +85,14 @@ def call_note(context: Context, call: BackwardCall) -> str:
         return f"reaches {subject} {way}, so it has to leave a gradient there, but there is none."
     if isinstance(violation.observed, GradientChanged):
         return _unreached(context, call, subject)
-    return f"leaves {subject} a gradient: it has to have {due}, but it is {observed_text(violation)}."
+    return f"leaves {subject} a gradient: it has to have {expected}, but it is {observed_text(violation)}."
 
 
 def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
     """Why a call must leave a gradient alone."""
     ref, violation = context.violation.subject, context.violation
     assert ref is not None
-    held, got = shown_apart(violation.grad_before, violation.got)
+    held, got = shown_distinct(violation.grad_before, violation.got)
     if isinstance(call, Backward) and call.inputs is not None and ref not in call.inputs:
         why = f"adds to {context.named(call.inputs)} alone"
     elif not context.reference.requires_grad.get(ref, True):
@@ -134,15 +134,15 @@ def _version_mismatches(context: Context) -> str:
 def _sum(context: Context, subject: str, call: Backward) -> str:
     violation = context.violation
     assert violation.subject is not None
-    due = context.reference.pullback(call).get(context.reference.edge(violation.subject))
+    expected = context.reference.pullback(call).get(context.reference.edge(violation.subject))
     path = context.path(violation.subject)
     way = f" through {lines(path)}" if path else ""
     if violation.grad_before is None:
         does, before = _with_hooks(context), "held no gradient"
     else:
-        does = f" and contributes {shown(due)}{_with_hooks(context)}"
+        does = f" and contributes {shown(expected)}{_with_hooks(context)}"
         before = f"held {shown(violation.grad_before)}"
-    want, got, by = told_apart(violation.want, violation.got)
+    want, got, by = shown_with_distance(violation.want, violation.got)
     return f"reaches {subject}{way}{does}; {subject} {before}, so it has to hold {want}, but it holds {got}{by}."
 
 
@@ -160,7 +160,7 @@ def _result(context: Context, call: Grad) -> str:
     violation = context.violation
     assert violation.subject is not None
     source = call.inputs[violation.subject.output]
-    want, got, by = told_apart(violation.want, violation.got)
+    want, got, by = shown_with_distance(violation.want, violation.got)
     return (
         f"asks for the gradient with respect to {context.name(source)}, which it reaches {_way(context, source)}"
         f"{_with_hooks(context)}: {context.name(violation.subject)} has to be {want}, but it is {got}{by}."
@@ -171,11 +171,11 @@ def _functional(context: Context, call: Grad, subject: str) -> str:
     """What a result of the functional form has to be, besides its elements."""
     violation = context.violation
     assert violation.subject is not None
-    observed, due = violation.observed, violation.allowed[0].due
+    observed, expected = violation.observed, violation.allowed[0].expected
     if isinstance(observed, GradientChanged):
         return f"returns gradients and adds to none: what {subject} holds has to stay as it was, but it changed."
     source = call.inputs[violation.subject.output]
-    if isinstance(due, ZeroResult):
+    if isinstance(expected, ZeroResult):
         why = f"is asked for zeros where an input is not used, and {context.name(source)} is not"
     elif isinstance(observed, NoResult):
         why = f"reaches {context.name(source)} {_way(context, source)}"
@@ -186,27 +186,27 @@ def _functional(context: Context, call: Grad, subject: str) -> str:
         why = f"{with_} create_graph the call {is_} recorded"
     else:
         why = f"the gradient has the shape of {context.name(source)}"
-    return f"{why}: {must_text(due, subject)}, but {it_text(observed)}."
+    return f"{why}: {must_text(expected, subject)}, but {it_text(observed)}."
 
 
 def _hook(context: Context, subject: str) -> str:
     """Why a hook has to be called, or not, and with what."""
     violation = context.violation
-    observed, due = violation.observed, violation.allowed[0].due
+    observed, expected = violation.observed, violation.allowed[0].expected
     if violation.want is not None:
-        want, got, by = told_apart(violation.want, violation.got)
-        seen = f"{want}, but it was called with {got}{by}."
-        return f"the gradient of {subject} is complete when its hook is called: {seen}"
+        want, got, by = shown_with_distance(violation.want, violation.got)
+        comparison = f"{want}, but it was called with {got}{by}."
+        return f"the gradient of {subject} is complete when its hook is called: {comparison}"
     reached = context.expectation.traversal.must_reach
     computed = violation.subject is not None and context.reference.edge(violation.subject) in reached
     why = f"computes {subject}'s gradient" if computed else f"does not compute {subject}'s gradient"
     if isinstance(observed, HookOrder):
-        return f"{why}: its hooks have to be called {due_text(due)}, but they were called in another one."
+        return f"{why}: its hooks have to be called {expected_text(expected)}, but they were called in another one."
     if isinstance(observed, OtherGradient):
         return f"adds to what {subject} holds: the hook has to see all of it, but it saw another gradient."
     why = f"the hook on {subject} was removed" if violation.rule == "hooks/removed" else why
-    must = "it must not be called" if isinstance(due, HookNotCalled) else "its hook has to be called"
-    once = " once" if isinstance(due, HookCalledTimes) else ""
+    must = "it must not be called" if isinstance(expected, HookNotCalled) else "its hook has to be called"
+    once = " once" if isinstance(expected, HookCalledTimes) else ""
     return f"{why}: {must}{once}, but {it_text(observed)}."
 
 

@@ -8,15 +8,13 @@ from typing import assert_never
 from autograd_conformance.programs.observations import Outcome, Raised, Returned, Skipped
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.explanation.expected_words import flag_text, saved_tensors_text
-from autograd_conformance.rules.prose import told_apart
+from autograd_conformance.rules.prose import shown_with_distance
 from autograd_conformance.rules.violations.observed import (
     CallFailed,
     Change,
-    Changed,
+    ChangedValue,
     CotangentWritten,
-    Drew,
     Flag,
-    Found,
     GradientChanged,
     GradientDifference,
     GradientForm,
@@ -27,13 +25,15 @@ from autograd_conformance.rules.violations.observed import (
     HookDifference,
     HookNotCalled,
     HookOrder,
+    ImpossibleSample,
     NoGradient,
     NoResult,
     ObjectKept,
     ObjectReplaced,
     Observed,
+    ObservedValue,
     OtherGradient,
-    OtherPlace,
+    OtherMove,
     OtherValue,
     OutcomesDiffer,
     OwnMemory,
@@ -78,10 +78,10 @@ def difference_text(observed: Observed) -> str:
             assert_never(observed)
 
 
-CHANGED: Mapping[Changed, str] = {
-    Changed.TARGET: "the target's value changed",
-    Changed.REFUSED: "the refused write changed a value",
-    Changed.ELSEWHERE: "another value changed",
+CHANGED: Mapping[ChangedValue, str] = {
+    ChangedValue.TARGET: "the target's value changed",
+    ChangedValue.REFUSED: "the refused write changed a value",
+    ChangedValue.ELSEWHERE: "another value changed",
 }
 
 
@@ -93,9 +93,9 @@ def _value_difference(observed: ValueDifference) -> str:
             return f"the value is {dtype}"
         case OtherValue():
             return "returned another value"
-        case Drew(value):
+        case ImpossibleSample(value):
             return f"it drew {value.tolist()}"
-        case OtherPlace():
+        case OtherMove():
             return "the leaf has another value"
         case ValueChanged(which):
             return CHANGED[which]
@@ -185,11 +185,11 @@ def _pair_difference(observed: PairDifference) -> str:
             forms = _form(first), _form(second)
             if forms[0] != forms[1]:
                 return f"{what} is {forms[0]}, but {forms[1]} in the second program"
-            one, other, by = told_apart(_value(first), _value(second))
+            one, other, by = shown_with_distance(_value(first), _value(second))
             return f"{what} is {one}, but {other} in the second program{by}"
         case SumsDiffer(name, names, first, total):
             gets = "gets" if len(names) == 1 else "is"
-            one, other, by = told_apart(_value(first), total)
+            one, other, by = shown_with_distance(_value(first), total)
             return f"{name} gets {one}; in the second program {' + '.join(names)} {gets} {other}{by}"
         case _:
             assert_never(observed)
@@ -207,7 +207,7 @@ def _outcome(outcome: Outcome) -> str:
             assert_never(outcome)
 
 
-def _form(found: Found) -> str:
+def _form(found: ObservedValue) -> str:
     """The dtype, the shape and the flag of a value."""
     if found is None:
         return "none"
@@ -215,7 +215,7 @@ def _form(found: Found) -> str:
     return f"a {found.dtype} of shape {found.value.shape}{flag}"
 
 
-def _value(found: Found) -> np.ndarray | None:
+def _value(found: ObservedValue) -> np.ndarray | None:
     return None if found is None else found.value
 
 

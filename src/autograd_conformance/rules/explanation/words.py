@@ -5,7 +5,7 @@ This and the two modules that it is made of are the only place where violations 
 
 from __future__ import annotations
 
-from autograd_conformance.rules.explanation.expected_words import due_text
+from autograd_conformance.rules.explanation.expected_words import expected_text
 from autograd_conformance.rules.explanation.observed_words import difference_text
 from autograd_conformance.rules.violations.violation import Violation
 
@@ -17,4 +17,4 @@ def observed_text(violation: Violation) -> str:
 
 def allowed_texts(violation: Violation) -> tuple[tuple[str, str], ...]:
     """What the framework might have done instead, each with the rule that allows it."""
-    return tuple((due_text(allowed.due), allowed.rule) for allowed in violation.allowed)
+    return tuple((expected_text(allowed.expected), allowed.rule) for allowed in violation.allowed)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from autograd_conformance.programs.language import INSTRUCTIONS
 from autograd_conformance.programs.observations import Raised, Returned
-from autograd_conformance.tape.trace import Moment
+from autograd_conformance.tape.trace import TraceStep
 
 RETURNS = "returns"
 """The outcome of an instruction that raises nothing."""
@@ -23,16 +23,16 @@ class Choice(NamedTuple):
     """One of them."""
 
 
-def choice(moment: Moment) -> Choice | None:
+def choice(traced: TraceStep) -> Choice | None:
     """What was chosen in a moment that breaks no rule; None where there was no choice, or a unit ran as one."""
-    expectation, outcome = moment.expectation, moment.seen.outcome
-    if not expectation.raises or moment.seen.region:  # nearly always
+    expectation, outcome = traced.expectation, traced.observed.outcome
+    if not expectation.raises or traced.observed.region:  # nearly always
         return None
     returns = ((RETURNS, expectation.returns),) if expectation.returns else ()
     allowed = (*returns, *((kind.value, rule) for kind, rule in expectation.raises.items()))
     if len(allowed) < 2:
         return None
-    word = INSTRUCTIONS[type(moment.step)].word
+    word = INSTRUCTIONS[type(traced.step)].word
     match outcome:
         case Returned():
             return Choice(word, allowed, RETURNS)

@@ -20,7 +20,7 @@ class Judgement:
     """How often each rule was put to the test."""
     unspecified: bool = False
     """Whether the rules left something open: judging ended there, or went on from what was seen."""
-    ended: Violation | None = None
+    ended_by: Violation | None = None
     """The violation that is excused, and behind which nothing could be judged."""
     judged: int = 0
     """How many instructions were judged."""
@@ -30,10 +30,10 @@ class Judgement:
     """The calls that were refused by errors that the adapter does not know."""
 
 
-Excuses = Callable[[Violation], bool]
+Waiver = Callable[[Violation], bool]
 """Whether a violation is known, and no failure; a violation that it excused is not asked for again."""
 
 
-def nothing(violation: Violation) -> bool:
+def waives_nothing(violation: Violation) -> bool:
     """No violation is excused."""
     return False

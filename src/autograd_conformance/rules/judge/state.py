@@ -15,13 +15,13 @@ from autograd_conformance.reference.rounding.bounds import working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.choices import Choice
-from autograd_conformance.rules.judge.judgement import Excuses, nothing
-from autograd_conformance.rules.violations.expected import Due
+from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
+from autograd_conformance.rules.violations.expected import Expected
 from autograd_conformance.rules.violations.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.refusals import Refusal
-from autograd_conformance.tape.traversal import NO_UNITS
+from autograd_conformance.tape.traversal import NO_REGIONS
 
 HUGE = 1e30
 """Values beyond this are not compared: a rounding may take them to infinity."""
@@ -40,7 +40,7 @@ class Judging:
     """What the framework claims."""
     reference: Reference
     tape: Tape
-    before: dict[Ref, np.ndarray] = field(default_factory=dict)
+    values_before: dict[Ref, np.ndarray] = field(default_factory=dict)
     """Every value as it was before the instruction, where that writes to values."""
     strides: dict[Ref, tuple[int, ...] | None] = field(default_factory=dict)
     """The strides of every value that was made, in elements; none where they cannot be observed."""
@@ -58,9 +58,9 @@ class Judging:
     """The calls that were refused by errors that the adapter does not know."""
     unspecified: bool = False
     """Whether the rules say nothing of what follows."""
-    excuses: Excuses = nothing
+    waives: Waiver = waives_nothing
     """Whether a violation is known, and no failure."""
-    went_on: bool = False
+    waived_earlier: bool = False
     """Whether a violation was excused, and what follows is judged all the same."""
 
     @staticmethod
@@ -68,8 +68,8 @@ class Judging:
         program: Program,
         reference: Reference,
         capabilities: Collection[Capability],
-        excuses: Excuses = nothing,
-        units: Mapping[int, tuple[int, ...]] = NO_UNITS,
+        waives: Waiver = waives_nothing,
+        regions: Mapping[int, tuple[int, ...]] = NO_REGIONS,
     ) -> Judging:
         """The judging of a program that has not begun.
 
@@ -79,8 +79,8 @@ class Judging:
         stateful = reference.needs_observations(program)
         reference = reference.empty() if stateful else reference
         reference.observing = stateful
-        tape = Tape(reference, capabilities, units=units)
-        return Judging(program, frozenset(capabilities), reference, tape, excuses=excuses)
+        tape = Tape(reference, capabilities, regions=regions)
+        return Judging(program, frozenset(capabilities), reference, tape, waives=waives)
 
     @cached_property
     def dtype(self) -> str:
@@ -102,19 +102,19 @@ class Judging:
         """Whether the framework claims what a rule needs."""
         return RULES[rule].needs <= self.capabilities
 
-    def goes_on(self, violation: Violation) -> bool:
+    def waive_form(self, violation: Violation) -> bool:
         """Whether a violation is of the form alone and excused: what follows can be judged as if it were none."""
         fine = isinstance(violation.observed, FORM)
         if isinstance(violation.observed, ObjectReplaced):
             old = None if violation.subject is None else self.tape.grads.get(violation.subject)
             recorded = old is None or old.requires_grad is not False
             fine = not (self.stateful and recorded)  # the new one may have another history than the reference says
-        return fine and self.excused(violation)
+        return fine and self.waive(violation)
 
-    def excused(self, violation: Violation) -> bool:
+    def waive(self, violation: Violation) -> bool:
         """Whether a violation is excused that the model can take over."""
-        fine = self.excuses(violation)
-        self.went_on = self.went_on or fine
+        fine = self.waives(violation)
+        self.waived_earlier = self.waived_earlier or fine
         return fine
 
     def exercise(self, rules: Iterable[str]) -> None:
@@ -123,9 +123,9 @@ class Judging:
             self.exercised[rule] = self.exercised.get(rule, 0) + 1
 
     def differs(
-        self, rule: str, at: int, subject: Ref, observed: Observed, due: Due, step: Instruction
+        self, rule: str, at: int, subject: Ref, difference: Observed, expected: Expected, step: Instruction
     ) -> Violation | None:
         """The violation of a rule, where the rule applies."""
         if not self.applies(rule):
             return None
-        return Violation(rule, at, observed, (Allowed(due, rule),), subject, op_of(step))
+        return Violation(rule, at, difference, (Allowed(expected, rule),), subject, op_of(step))

@@ -9,32 +9,32 @@ from autograd_conformance.reference.adoption import outputs, record_step, skip_s
 from autograd_conformance.rules.judge.checks.contributions import is_unchanged
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.tape.expectation.unspecified import goes_through_views_of_toggled
-from autograd_conformance.tape.trace import Moment
+from autograd_conformance.tape.trace import TraceStep
 
 
-def takes_over(judging: Judging, moment: Moment) -> bool:
+def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
     """Whether judging goes on behind a call of which the rules leave open what it gives: from what was seen, as if
     nobody knew how the gradients that it left came about.
     """
-    step, reference = moment.step, judging.reference
+    step, reference = traced.step, judging.reference
     if not judging.stateful or not isinstance(step, (Backward, Grad)):
         return False
-    if isinstance(moment.seen.outcome, Raised):
-        skip_step(reference, moment.at, step, moment.seen)
-        return moment.seen.outcome.kind in moment.expectation.raises
-    if goes_through_views_of_toggled(judging.tape, moment.expectation.traversal):
+    if isinstance(traced.observed.outcome, Raised):
+        skip_step(reference, traced.at, step, traced.observed)
+        return traced.observed.outcome.kind in traced.expectation.raises
+    if goes_through_views_of_toggled(judging.tape, traced.expectation.traversal):
         return False  # nor which part of the graph it goes through
     recorded = {*reference.histories}
-    record_step(reference, moment.at, step, moment.modes, moment.seen)
+    record_step(reference, traced.at, step, traced.modes, traced.observed)
     changed = {
-        leaf for leaf, got in moment.seen.gradients.items() if not is_unchanged(judging.tape.grads.get(leaf), got)
+        leaf for leaf, got in traced.observed.gradients.items() if not is_unchanged(judging.tape.grads.get(leaf), got)
     }
     for leaf in recorded | (changed if step.create_graph else set()):
         held = reference.grads.get(leaf)
         if held is not None:
             reference.outdated.add(held)
     if isinstance(step, Grad) and step.create_graph:
-        reference.storages.unspecified.update(outputs(moment.at, step))
+        reference.storages.unspecified.update(outputs(traced.at, step))
     return True
 
 
@@ -45,18 +45,18 @@ def has_known_outcome(judging: Judging, step: Instruction) -> bool:
     return judging.reference.storages.uses_only_elements(step)
 
 
-def passes_on(judging: Judging, moment: Moment) -> bool:
+def adopt_unspecified_values(judging: Judging, traced: TraceStep) -> bool:
     """Whether judging goes on behind an instruction that only makes more values of which the rules leave open what
     they are.
     """
-    step, reference = moment.step, judging.reference
+    step, reference = traced.step, judging.reference
     if judging.unspecified or reference.unspecified or not isinstance(step, (Apply, Detach)):
         return False
     if reference.storages.views_of_toggled.intersection(operands(step)):
         return False
-    _ = moment.expectation  # asked for before the reference goes on
-    made, elements = outputs(moment.at, step), reference.storages.uses_only_elements(step)
-    record_step(reference, moment.at, step, moment.modes, moment.seen)
+    _ = traced.expectation  # asked for before the reference goes on
+    made, elements = outputs(traced.at, step), reference.storages.uses_only_elements(step)
+    record_step(reference, traced.at, step, traced.modes, traced.observed)
     reference.storages.unspecified.update(made)
     if elements:
         reference.storages.mark_outside_domain(made)

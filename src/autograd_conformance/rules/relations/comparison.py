@@ -13,18 +13,18 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import forward_bound, gradient_bound, working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.violations.observed import Found
+from autograd_conformance.rules.violations.observed import ObservedValue
 from autograd_conformance.tape.trace import trace
 
 
-def same(left: Found, right: Found) -> bool:
+def same(left: ObservedValue, right: ObservedValue) -> bool:
     """Whether two values are equal bit for bit (but for the sign of zero), and of one form."""
     if left is None or right is None:
         return left is right
     return same_form(left, right) and np.array_equal(left.value, right.value, equal_nan=True)
 
 
-def same_form(left: Found, right: Found) -> bool:
+def same_form(left: ObservedValue, right: ObservedValue) -> bool:
     """Whether two values agree in dtype, shape and `requires_grad`, which counts as false where nobody can tell."""
     if left is None or right is None:
         return left is right
@@ -32,23 +32,23 @@ def same_form(left: Found, right: Found) -> bool:
     return left.dtype == right.dtype and left.value.shape == right.value.shape and flags[0] == flags[1]
 
 
-def last(program: Program, observation: Observation, ref: Ref) -> Found:
+def final_gradient(program: Program, observation: Observation, ref: Ref) -> ObservedValue:
     """The gradient that a value holds at the end; of a result of the functional form, what it is."""
     outcome = observation[ref.at].outcome
     if isinstance(program[ref.at], Grad):
         return outcome.values[ref.output] if isinstance(outcome, Returned) else None
-    return next((seen.gradients[ref] for seen in reversed(observation) if ref in seen.gradients), None)
+    return next((observed.gradients[ref] for observed in reversed(observation) if ref in observed.gradients), None)
 
 
-def fired(seen: StepObservation) -> dict[Ref, Found]:
+def hook_arguments(observed: StepObservation) -> dict[Ref, ObservedValue]:
     """What each hook was called with, the last time."""
-    return {f.hook: None if f.value is None else Tensor(f.value, f.value.dtype.name, None) for f in seen.fired}
+    return {f.hook: None if f.value is None else Tensor(f.value, f.value.dtype.name, None) for f in observed.fired}
 
 
 def share_gradients(observation: Observation) -> bool:
     """Whether two values held the same gradient object at some time."""
-    for seen in observation:
-        objects = [g.identity for g in seen.gradients.values() if g is not None and g.value.size]
+    for observed in observation:
+        objects = [g.identity for g in observed.gradients.values() if g is not None and g.value.size]
         if any(one == other is not None for one, other in combinations(objects, 2)):
             return True
     return False
@@ -59,15 +59,15 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
     reference, dtype = Reference(), working_dtype(program)
     reference.observing = True
     total: Array = np.zeros(())
-    for moment in trace(program, observation, reference, None, follows=True):
-        step, seen = moment.step, moment.seen
-        if isinstance(step, Backward) and isinstance(seen.outcome, Returned) and ref in reference.values:
-            held = seen.gradients.get(ref)
+    for traced in trace(program, observation, reference, None, follows=True):
+        step, observed = traced.step, traced.observed
+        if isinstance(step, Backward) and isinstance(observed.outcome, Returned) and ref in reference.values:
+            held = observed.gradients.get(ref)
             total = total + gradient_bound(reference, step, reference.edge(ref), dtype).array()
             total = total + (0.0 if held is None else 2 * EPSILON[dtype] * np.abs(held.value))
-        elif isinstance(step, Grad) and moment.at == ref.at and not moment.skipped:
+        elif isinstance(step, Grad) and traced.at == ref.at and not traced.skipped:
             return gradient_bound(reference, step, reference.edge(step.inputs[ref.output]), dtype).array()
-        elif isinstance(step, ZeroGrad) and ref in step.leaves and not moment.skipped:
+        elif isinstance(step, ZeroGrad) and ref in step.leaves and not traced.skipped:
             total = np.zeros(())
     return total
 
@@ -99,7 +99,7 @@ def _followed(program: Program, observation: Observation) -> Reference:
     return reference
 
 
-def functions(program: Program, observation: Observation, among: Collection[int]) -> list[Hashable]:
+def regions_run(program: Program, observation: Observation, among: Collection[int]) -> list[Hashable]:
     """The functions that a program was run in, in order, as far as some of its instructions stand in them."""
     regions = observed_regions(program, observation)
     return [form(program, region) for region in regions if not set(among).isdisjoint(region.steps)]

@@ -37,21 +37,21 @@ from autograd_conformance.reference.rounding.bounds import close, working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.relations.comparison import (
-    fired,
-    functions,
+    final_gradient,
+    hook_arguments,
     hook_slack,
-    last,
+    regions_run,
     same,
     same_form,
     share_gradients,
     slack,
     value_slack,
 )
-from autograd_conformance.rules.violations.expected import BothReturn, Due, Multiple, SameOutcome, SameValue
+from autograd_conformance.rules.violations.expected import BothReturn, Expected, Multiple, SameOutcome, SameValue
 from autograd_conformance.rules.violations.observed import (
     CallFailed,
-    Found,
     Observed,
+    ObservedValue,
     OutcomesDiffer,
     SumsDiffer,
     ValuesDiffer,
@@ -118,15 +118,15 @@ class _Comparison:
         self.related, self.one, self.other = related, one, other
         self.names = names(related.first), names(related.second)
         self.decided = False
-        self.in_units = bool(region_steps(one) or region_steps(other))
+        self.in_regions = bool(region_steps(one) or region_steps(other))
         self.places = dict(related.same)
-        self.is_cut_otherwise = self.in_units and not self._runs_same_functions()
-        self.deterministic, self.exact = deterministic, deterministic and related.exact and not self.is_cut_otherwise
+        self.has_other_regions = self.in_regions and not self._runs_same_regions()
+        self.deterministic, self.exact = deterministic, deterministic and related.exact and not self.has_other_regions
 
-    def _runs_same_functions(self) -> bool:
+    def _runs_same_regions(self) -> bool:
         """Whether what is the same in both programs ran in the same functions, in the same order."""
-        first = functions(self.related.first, self.one, self.places.keys())
-        return first == functions(self.related.second, self.other, self.places.values())
+        first = regions_run(self.related.first, self.one, self.places.keys())
+        return first == regions_run(self.related.second, self.other, self.places.values())
 
     # -- the same instructions ----------------------------------------------------------------------------------------
 
@@ -137,12 +137,12 @@ class _Comparison:
             mine, its = self.one[at], self.other[place]
             if mine.region or its.region:
                 continue  # what is seen behind a unit is seen behind other instructions in the other program
-            if _kind(mine) != _kind(its) and self.in_units:
+            if _kind(mine) != _kind(its) and self.in_regions:
                 return None  # what a unit needs, and what of it is refused, depends on what else is in it
             if _kind(mine) != _kind(its):
                 return self._violation(at, OutcomesDiffer(mine.outcome, its.outcome, place), SameOutcome())
             if (
-                (self.related.interrupted or self.in_units)
+                (self.related.interrupted or self.in_regions)
                 and isinstance(self.related.first[at], BackwardCall)
                 and isinstance(mine.outcome, Raised)
             ):
@@ -150,26 +150,28 @@ class _Comparison:
             for ref, left, right in self._pairs(at, mine, its):
                 if same(left, right):
                     self.decided = self.decided or self._decides(at, left)
-                elif self.in_units and _may_be_none(left, right):
+                elif self.in_regions and _may_be_none(left, right):
                     continue  # what gets zeros since it stands in a unit with others gets none where it stands alone
                 elif not self.deterministic and isinstance(left, Tensor) and same_form(left, right):
                     return None  # from here on both compute with other numbers
-                elif self.is_cut_otherwise and self.related.exact and self._is_near(at, ref, left, right, place):
+                elif self.has_other_regions and self.related.exact and self._is_near(at, ref, left, right, place):
                     if follows:
                         return None
                     self.decided = self.decided or self._decides(at, left)
-                elif self.exact or not self._within(at, ref, left, right, place):
-                    return self._unlike(at, ref, left, right)
+                elif self.exact or not self._is_within_bounds(at, ref, left, right, place):
+                    return self._values_differ(at, ref, left, right)
                 elif follows:
                     return None
         return None
 
-    def _decides(self, at: int, found: Found) -> bool:
+    def _decides(self, at: int, found: ObservedValue) -> bool:
         """Whether the relation is put to the test by a number that is alike in both programs: by a gradient."""
         gradient = isinstance(found, Gradient) or isinstance(self.related.first[at], Grad)
         return gradient and found is not None and bool(found.value.size)
 
-    def _pairs(self, at: int, mine: StepObservation, its: StepObservation) -> Iterator[tuple[Ref, Found, Found]]:
+    def _pairs(
+        self, at: int, mine: StepObservation, its: StepObservation
+    ) -> Iterator[tuple[Ref, ObservedValue, ObservedValue]]:
         """All that can be compared of an instruction: results, values after a write, gradients, and what hooks saw."""
         if isinstance(mine.outcome, Returned) and isinstance(its.outcome, Returned):
             step = self.related.first[at]
@@ -182,7 +184,7 @@ class _Comparison:
             if self._twin(ref) in its.gradients:
                 yield ref, gradient, its.gradients[self._twin(ref)]
         if self.related.exact and self.deterministic:
-            left_hooks, right_hooks = fired(mine), fired(its)
+            left_hooks, right_hooks = hook_arguments(mine), hook_arguments(its)
             for hook in left_hooks:
                 yield hook, left_hooks[hook], right_hooks.get(self._twin(hook))
 
@@ -190,7 +192,7 @@ class _Comparison:
         """The same value in the second program."""
         return Ref(self.places.get(ref.at, -1), ref.output)
 
-    def _within(self, at: int, ref: Ref, left: Found, right: Found, place: int) -> bool:
+    def _is_within_bounds(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue, place: int) -> bool:
         """Whether rounding explains how far two gradients are apart."""
         if left is None or right is None or not same_form(left, right):
             return False
@@ -202,7 +204,7 @@ class _Comparison:
         bound = bound + slack(self.related.second.upto(place + 1), self.other, self._twin(ref))
         return bool((np.abs(left.value - right.value) <= bound).all())
 
-    def _is_near(self, at: int, ref: Ref, left: Found, right: Found, place: int) -> bool:
+    def _is_near(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue, place: int) -> bool:
         """Whether rounding explains how far two numbers are apart that different functions computed; as far as anybody
         can say, of a value that was written to or moved.
         """
@@ -213,7 +215,7 @@ class _Comparison:
         bounds = self._bounds(at, ref, left, place)
         return bounds is None or bool((np.abs(left.value - right.value) <= bounds).all())
 
-    def _bounds(self, at: int, ref: Ref, left: Found, place: int) -> Array | None:
+    def _bounds(self, at: int, ref: Ref, left: ObservedValue, place: int) -> Array | None:
         """The bounds of both programs on a number, together; None where there are none."""
         first, second = self.related.first.upto(at + 1), self.related.second.upto(place + 1)
         step, twin = first[at], self._twin(ref)
@@ -226,13 +228,13 @@ class _Comparison:
         one, two = value_slack(first, self.one, ref), value_slack(second, self.other, twin)
         return None if one is None or two is None or isinstance(step, WRITING) else one + two
 
-    def _unlike(self, at: int, ref: Ref, left: Found, right: Found) -> Violation:
+    def _values_differ(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue) -> Violation:
         """The violation where a value, or the gradient that it holds, is not the same in both programs."""
         gradient = isinstance(left, Gradient) or isinstance(right, Gradient)
         name = self.names[0][ref]
         arrays = (None, None) if left is None or right is None else (left.value, right.value)
-        observed, due = ValuesDiffer(name, gradient, left, right), SameValue(name, gradient)
-        return self._violation(at, observed, due, ref, *arrays)
+        difference, expected = ValuesDiffer(name, gradient, left, right), SameValue(name, gradient)
+        return self._violation(at, difference, expected, ref, *arrays)
 
     # -- gradients at the end -----------------------------------------------------------------------------------------
 
@@ -240,7 +242,7 @@ class _Comparison:
         """The first gradient at the end that is not alike in both programs."""
         if not self.related.alike:
             return None
-        raised = [_failed(program, seen) for program, seen in self._programs()]
+        raised = [_failed(program, observed) for program, observed in self._programs()]
         if raised.count(None) == 0:
             return None
         for which, at in enumerate(raised):
@@ -254,8 +256,8 @@ class _Comparison:
         return (self.related.first, self.one), (self.related.second, self.other)
 
     def _alike(self, alike: Alike) -> Violation | None:
-        left = last(self.related.first, self.one, alike.first)
-        found = [last(self.related.second, self.other, ref) for ref in alike.second]
+        left = final_gradient(self.related.first, self.one, alike.first)
+        found = [final_gradient(self.related.second, self.other, ref) for ref in alike.second]
         parts = [part.value for part in found if part is not None]
         if not any(value.any() for value in parts) and (left is None or not left.value.any()):
             return None  # a gradient that is zero throughout may stay undefined
@@ -273,22 +275,22 @@ class _Comparison:
             if (np.abs(got - want) <= bound).all():
                 return None
         names = tuple(self.names[1][ref] for ref in alike.second)
-        observed = SumsDiffer(self.names[0][alike.first], names, left, total if parts else None)
-        line, due = len(self.related.first) - 1, Multiple(alike.factor)
-        return self._violation(line, observed, due, alike.first, got, want, bound)
+        difference = SumsDiffer(self.names[0][alike.first], names, left, total if parts else None)
+        line, expected = len(self.related.first) - 1, Multiple(alike.factor)
+        return self._violation(line, difference, expected, alike.first, got, want, bound)
 
     def _violation(
         self,
         at: int,
-        observed: Observed,
-        due: Due,
+        difference: Observed,
+        expected: Expected,
         subject: Ref | None = None,
         got: Array | None = None,
         want: Array | None = None,
         bound: Array | None = None,
     ) -> Violation:
         rule = self.related.rule
-        return Violation(rule, at, observed, (Allowed(due, rule),), subject, got=got, want=want, bound=bound)
+        return Violation(rule, at, difference, (Allowed(expected, rule),), subject, got=got, want=want, bound=bound)
 
 
 def _failed(program: Program, observation: Observation) -> int | None:
@@ -297,10 +299,10 @@ def _failed(program: Program, observation: Observation) -> int | None:
     return next((at for at in calls if not isinstance(observation[at].outcome, Returned)), None)
 
 
-def _may_be_none(left: Found, right: Found) -> bool:
+def _may_be_none(left: ObservedValue, right: ObservedValue) -> bool:
     """Whether one of two gradients is not there, and the other one is of zeros."""
     return (left is None) != (right is None) and not any(each.value.any() for each in (left, right) if each)
 
 
-def _kind(seen: StepObservation) -> object:
-    return seen.outcome.kind if isinstance(seen.outcome, Raised) else type(seen.outcome)
+def _kind(observed: StepObservation) -> object:
+    return observed.outcome.kind if isinstance(observed.outcome, Raised) else type(observed.outcome)

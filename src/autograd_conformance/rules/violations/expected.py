@@ -27,12 +27,12 @@ from autograd_conformance.rules.violations.observed import (
 
 
 @dataclass(frozen=True, slots=True)
-class DueReturn:
+class ExpectedReturn:
     """The instruction returns."""
 
 
 @dataclass(frozen=True, slots=True)
-class DueError:
+class ExpectedError:
     """The instruction raises an error of a kind."""
 
     kind: Kind
@@ -47,7 +47,7 @@ class DefinedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentedDraw:
+class DocumentedSample:
     """Numbers from the distribution that the op is documented to draw from."""
 
 
@@ -69,7 +69,7 @@ class Movement(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class DueMove:
+class ExpectedMove:
     """The leaf moves."""
 
     where: Movement
@@ -198,16 +198,25 @@ class Multiple:
     factor: float
 
 
-ValueDue = (
-    ResultShape | ResultDtype | DefinedValue | DocumentedDraw | DueMove | Flag | OwnMemory | SharedMemory | NoResult
-    | GradientResult | ZeroResult
+ExpectedValue = (
+    ResultShape | ResultDtype | DefinedValue | DocumentedSample | ExpectedMove | Flag | OwnMemory | SharedMemory
+    | NoResult | GradientResult | ZeroResult
 )  # fmt: skip
-GradientDue = (
+ExpectedGradient = (
     RightGradient | OldGradient | AnyGradient | NoGradient | ZeroGradient | AssignedGradient | GradientForm | NewObject
     | AddedInPlace | OwnObject | Strides
 )  # fmt: skip
-HookDue = HookCalled | HookNotCalled | HookCalledTimes | RegistrationOrder
-PairDue = SameOutcome | BothReturn | SameValue | Multiple
+ExpectedHook = HookCalled | HookNotCalled | HookCalledTimes | RegistrationOrder
+ExpectedPair = SameOutcome | BothReturn | SameValue | Multiple
 
-Due = DueReturn | DueError | Unchanged | SavedTensorBounds | ValueDue | GradientDue | HookDue | PairDue
+Expected = (
+    ExpectedReturn
+    | ExpectedError
+    | Unchanged
+    | SavedTensorBounds
+    | ExpectedValue
+    | ExpectedGradient
+    | ExpectedHook
+    | ExpectedPair
+)
 """All that rules demand or permit."""

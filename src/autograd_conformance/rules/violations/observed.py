@@ -65,18 +65,18 @@ class OtherValue:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drew:
+class ImpossibleSample:
     """An op that draws at random returned numbers that it cannot have drawn."""
 
     value: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
-class OtherPlace:
+class OtherMove:
     """A step moved a leaf to another place."""
 
 
-class Changed(Enum):
+class ChangedValue(Enum):
     """Which value changed that had to stay."""
 
     TARGET = auto()
@@ -91,7 +91,7 @@ class Changed(Enum):
 class ValueChanged:
     """A value changed that had to stay as it was."""
 
-    which: Changed
+    which: ChangedValue
 
 
 class Flagged(Enum):
@@ -278,7 +278,7 @@ class SavedTensorCount:
 
 # -- two programs -----------------------------------------------------------------------------------------------------
 
-Found = Tensor | Gradient | None
+ObservedValue = Tensor | Gradient | None
 """A value or a gradient as it was seen; none where there is none."""
 
 
@@ -311,8 +311,8 @@ class ValuesDiffer:
     """The value's name in the first program's text."""
     gradient: bool
     """Whether the gradient that the value holds is meant."""
-    first: Found
-    second: Found
+    first: ObservedValue
+    second: ObservedValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -323,14 +323,14 @@ class SumsDiffer:
     """The name of the value in the first program whose gradient it is."""
     names: tuple[str, ...]
     """The names of the values in the second program whose gradients are added."""
-    first: Found
+    first: ObservedValue
     total: np.ndarray | None
     """The sum; none where the second program made no gradients."""
 
 
 ValueDifference = (
-    ResultShape | ResultDtype | OtherValue | Drew | OtherPlace | ValueChanged | Flag | OwnMemory | SharedMemory
-    | ValueMemory | NoResult | GradientResult
+    ResultShape | ResultDtype | OtherValue | ImpossibleSample | OtherMove | ValueChanged | Flag | OwnMemory
+    | SharedMemory | ValueMemory | NoResult | GradientResult
 )  # fmt: skip
 GradientDifference = (
     OtherGradient | NoGradient | GradientForm | GradientChanged | ObjectKept | ObjectReplaced | Strides | SharedGradient

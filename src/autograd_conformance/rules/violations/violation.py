@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.rules.violations.expected import Due
+from autograd_conformance.rules.violations.expected import Expected
 from autograd_conformance.rules.violations.observed import Observed
 
 
@@ -15,7 +15,7 @@ from autograd_conformance.rules.violations.observed import Observed
 class Allowed:
     """One of the things that an instruction may do, and the rule that allows it."""
 
-    due: Due
+    expected: Expected
     rule: str
 
 
@@ -47,20 +47,22 @@ class Violation:
     """A sentence on the fault that would give exactly `got`."""
     partner: Ref | None = None
     """The leaf that shares the subject's gradient object."""
-    units: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    regions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """For each instruction that ran in a unit, the numbers of all that ran in it."""
-    plain: Violation | None = None
+    undiagnosed: Violation | None = None
     """The same without the diagnosis, and without the rule that it names: what is left where the diagnosis turns out to
     be an accident."""
 
-    def within(self, units: Mapping[int, tuple[int, ...]]) -> Violation:
+    def in_regions(self, regions: Mapping[int, tuple[int, ...]]) -> Violation:
         """The same in a program that ran in some units."""
-        return replace(self, units=units, plain=self.plain and self.plain.within(units))
+        return replace(self, regions=regions, undiagnosed=self.undiagnosed and self.undiagnosed.in_regions(regions))
 
 
-def diagnosed(plain: Violation, text: str | None, rule: str, op: str | None = None) -> Violation:
+def diagnosed(undiagnosed: Violation, text: str | None, rule: str, op: str | None = None) -> Violation:
     """A violation with a diagnosis, if there is one, which may name another rule."""
-    return plain if text is None else replace(plain, rule=rule, op=op, diagnosis=text, plain=plain)
+    return (
+        undiagnosed if text is None else replace(undiagnosed, rule=rule, op=op, diagnosis=text, undiagnosed=undiagnosed)
+    )
 
 
 def op_of(step: Instruction) -> str | None:

@@ -29,7 +29,12 @@ from autograd_conformance.tape.expectation.unspecified import goes_through_views
 from autograd_conformance.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.tape.recurrence import carries_state
 from autograd_conformance.tape.state import TapeState
-from autograd_conformance.tape.versions import is_invalidated, kept_storages, reads_anew, version_mismatch
+from autograd_conformance.tape.versions import (
+    is_invalidated,
+    kept_storages,
+    recomputes_changed_inputs,
+    version_mismatch,
+)
 
 RAISED_MIDWAY = frozenset(
     {
@@ -39,7 +44,7 @@ RAISED_MIDWAY = frozenset(
 )  # fmt: skip
 """The errors that a call may raise while it goes through the graph; all others are raised before it begins."""
 
-BROKEN_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HOOK_SHAPE, "hooks/shape")}
+FAILING_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HOOK_SHAPE, "hooks/shape")}
 """The error that a call raises for a hook with such an effect, and its rule."""
 
 SPECIFIC = (
@@ -52,7 +57,7 @@ Errors = dict[Kind, str]
 """Kinds of errors, each with its rule."""
 
 
-def expected_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Expectation:
+def expectation_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Expectation:
     """What a backward call may do: see the table above."""
     traversal = tape.traverse(call)
     may_raise = _may_raise(tape, call, traversal)
@@ -85,7 +90,7 @@ def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_rais
     hooks: Errors = {}
     if not tape.reference.rebased.intersection(map(tape.reference.edge, call.inputs or ())):
         freed = _always_freed(tape, traversal)
-        hooks = _always_broken(tape, call, traversal)
+        hooks = _always_failing_hooks(tape, call, traversal)
     # where an input is a view whose storage was written to, it may have lost its place in the graph
     unused = _always_unused(tape, call, traversal)
     if not (freed or hooks or unused):
@@ -179,12 +184,12 @@ def _rules_of_freed(
     return tuple(rules)
 
 
-def _always_broken(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
+def _always_failing_hooks(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
     """The errors of the broken hooks that a call always calls."""
     called = tape.hooks_on(traversal.must_fire - tape.reference.rebased)
-    broken = [(handle, hook) for handle, hook in called if hook.effect in BROKEN_HOOKS]
-    missed = tape.may_miss(call, broken)
-    return dict(BROKEN_HOOKS[hook.effect] for handle, hook in broken if handle not in missed)
+    broken = [(handle, hook) for handle, hook in called if hook.effect in FAILING_HOOKS]
+    missed = tape.may_skip(call, broken)
+    return dict(FAILING_HOOKS[hook.effect] for handle, hook in broken if handle not in missed)
 
 
 def _refuses_unused(call: BackwardCall) -> bool:
@@ -221,20 +226,20 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
         found[Kind.OVERLAP] = "writes/overlap"
     if goes_through_views_of_toggled(tape, traversal):
         found[Kind.VIEW_WRITTEN] = "views/restricted"
-    if (reference.rebased | _within_units(tape, traversal)).intersection(map(reference.edge, call.inputs or ())):
+    if (reference.rebased | _within_regions(tape, traversal)).intersection(map(reference.edge, call.inputs or ())):
         found[Kind.UNUSED_INPUT] = "functional/unused-raises"
     if any(is_invalidated(tape, ref) for ref in (*call.roots, *(call.inputs or ()))):
         found[Kind.VIEW_WRITTEN] = "views/restricted"
     for _, hook in tape.hooks_on(traversal.may_fire | traversal.must_fire):
-        if hook.effect in BROKEN_HOOKS:
-            kind, rule = BROKEN_HOOKS[hook.effect]
+        if hook.effect in FAILING_HOOKS:
+            kind, rule = FAILING_HOOKS[hook.effect]
             found[kind] = rule
-    if any(reads_anew(tape, node) for node in nodes):
+    if any(recomputes_changed_inputs(tape, node) for node in nodes):
         found[Kind.RECOMPUTED] = found[Kind.UNKNOWN] = "writes/error-or-recorded"  # its ops may refuse what they find
     return found
 
 
-def _within_units(tape: TapeState, traversal: Traversal) -> frozenset[GradientEdge]:
+def _within_regions(tape: TapeState, traversal: Traversal) -> frozenset[GradientEdge]:
     """The edges that lie within units that are one node: no gradient passes there that an input could get."""
     return traversal.may_reach if tape.reference.traits.one_node else frozenset()
 

@@ -111,7 +111,8 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str
     if traversal.leaves:
         held = [tape.grads.get(leaf) for leaf in traversal.leaves]
         rules += dict.fromkeys(
-            "accumulation/first" if tape.begins(leaf) else "accumulation/adds" for leaf in traversal.leaves
+            "accumulation/first" if tape.holds_initial_gradient(leaf) else "accumulation/adds"
+            for leaf in traversal.leaves
         )
         if any(h is None for h in held):
             rules.append("accumulation/layout")

@@ -37,7 +37,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import clearing_optimizer, operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.storage import Storages
-from autograd_conformance.tape.expectation.backward_calls import expected_of_call
+from autograd_conformance.tape.expectation.backward_calls import expectation_of_call
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.state import TapeState
 from autograd_conformance.tape.versions import is_invalidated
@@ -48,16 +48,16 @@ ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
 LEGAL = "errors/legal-returns"
 
 
-def expected(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
+def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
     """The outcomes that the rules allow for an instruction."""
     if isinstance(step, (Backward, Grad)):
-        return expected_of_call(tape, step, modes)
+        return expectation_of_call(tape, step, modes)
     restricted = tape.reference.storages.restricted
     hit = restricted and any(is_invalidated(tape, ref) for ref in operands(step))
     invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if hit else {}
     match step:
         case Apply():
-            return Expectation(raises=invalidated, exercises=_applied(tape, step, modes))
+            return Expectation(raises=invalidated, exercises=_rules_of_op(tape, step, modes))
         case Detach():
             return Expectation(raises=invalidated, exercises=("detach/values", "views/shares", LEGAL))
         case ZeroGrad(leaves, set_to_none):
@@ -94,7 +94,7 @@ def expected(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
             assert_never(step)
 
 
-def _applied(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
+def _rules_of_op(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
     rules = ["gradients/forward", "gradients/requires-grad", LEGAL]
     if step.op in RANDOM_OPS:
         rules.append("networks/random")

@@ -6,7 +6,7 @@ from autograd_conformance.programs.language import BackwardCall, Grad
 from autograd_conformance.reference.domains import is_finite_call
 from autograd_conformance.tape.graph import Traversal
 from autograd_conformance.tape.state import TapeState
-from autograd_conformance.tape.versions import reads_anew
+from autograd_conformance.tape.versions import recomputes_changed_inputs
 
 
 def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
@@ -19,7 +19,7 @@ def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
         or (call.create_graph and _differentiates_toggled(tape, traversal))
         or _may_replace_zeros(tape, call, traversal)
         or _depends_on_choices(tape, call, traversal)
-        or any(reads_anew(tape, node) for node in traversal.all_nodes)
+        or any(recomputes_changed_inputs(tape, node) for node in traversal.all_nodes)
     )
 
 
@@ -59,7 +59,7 @@ def _differentiates_toggled(tape: TapeState, traversal: Traversal) -> bool:
 def _may_replace_zeros(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
     """Whether a hook replaces a gradient of zeros, which may stay undefined: then the hook is not called."""
     hooks = tape.hooks_on(traversal.must_fire | traversal.may_fire)
-    return bool(tape.may_miss(call, [(handle, hook) for handle, hook in hooks if hook.effect == "replace"]))
+    return bool(tape.may_skip(call, [(handle, hook) for handle, hook in hooks if hook.effect == "replace"]))
 
 
 def _depends_on_choices(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:

@@ -39,7 +39,7 @@ def is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return is_equal(one, other)
 
 
-def is_anothers(judging: Judging, leaf: Ref) -> bool:
+def shares_gradient_memory(judging: Judging, leaf: Ref) -> bool:
     """Whether a leaf's gradient lies in the memory of another value's gradient, to which a call may add."""
     gradient = judging.tape.grads.get(leaf)
     if gradient is None or gradient.memory is None:
@@ -63,7 +63,7 @@ def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient |
     return bound.allows(np.abs(got.value - want), sum_rounding(judging, old, want))
 
 
-def is_right(judging: Judging, got: np.ndarray, want: np.ndarray, dtype: str | None) -> bool:
+def is_right_without_bound(judging: Judging, got: np.ndarray, want: np.ndarray, dtype: str | None) -> bool:
     """Whether a gradient of some dtype needs no bound to be right: it is very close, or too large to be compared."""
     return close(got, want, judging.precision(dtype)) or not np.abs(want).max() < HUGE
 
@@ -99,20 +99,20 @@ MODULES = ("recurrent/gradient", "networks/gradient")
 """Rules about the gradients of modules."""
 
 
-def blamed(judging: Judging, expectation: Expectation, rule: str) -> str:
+def rule_of_gradient(judging: Judging, expectation: Expectation, rule: str) -> str:
     """The rule that a wrong gradient breaks, told from what the call goes through; `rule` where nothing is special."""
-    rule = blamed_module(judging, expectation, rule)
+    rule = rule_of_module_gradient(judging, expectation, rule)
     if rule == "gradients/graph" and "training/loop" in expectation.exercises and judging.applies("training/loop"):
         rule = "training/loop"
     return next((s for s in SPECIAL if s in expectation.exercises and judging.applies(s)), rule)
 
 
-def blamed_module(judging: Judging, expectation: Expectation, rule: str) -> str:
+def rule_of_module_gradient(judging: Judging, expectation: Expectation, rule: str) -> str:
     """The rule about the gradients of the modules that a call goes through; `rule` where it goes through none."""
     return next((s for s in MODULES if s in expectation.exercises and judging.applies(s)), rule)
 
 
-NAMED = ("gradients/op", "gradients/graph", "training/loop")
+REFINED_BY_DIAGNOSIS = ("gradients/op", "gradients/graph", "training/loop")
 """Rules in the place of which the one that a diagnosis names is blamed."""
 
 

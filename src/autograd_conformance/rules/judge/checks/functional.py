@@ -8,13 +8,13 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.checks.contributions import (
-    NAMED,
-    blamed,
+    REFINED_BY_DIAGNOSIS,
     contribution_bound,
     is_complete,
-    is_right,
+    is_right_without_bound,
     is_unchanged,
     op_of_rule,
+    rule_of_gradient,
 )
 from autograd_conformance.rules.judge.checks.values import Values, check_dtype, check_flag
 from autograd_conformance.rules.judge.state import Judging
@@ -35,20 +35,20 @@ from autograd_conformance.tape.traversal import ZERO
 
 
 def check(
-    judging: Judging, at: int, step: Grad, values: Values, expectation: Expectation, seen: StepObservation
+    judging: Judging, at: int, step: Grad, values: Values, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
     """Whether a call of the functional form returned the gradients, and added to none."""
-    for leaf, got in seen.gradients.items():
+    for leaf, got in observed.gradients.items():
         if not _may_hold(judging, step, leaf, got, expectation.traversal):
-            observed, due = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
-            return judging.differs("functional/no-accumulation", at, leaf, observed, due, step)
+            difference, expected = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
+            return judging.differs("functional/no-accumulation", at, leaf, difference, expected, step)
     contributions = judging.reference.pullback(step)
     for k, (ref, tensor) in enumerate(zip(step.inputs, values, strict=True)):
         want = contributions.get(judging.reference.edge(ref))
         if tensor is None:
-            violation = _none(judging, at, step, k, values, want)
+            violation = _check_none(judging, at, step, k, values, want)
         else:
-            violation = _result(judging, at, step, k, tensor, values, want, expectation)
+            violation = _check_result(judging, at, step, k, tensor, values, want, expectation)
         if violation:
             return violation
     return None
@@ -59,11 +59,11 @@ def _may_hold(judging: Judging, step: Grad, leaf: Ref, got: Gradient | None, tra
     if leaf not in traversal.must_accumulate:
         old = judging.tape.grads.get(leaf)
         return is_unchanged(old, got) or is_complete(judging, step, leaf, got, traversal)
-    due = judging.reference.pullback(step).get(judging.reference.edge(leaf))
-    return is_complete(judging, step, leaf, got, traversal) or due is None or not due.any()
+    expected = judging.reference.pullback(step).get(judging.reference.edge(leaf))
+    return is_complete(judging, step, leaf, got, traversal) or expected is None or not expected.any()
 
 
-def _none(
+def _check_none(
     judging: Judging, at: int, step: Grad, place: int, values: Values, want: np.ndarray | None
 ) -> Violation | None:
     """Whether a result may be none."""
@@ -76,7 +76,7 @@ def _none(
     return None
 
 
-def _result(
+def _check_result(
     judging: Judging,
     at: int,
     step: Grad,
@@ -92,11 +92,11 @@ def _result(
         unused = judging.reference.edge(step.inputs[place]) not in traversal.must_reach | traversal.may_fire
         if unused or tensor.value.any():
             return judging.differs("functional/unused-none", at, out, GradientResult(), NoResult(), step)
-    violation = _gradient(judging, at, step, place, tensor, values, want, expectation)
+    violation = _check_gradient(judging, at, step, place, tensor, values, want, expectation)
     judging.dtypes[out] = tensor.dtype
     if not violation:
-        due = judging.dtypes.get(step.inputs[place])
-        violation = check_dtype(judging, at, step, "gradients/form", out, tensor, due)
+        expected = judging.dtypes.get(step.inputs[place])
+        violation = check_dtype(judging, at, step, "gradients/form", out, tensor, expected)
     if not violation and want is not None:
         if step.create_graph:
             violation = check_flag(judging, at, step, out, tensor)
@@ -126,7 +126,7 @@ def _input_rule(judging: Judging, step: Grad, place: int, values: Values) -> str
     return "functional/duplicates" if any(differ) else "functional/value"
 
 
-def _gradient(
+def _check_gradient(
     judging: Judging,
     at: int,
     step: Grad,
@@ -140,9 +140,9 @@ def _gradient(
     out, ref = Ref(at, place), step.inputs[place]
     want = np.zeros_like(judging.reference.values[ref]) if want is None else want
     if tensor.value.shape != want.shape:
-        observed, due = ResultShape(tensor.value.shape), ResultShape(want.shape)
-        return judging.differs("functional/value", at, out, observed, due, step)
-    if is_right(judging, tensor.value, want, tensor.dtype):
+        difference, expected = ResultShape(tensor.value.shape), ResultShape(want.shape)
+        return judging.differs("functional/value", at, out, difference, expected, step)
+    if is_right_without_bound(judging, tensor.value, want, tensor.dtype):
         return None
     bound = contribution_bound(judging, step, ref)
     if bound.allows(np.abs(tensor.value - want)):
@@ -150,17 +150,17 @@ def _gradient(
     traversal, rule = expectation.traversal, _input_rule(judging, step, place, values)
     if rule == "functional/value" and not judging.tape.imperative:  # there is no other form that shows it
         rule = "gradients/op" if traversal.alone else "gradients/graph"
-    rule = blamed(judging, expectation, rule)
+    rule = rule_of_gradient(judging, expectation, rule)
     if not judging.applies(rule):
         return None
     got = {r: None if t is None else t.value for r, t in zip(step.inputs, values, strict=True)}
     diagnosis = diagnose(judging.reference, step, ref, {}, got)
-    plain = Violation(
+    undiagnosed = Violation(
         rule, at, OtherGradient(Place.RESULT), (Allowed(RightGradient(Place.RESULT), rule),), out,
         op_of_rule(rule, traversal), got=tensor.value, want=want, bound=bound.array(),
     )  # fmt: skip
     if diagnosis is None:
-        return plain
-    if rule in NAMED and judging.applies(diagnosis.rule):
+        return undiagnosed
+    if rule in REFINED_BY_DIAGNOSIS and judging.applies(diagnosis.rule):
         rule = diagnosis.rule
-    return diagnosed(plain, diagnosis.text, rule, op_of_rule(rule, traversal))
+    return diagnosed(undiagnosed, diagnosis.text, rule, op_of_rule(rule, traversal))

@@ -10,16 +10,16 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.checks.contributions import (
-    NAMED,
-    blamed,
-    blamed_module,
+    REFINED_BY_DIAGNOSIS,
     contribution_bound,
-    is_anothers,
     is_complete,
     is_negligible,
-    is_right,
+    is_right_without_bound,
     is_unchanged,
     op_of_rule,
+    rule_of_gradient,
+    rule_of_module_gradient,
+    shares_gradient_memory,
     sum_rounding,
     value_of,
     values_of,
@@ -28,7 +28,7 @@ from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import (
     AddedInPlace,
     AnyGradient,
-    DueError,
+    ExpectedError,
     Kept,
     NewObject,
     OwnObject,
@@ -52,30 +52,30 @@ from autograd_conformance.tape.graph import Expectation, Traversal
 
 
 def check(
-    judging: Judging, at: int, call: Backward, expectation: Expectation, seen: StepObservation
+    judging: Judging, at: int, call: Backward, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
     """The first leaf whose gradient is not right after a call: its elements, its form, or the object that it is."""
     contributions, traversal = judging.reference.pullback(call), expectation.traversal
-    for leaf, got in seen.gradients.items():
+    for leaf, got in observed.gradients.items():
         if leaf not in traversal.must_accumulate:
-            fine = is_unchanged(judging.tape.grads.get(leaf), got) or is_anothers(judging, leaf)
+            fine = is_unchanged(judging.tape.grads.get(leaf), got) or shares_gradient_memory(judging, leaf)
             fine = fine or _is_filled(judging, call, leaf, got)
             if not fine and not is_complete(judging, call, leaf, got, traversal):
-                return _unreached(judging, at, leaf, got, expectation)
+                return _unreached_violation(judging, at, leaf, got, expectation)
             continue
         contribution = contributions.get(judging.reference.edge(leaf))
         if contribution is None:
             contribution = np.zeros_like(judging.reference.values[leaf])
-        violation = _reached(judging, at, call, leaf, got, contribution, expectation, seen)
-        if violation and not judging.goes_on(violation):
+        violation = _check_reached(judging, at, call, leaf, got, contribution, expectation, observed)
+        if violation and not judging.waive_form(violation):
             return violation
-    return _shared(judging, at, seen, traversal) or memory.check_held(judging, at, call, seen)
+    return _check_shared(judging, at, observed, traversal) or memory.check_new_gradients(judging, at, call, observed)
 
 
 # -- leaves that the call reaches -------------------------------------------------------------------------------------
 
 
-def _reached(
+def _check_reached(
     judging: Judging,
     at: int,
     call: Backward,
@@ -83,7 +83,7 @@ def _reached(
     got: Gradient | None,
     contribution: np.ndarray,
     expectation: Expectation,
-    seen: StepObservation,
+    observed: StepObservation,
 ) -> Violation | None:
     """Whether a leaf that the call adds to holds what it should, in the form and the object that it should be."""
     old, rule = judging.tape.added_to(leaf), _rule_of(judging, leaf, expectation.traversal)
@@ -92,15 +92,15 @@ def _reached(
             return None  # a gradient that is zero throughout may stay undefined
         if old is None and "gradients/equal-leaves" in expectation.exercises:
             rule = "gradients/equal-leaves"
-        rule = blamed_module(judging, expectation, rule)
+        rule = rule_of_module_gradient(judging, expectation, rule)
         return judging.differs(rule, at, leaf, NoGradient(), AnyGradient(), call)
     dtype = judging.dtypes.get(leaf, got.dtype)
     if got.value.shape != contribution.shape or got.dtype != dtype:
-        form, due = GradientForm(got.value.shape, got.dtype), GradientForm(contribution.shape, dtype)
-        return judging.differs("gradients/form", at, leaf, form, due, call)
-    violation = _value(judging, at, call, leaf, got, contribution, expectation, seen)
+        form, expected = GradientForm(got.value.shape, got.dtype), GradientForm(contribution.shape, dtype)
+        return judging.differs("gradients/form", at, leaf, form, expected, call)
+    violation = _check_value(judging, at, call, leaf, got, contribution, expectation, observed)
     if not violation and leaf in expectation.traversal.leaves:
-        violation = _object(judging, at, call, leaf, got)
+        violation = _check_object(judging, at, call, leaf, got)
     return violation
 
 
@@ -108,10 +108,10 @@ def _rule_of(judging: Judging, leaf: Ref, traversal: Traversal) -> str:
     """The rule by which a call adds to a value's gradient."""
     if leaf not in traversal.leaves:
         return "hooks/retained" if leaf in judging.reference.retained else "functional/inputs-only"
-    return "accumulation/first" if judging.tape.begins(leaf) else "accumulation/adds"
+    return "accumulation/first" if judging.tape.holds_initial_gradient(leaf) else "accumulation/adds"
 
 
-def _value(
+def _check_value(
     judging: Judging,
     at: int,
     call: Backward,
@@ -119,39 +119,39 @@ def _value(
     got: Gradient,
     contribution: np.ndarray,
     expectation: Expectation,
-    seen: StepObservation,
+    observed: StepObservation,
 ) -> Violation | None:
     """Whether a gradient has the right elements; if not, the rule that is broken, and the fault that explains it."""
     old = judging.tape.added_to(leaf)
     want = contribution if old is None else old.value + contribution
-    if is_right(judging, got.value, want, got.dtype):
+    if is_right_without_bound(judging, got.value, want, got.dtype):
         return None
     bound, beside = contribution_bound(judging, call, leaf), sum_rounding(judging, old, want)
     if bound.allows(np.abs(got.value - want), beside):
         return None
     traversal, alone = expectation.traversal, expectation.traversal.alone
-    rule = blamed(judging, expectation, "gradients/op" if alone else "gradients/graph")
+    rule = rule_of_gradient(judging, expectation, "gradients/op" if alone else "gradients/graph")
     allows = _rule_of(judging, leaf, traversal)
     if leaf not in traversal.leaves and Kind.MODIFIED not in expectation.raises:
         rule = allows
     allowed: tuple[Allowed, ...] = (Allowed(RightGradient(Place.LEAF), allows),)
     if Kind.MODIFIED in expectation.raises:
-        allowed += (Allowed(DueError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
-    plain = Violation(
+        allowed += (Allowed(ExpectedError(Kind.MODIFIED), expectation.raises[Kind.MODIFIED]),)
+    undiagnosed = Violation(
         rule, at, OtherGradient(Place.LEAF), allowed, leaf,
         op_of_rule(rule, traversal), value_of(old), got.value, want, bound.array() + beside,
     )  # fmt: skip
     held = {each: judging.tape.added_to(each) for each in judging.tape.grads}
-    gradients = values_of(held), values_of(seen.gradients)
+    gradients = values_of(held), values_of(observed.gradients)
     diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone)
     if diagnosis is None:
-        return plain
-    if rule in NAMED and judging.applies(diagnosis.rule):
+        return undiagnosed
+    if rule in REFINED_BY_DIAGNOSIS and judging.applies(diagnosis.rule):
         rule = diagnosis.rule
-    return diagnosed(plain, diagnosis.text, rule, op_of_rule(rule, traversal))
+    return diagnosed(undiagnosed, diagnosis.text, rule, op_of_rule(rule, traversal))
 
 
-def _object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:
+def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:
     """Whether the gradient is the same object as before, or another, and laid out as it should be."""
     if not got.value.size:
         return None
@@ -166,13 +166,13 @@ def _object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient)
             return judging.differs("accumulation/layout", at, leaf, Strides(got.strides), Strides(old.strides), call)
     strides = judging.strides.get(leaf)
     if old is None and strides is not None and got.strides is not None:
-        want = _due_strides(strides, got.value.shape)
+        want = _expected_strides(strides, got.value.shape)
         if any(a != b for a, b, n in zip(got.strides, want, got.value.shape, strict=True) if n > 1):
             return judging.differs("accumulation/layout", at, leaf, Strides(got.strides), Strides(want), call)
     return None
 
 
-def _due_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+def _expected_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides that a gradient should have: the leaf's own where its elements are dense, else row-major order."""
     dense, size = True, 1
     for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
@@ -193,7 +193,7 @@ def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None
     return zeros and got.dtype == judging.dtypes.get(leaf, got.dtype) and leaf in computed_from(judging.program, call)
 
 
-def _unreached(
+def _unreached_violation(
     judging: Judging, at: int, leaf: Ref, got: Gradient | None, expectation: Expectation
 ) -> Violation | None:
     """A leaf that the call does not reach, whose gradient changed all the same."""
@@ -214,11 +214,11 @@ def _unreached(
 # -- leaves that hold one object --------------------------------------------------------------------------------------
 
 
-def _shared(judging: Judging, at: int, seen: StepObservation, traversal: Traversal) -> Violation | None:
+def _check_shared(judging: Judging, at: int, observed: StepObservation, traversal: Traversal) -> Violation | None:
     """Two leaves whose gradients are one, or share memory, although the program did not assign it to both."""
     rule = "accumulation/own-object"
     holders: dict[int, Ref] = {}
-    for leaf, gradient in seen.gradients.items():
+    for leaf, gradient in observed.gradients.items():
         if gradient is None or gradient.identity is None or not gradient.value.size:
             continue
         other = holders.setdefault(gradient.identity, leaf)

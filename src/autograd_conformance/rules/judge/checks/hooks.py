@@ -8,9 +8,9 @@ from autograd_conformance.programs.language import Backward, BackwardCall, Hook,
 from autograd_conformance.programs.observations import HookCall, Kind, StepObservation
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.rounding.bounds import gradient_bound
-from autograd_conformance.rules.judge.checks.contributions import is_right, is_same, value_of
+from autograd_conformance.rules.judge.checks.contributions import is_right_without_bound, is_same, value_of
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import Due, DueError, RegistrationOrder, RightGradient
+from autograd_conformance.rules.violations.expected import Expected, ExpectedError, RegistrationOrder, RightGradient
 from autograd_conformance.rules.violations.observed import (
     GradientForm,
     HookCalled,
@@ -27,13 +27,13 @@ from autograd_conformance.tape.traversal import ZERO
 
 
 def check(
-    judging: Judging, at: int, call: BackwardCall, expectation: Expectation, seen: StepObservation
+    judging: Judging, at: int, call: BackwardCall, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
     """The first hook that a call that returned did not call as it should have."""
     reference, traversal = judging.reference, expectation.traversal
-    if not reference.hooks and not reference.accumulated_hooks and not seen.fired:
+    if not reference.hooks and not reference.accumulated_hooks and not observed.fired:
         return None
-    due = dict(reference.hook_calls(call))
+    expected = dict(reference.hook_calls(call))
     must = {handle for handle, _ in judging.tape.hooks_on(traversal.must_fire - reference.rebased)}
     may = {handle for handle, _ in judging.tape.hooks_on(traversal.may_fire | traversal.must_fire)}
     after: set[Ref] = set()
@@ -47,54 +47,54 @@ def check(
             for handle, _ in reference.accumulated_hooks.get(reference.edge(leaf), ())
         }
     return (
-        _calls(judging, at, call, seen, must | may | after)
-        or _omissions(judging, at, call, seen, due, must, after)
-        or _arguments(judging, at, call, seen, due, must, after, expectation.raises.get(Kind.MODIFIED))
-        or _order(judging, at, call, seen, must)
+        _check_calls(judging, at, call, observed, must | may | after)
+        or _check_omissions(judging, at, call, observed, expected, must, after)
+        or _check_arguments(judging, at, call, observed, expected, must, after, expectation.raises.get(Kind.MODIFIED))
+        or _check_order(judging, at, call, observed, must)
     )
 
 
-def _calls(
-    judging: Judging, at: int, call: BackwardCall, seen: StepObservation, may_be_called: set[Ref]
+def _check_calls(
+    judging: Judging, at: int, call: BackwardCall, observed: StepObservation, may_be_called: set[Ref]
 ) -> Violation | None:
     """A hook that was called although it must not be, or more than once."""
-    for handle, times in Counter(fired.hook for fired in seen.fired).items():
+    for handle, times in Counter(fired.hook for fired in observed.fired).items():
         if handle not in may_be_called:
             rule = "hooks/removed" if _is_removed(judging, handle) else "hooks/called"
-            return _hook(judging, rule, at, handle, HookCalled(), HookNotCalled(), call)
+            return _violation(judging, rule, at, handle, HookCalled(), HookNotCalled(), call)
         if times > 1:
-            return _hook(judging, "hooks/called", at, handle, HookCalledTimes(times), HookCalledTimes(1), call)
+            return _violation(judging, "hooks/called", at, handle, HookCalledTimes(times), HookCalledTimes(1), call)
     return None
 
 
-def _omissions(
+def _check_omissions(
     judging: Judging,
     at: int,
     call: BackwardCall,
-    seen: StepObservation,
-    due: dict[Ref, np.ndarray],
+    observed: StepObservation,
+    expected: dict[Ref, np.ndarray],
     must: set[Ref],
     after: set[Ref],
 ) -> Violation | None:
     """A hook that was not called although it must be."""
-    called = {fired.hook for fired in seen.fired}
+    called = {fired.hook for fired in observed.fired}
     for handle in sorted(must):
-        if handle not in called and due.get(handle) is not None and _matters(due[handle]):
-            return _hook(judging, "hooks/called", at, handle, HookNotCalled(), HookCalled(), call)
+        if handle not in called and expected.get(handle) is not None and _must_be_called(expected[handle]):
+            return _violation(judging, "hooks/called", at, handle, HookNotCalled(), HookCalled(), call)
     contributed = judging.reference.pullback(call)
     for handle in sorted(after):
         value = contributed.get(judging.reference.edge(_hook_of(judging, handle).target))
-        if handle not in called and value is not None and _matters(value):
-            return _hook(judging, "hooks/accumulated", at, handle, HookNotCalled(), HookCalled(), call)
+        if handle not in called and value is not None and _must_be_called(value):
+            return _violation(judging, "hooks/accumulated", at, handle, HookNotCalled(), HookCalled(), call)
     return None
 
 
-def _arguments(
+def _check_arguments(
     judging: Judging,
     at: int,
     call: BackwardCall,
-    seen: StepObservation,
-    due: dict[Ref, np.ndarray],
+    observed: StepObservation,
+    expected: dict[Ref, np.ndarray],
     must: set[Ref],
     after: set[Ref],
     modified: str | None,
@@ -102,51 +102,53 @@ def _arguments(
     """A hook that was called with another gradient than it should be; `modified` is the rule by which the call may
     raise instead, since a saved tensor was written to: it is that which is broken.
     """
-    for fired in seen.fired:
-        target, want = _hook_of(judging, fired.hook).target, due.get(fired.hook)
+    for fired in observed.fired:
+        target, want = _hook_of(judging, fired.hook).target, expected.get(fired.hook)
         dtype = judging.dtypes.get(target)
         if fired.value is not None and fired.dtype is not None and dtype is not None and fired.dtype != dtype:
             rule, shape = "hooks/accumulated" if fired.hook in after else "hooks/called", fired.value.shape
-            observed, form = GradientForm(shape, fired.dtype), GradientForm(shape, dtype)
-            return _hook(judging, rule, at, fired.hook, observed, form, call)
+            difference, form = GradientForm(shape, fired.dtype), GradientForm(shape, dtype)
+            return _violation(judging, rule, at, fired.hook, difference, form, call)
         if fired.hook in after:
-            gradient = seen.gradients.get(target)
+            gradient = observed.gradients.get(target)
             if not is_same(fired.value, value_of(gradient)):
                 place = Place.ACCUMULATED_HOOK
                 wrong, right = OtherGradient(place), RightGradient(place)
-                return _hook(judging, "hooks/accumulated", at, fired.hook, wrong, right, call)
-        elif fired.hook in must and want is not None and not _agrees(judging, call, fired, target, want):
+                return _violation(judging, "hooks/accumulated", at, fired.hook, wrong, right, call)
+        elif fired.hook in must and want is not None and not _is_right_gradient(judging, call, fired, target, want):
             rule, place = modified or "hooks/called", Place.HOOK
             if judging.applies(rule):
                 allowed: tuple[Allowed, ...] = (Allowed(RightGradient(place), "hooks/called"),)
-                allowed += (Allowed(DueError(Kind.MODIFIED), modified),) if modified else ()
+                allowed += (Allowed(ExpectedError(Kind.MODIFIED), modified),) if modified else ()
                 return Violation(rule, at, OtherGradient(place), allowed, target, got=fired.value, want=want)
     return None
 
 
-def _agrees(judging: Judging, call: BackwardCall, fired: HookCall, target: Ref, want: np.ndarray) -> bool:
+def _is_right_gradient(judging: Judging, call: BackwardCall, fired: HookCall, target: Ref, want: np.ndarray) -> bool:
     """Whether a hook was called with the right gradient."""
     if fired.value is None:
-        return not _matters(want)
+        return not _must_be_called(want)
     if fired.value.shape != want.shape:
         return False
-    if is_right(judging, fired.value, want, fired.dtype):
+    if is_right_without_bound(judging, fired.value, want, fired.dtype):
         return True
     bound = gradient_bound(judging.reference, call, judging.reference.edge(target), judging.dtype, fired.hook)
     return bound.allows(np.abs(fired.value - want))
 
 
-def _order(judging: Judging, at: int, call: BackwardCall, seen: StepObservation, must: set[Ref]) -> Violation | None:
+def _check_order(
+    judging: Judging, at: int, call: BackwardCall, observed: StepObservation, must: set[Ref]
+) -> Violation | None:
     """Hooks of one value that were not called in the order in which they were registered."""
-    place = {fired.hook: n for n, fired in enumerate(seen.fired)}
+    place = {fired.hook: n for n, fired in enumerate(observed.fired)}
     for entries in judging.reference.hooks.values():
         order = [place[handle] for handle, _ in entries if handle in place and handle in must]
         if order != sorted(order):
-            return _hook(judging, "hooks/order", at, entries[0][0], HookOrder(), RegistrationOrder(), call)
+            return _violation(judging, "hooks/order", at, entries[0][0], HookOrder(), RegistrationOrder(), call)
     return None
 
 
-def _matters(value: np.ndarray) -> bool:
+def _must_be_called(value: np.ndarray) -> bool:
     """Whether a hook has to be called: a gradient that is zero throughout may stay undefined."""
     return bool(value.any()) and bool(np.abs(value).max() > ZERO)
 
@@ -162,8 +164,8 @@ def _hook_of(judging: Judging, handle: Ref) -> Hook:
     return step
 
 
-def _hook(
-    judging: Judging, rule: str, at: int, handle: Ref, observed: Observed, due: Due, call: BackwardCall
+def _violation(
+    judging: Judging, rule: str, at: int, handle: Ref, difference: Observed, expected: Expected, call: BackwardCall
 ) -> Violation | None:
     """The violation of a rule about a hook, told of the value that it is registered on."""
-    return judging.differs(rule, at, _hook_of(judging, handle).target, observed, due, call)
+    return judging.differs(rule, at, _hook_of(judging, handle).target, difference, expected, call)

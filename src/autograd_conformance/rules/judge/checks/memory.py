@@ -53,11 +53,11 @@ def check_made(
         return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
     if owner.at == at or (aliases is not Certainty.NEVER and not {memory, None}.isdisjoint(sources)):
         return None  # nobody has seen the memory of a source whose value is unspecified
-    observed = SharedMemory() if memory in sources else ValueMemory(names(judging.program)[owner])
-    return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
+    difference = SharedMemory() if memory in sources else ValueMemory(names(judging.program)[owner])
+    return judging.differs(OWN, at, ref, difference, OwnMemory(), step)
 
 
-def check_given_out(judging: Judging, at: int, step: Apply | Detach, ref: Ref, tensor: Tensor) -> Violation | None:
+def check_region_result(judging: Judging, at: int, step: Apply | Detach, ref: Ref, tensor: Tensor) -> Violation | None:
     """Whether a value that a unit gives out shares memory with those that use its storage, whether they were seen when
     they were made or not, and with no others.
     """
@@ -70,8 +70,8 @@ def check_given_out(judging: Judging, at: int, step: Apply | Detach, ref: Ref, t
         return None
     others = {judging.memories.get(r) for r in storages.aliases(ref) if r != ref and _is_documented(judging, r)}
     if storages.storage(owner) != storages.storage(ref) and memory not in others:  # two gradients may be one tensor
-        observed = ValueMemory(names(judging.program)[owner])
-        return judging.differs(OWN, at, ref, observed, OwnMemory(), step)
+        difference = ValueMemory(names(judging.program)[owner])
+        return judging.differs(OWN, at, ref, difference, OwnMemory(), step)
     if others - {None, memory}:
         return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
     return None
@@ -104,19 +104,19 @@ def check_returned(
     replaced = traversal.must_accumulate | traversal.may_accumulate
     for leaf, held in judging.tape.grads.items():
         if held is not None and held.memory == memory and leaf not in replaced:
-            observed = ValueMemory(names(judging.program)[leaf], of_gradient=True)
-            return judging.differs(OWN, at, out, observed, OwnMemory(), step)
+            difference = ValueMemory(names(judging.program)[leaf], of_gradient=True)
+            return judging.differs(OWN, at, out, difference, OwnMemory(), step)
     return None
 
 
-def check_held(judging: Judging, at: int, call: Backward, seen: StepObservation) -> Violation | None:
+def check_new_gradients(judging: Judging, at: int, call: Backward, observed: StepObservation) -> Violation | None:
     """Whether a gradient that a call made a value hold lies in the memory of a value of the program."""
     owners = judging.owners
-    for leaf, gradient in seen.gradients.items():
+    for leaf, gradient in observed.gradients.items():
         if gradient is None or gradient.memory not in owners or _is_old(judging.tape.grads.get(leaf), gradient):
             continue
-        observed = ValueMemory(names(judging.program)[owners[gradient.memory]])
-        violation = judging.differs(OWN, at, leaf, observed, OwnMemory(), call)
+        difference = ValueMemory(names(judging.program)[owners[gradient.memory]])
+        violation = judging.differs(OWN, at, leaf, difference, OwnMemory(), call)
         if violation:
             return violation
     return None
@@ -127,19 +127,21 @@ def _is_old(old: Gradient | None, new: Gradient) -> bool:
     return old is not None and old.memory == new.memory
 
 
-def check_kept(
-    judging: Judging, at: int, step: InPlace | DetachInPlace | Step, seen: StepObservation
+def check_still_shared(
+    judging: Judging, at: int, step: InPlace | DetachInPlace | Step, observed: StepObservation
 ) -> Violation | None:
     """Whether values share memory after an instruction that changes some in place with those with which they did."""
     memories = judging.memories
-    moved = [r for r, t in seen.values.items() if r in memories and t.memory is not None and t.memory != memories[r]]
+    moved = [
+        r for r, t in observed.values.items() if r in memories and t.memory is not None and t.memory != memories[r]
+    ]
     if not moved:
         return None
-    memories.update((r, t.memory) for r, t in seen.values.items() if r in memories and t.memory is not None)
-    _own(judging)
+    memories.update((r, t.memory) for r, t in observed.values.items() if r in memories and t.memory is not None)
+    _recompute_owners(judging)
     storages = judging.reference.storages
     for ref in moved:
-        others = {r for r in storages.aliases(ref) if r in seen.values and r in memories} - storages.unspecified
+        others = {r for r in storages.aliases(ref) if r in observed.values and r in memories} - storages.unspecified
         if ref in others and any(memories[r] != memories[ref] for r in others):
             return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
     return None
@@ -149,10 +151,10 @@ def forget(judging: Judging, values: Iterable[Ref]) -> None:
     """These values are deleted: their memory may be used again."""
     for ref in values:
         judging.memories.pop(ref, None)
-    _own(judging)
+    _recompute_owners(judging)
 
 
-def _own(judging: Judging) -> None:
+def _recompute_owners(judging: Judging) -> None:
     """Note anew which value was the first in each memory."""
     judging.owners.clear()
     for ref, memory in judging.memories.items():

@@ -15,29 +15,29 @@ from autograd_conformance.rules.judge.checks.values import Values, check_dtype
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import (
     DefinedValue,
-    Due,
-    DueMove,
+    Expected,
+    ExpectedMove,
     Kept,
     Movement,
     RightGradient,
     Unchanged,
 )
-from autograd_conformance.rules.violations.observed import GradientChanged, OtherGradient, OtherPlace, OtherValue, Place
+from autograd_conformance.rules.violations.observed import GradientChanged, OtherGradient, OtherMove, OtherValue, Place
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 
-def check_step(judging: Judging, at: int, step: Step, values: Values, seen: StepObservation) -> Violation | None:
+def check_step(judging: Judging, at: int, step: Step, values: Values, observed: StepObservation) -> Violation | None:
     """Whether a step moved each leaf to where it should, and left the gradients as they were."""
     storages = [judging.reference.storages.storage(leaf) for leaf in step.leaves]
     if len(set(storages)) < len(storages):
         judging.unspecified = True  # one memory, moved as often as there are leaves in it
-        return _check_kept(judging, at, step, seen)
+        return _check_kept(judging, at, step, observed)
     if _steps_on_gradient(judging, step):
         judging.unspecified = True  # read before that leaf moved, or after
         return None
     for leaf, tensor in zip(step.leaves, values, strict=True):
         assert tensor is not None
-        want, old = judging.reference.values[leaf], judging.before[leaf]
+        want, old = judging.reference.values[leaf], judging.values_before[leaf]
         violation = check_dtype(judging, at, step, "optimizers/formula", leaf, tensor, judging.dtypes.get(leaf))
         if violation:
             return violation
@@ -49,22 +49,22 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, seen: Step
         if not off.any():
             continue
         holder = _holder_of(judging, step, leaf)
-        if holder and not is_unchanged(judging.tape.grads.get(holder), seen.gradients.get(holder)):
-            due = Unchanged(Kept.GRADIENTS)
-            return judging.differs("optimizers/keeps-gradients", at, holder, GradientChanged(), due, step)
+        if holder and not is_unchanged(judging.tape.grads.get(holder), observed.gradients.get(holder)):
+            expected = Unchanged(Kept.GRADIENTS)
+            return judging.differs("optimizers/keeps-gradients", at, holder, GradientChanged(), expected, step)
         rule, movement = _rule_of(judging, step, leaf, tensor.value)
         if judging.applies(rule):
-            allowed = (Allowed(DueMove(movement), rule),)
-            return Violation(rule, at, OtherPlace(), allowed, leaf, got=tensor.value, want=want, bound=bound)
-    return _check_kept(judging, at, step, seen)
+            allowed = (Allowed(ExpectedMove(movement), rule),)
+            return Violation(rule, at, OtherMove(), allowed, leaf, got=tensor.value, want=want, bound=bound)
+    return _check_kept(judging, at, step, observed)
 
 
-def _check_kept(judging: Judging, at: int, step: Step, seen: StepObservation) -> Violation | None:
+def _check_kept(judging: Judging, at: int, step: Step, observed: StepObservation) -> Violation | None:
     """Whether a step left the gradients as they were, but for those that lie in the memory of what it moved."""
-    for leaf, got in seen.gradients.items():
+    for leaf, got in observed.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got) and not _moved_along(judging, leaf, step, got):
-            rule, due = "optimizers/keeps-gradients", Unchanged(Kept.GRADIENTS)
-            return judging.differs(rule, at, leaf, GradientChanged(), due, step)
+            rule, expected = "optimizers/keeps-gradients", Unchanged(Kept.GRADIENTS)
+            return judging.differs(rule, at, leaf, GradientChanged(), expected, step)
     return None
 
 
@@ -81,17 +81,17 @@ def _holder_of(judging: Judging, step: Step, leaf: Ref) -> Ref | None:
     return next((other for other, gradient in held if gradient and storages.storage(gradient) == own), None)
 
 
-def check_aliases(judging: Judging, at: int, step: Step, seen: StepObservation) -> Violation | None:
+def check_aliases(judging: Judging, at: int, step: Step, observed: StepObservation) -> Violation | None:
     """Whether what shares the memory of a leaf that was stepped moved along with it."""
     storages, rule = judging.reference.storages, "writes/aliases"
     for leaf in step.leaves:
-        aliases, moved = storages.aliases(leaf), seen.values.get(leaf)
+        aliases, moved = storages.aliases(leaf), observed.values.get(leaf)
         if len(aliases) == 1 or moved is None or storages.offsets(leaf).size < storages.offsets(aliases[0]).size:
             continue
         content = np.empty_like(moved.value, shape=moved.value.size)
         content[storages.offsets(leaf).ravel()] = moved.value.ravel()
         for alias in aliases:
-            got = seen.values.get(alias)
+            got = observed.values.get(alias)
             if got is None or alias in storages.unspecified:
                 continue
             want = content[storages.offsets(alias)]
@@ -156,12 +156,12 @@ def _moved_along(judging: Judging, leaf: Ref, step: Step, got: Gradient | None) 
     return got.value.shape == want.shape and np.allclose(got.value, want, 256 * np.finfo(judging.dtype).eps)
 
 
-def check_clip(judging: Judging, at: int, step: Clip, seen: StepObservation) -> Violation | None:
+def check_clip(judging: Judging, at: int, step: Clip, observed: StepObservation) -> Violation | None:
     """Whether clipping changed the gradients that it names as it should, and no other."""
     rule, reference, finfo = "optimizers/clips", judging.reference, np.finfo(judging.dtype)
-    clipped: Due = RightGradient(Place.CLIPPED)
+    clipped: Expected = RightGradient(Place.CLIPPED)
     storages = {reference.storages.storage(grad) for grad in map(reference.grads.get, step.leaves) if grad}
-    for leaf, got in seen.gradients.items():
+    for leaf, got in observed.gradients.items():
         old, grad = judging.tape.grads.get(leaf), reference.grads.get(leaf)
         if old is None or grad is None or reference.storages.storage(grad) not in storages:
             if not is_unchanged(old, got):

@@ -9,26 +9,26 @@ from autograd_conformance.programs.observations import Kind, Raised, Returned, S
 from autograd_conformance.programs.operands import results
 from autograd_conformance.reference.adoption import record_step, skip_step
 from autograd_conformance.reference.domains import in_domain
-from autograd_conformance.rules.judge.checks.memory import check_given_out
-from autograd_conformance.rules.judge.checks.values import check_dtype, check_flag, due_dtype, value_violation
+from autograd_conformance.rules.judge.checks.memory import check_region_result
+from autograd_conformance.rules.judge.checks.values import check_dtype, check_flag, expected_dtype, value_violation
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import DueReturn
+from autograd_conformance.rules.violations.expected import ExpectedReturn
 from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.model import Tape
-from autograd_conformance.tape.trace import Moment
+from autograd_conformance.tape.trace import TraceStep
 from autograd_conformance.tape.versions import version_mismatch
 
 
-def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation | None:
+def check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
     """Whether one of a unit's instructions may raise what the unit did. What the unit may have written to is left open
     from there on, for nobody says how much of it was done.
     """
     tape = deepcopy(judging.tape)  # what the unit would have done, had it not raised
-    for at in range(moment.at, moment.seen.region[-1] + 1):
+    for at in range(traced.at, traced.observed.region[-1] + 1):
         step, modes = judging.program[at], judging.program.mode(at)
         # An instruction that did not run needed a value that an earlier error had kept from being made.
-        if at not in moment.seen.region and not isinstance(step, Leaf):
+        if at not in traced.observed.region and not isinstance(step, Leaf):
             tape.reference.skip(step)
             continue
         outside = judging.stateful and not in_domain(step, tape.reference.values)  # nobody says what an op does there
@@ -37,72 +37,72 @@ def check_error(judging: Judging, moment: Moment, raised: Raised) -> Violation |
             return None
         expectation = tape.expect(at, step, modes)
         if raised.kind in expectation.raises:
-            _leave_out(judging, moment, tape)
+            _leave_out(judging, traced, tape)
             return None
         if expectation.unspecified:  # what it does is open, and so is what the unit then refuses
             judging.unspecified = True
             return None
-        seen = StepObservation(Returned((None,) * results(step)))
-        record_step(tape.reference, at, step, modes, seen)
-        tape.advance(at, step, expectation, seen, modes)
-    if raised.kind is Kind.MODIFIED and _is_invalidated(tape, moment):
-        _leave_out(judging, moment, tape)
+        observed = StepObservation(Returned((None,) * results(step)))
+        record_step(tape.reference, at, step, modes, observed)
+        tape.record(at, step, expectation, observed, modes)
+    if raised.kind is Kind.MODIFIED and _is_invalidated(tape, traced):
+        _leave_out(judging, traced, tape)
         return None
     rule = "errors/legal-returns"
     if not judging.applies(rule):
         judging.unspecified = True
         return None
-    return Violation(rule, moment.at, RaisedError.of(raised), (Allowed(DueReturn(), rule),))
+    return Violation(rule, traced.at, RaisedError.of(raised), (Allowed(ExpectedReturn(), rule),))
 
 
-def _leave_out(judging: Judging, moment: Moment, tape: Tape) -> None:
+def _leave_out(judging: Judging, traced: TraceStep, tape: Tape) -> None:
     """Go on behind a unit that raised as it may, where what is right follows what was seen."""
     if not judging.stateful:
         judging.unspecified = True
         return
-    writes = (step for at in moment.seen.region if isinstance(step := judging.program[at], InPlace))
+    writes = (step for at in traced.observed.region if isinstance(step := judging.program[at], InPlace))
     written = {alias for step in writes for alias in tape.reference.storages.aliases(step.target)}
     judging.reference.storages.unspecified.update(ref for ref in written if ref in judging.reference.values)
-    skip_step(judging.reference, moment.at, moment.step, moment.seen)
+    skip_step(judging.reference, traced.at, traced.step, traced.observed)
 
 
-def _is_invalidated(tape: Tape, moment: Moment) -> bool:
+def _is_invalidated(tape: Tape, traced: TraceStep) -> bool:
     """Whether a call through a unit may be refused since the unit writes over what it needs: where derivatives are made
     together with it, that is found out at once.
     """
-    parts = tape.parts(moment.seen.region) if tape.reference.traits.one_node else ()
+    parts = tape.region_nodes(traced.observed.region) if tape.reference.traits.one_node else ()
     return any(version_mismatch(tape, node) for node in parts)
 
 
-def check_end(judging: Judging, moment: Moment) -> Violation | None:
+def check_values(judging: Judging, traced: TraceStep) -> Violation | None:
     """Whether every value that there is behind a unit is what the unit had to make of it."""
     program, storages = judging.program, judging.reference.storages
-    writes = [step for at in moment.seen.region if isinstance(step := program[at], InPlace)]
+    writes = [step for at in traced.observed.region if isinstance(step := program[at], InPlace)]
     targets = {step.target for step in writes}
     affected = {alias for target in targets for alias in storages.aliases(target)}
-    for ref, tensor in moment.seen.values.items():
+    for ref, tensor in traced.observed.values.items():
         if ref in storages.unspecified:
             continue
-        made = ref.at in moment.seen.region
+        made = ref.at in traced.observed.region
         rule = "writes/value" if ref in targets else "writes/aliases" if ref in affected else "writes/nothing-else"
         rule = "gradients/forward" if made and ref not in affected else rule
         want, edge = judging.reference.values[ref], judging.reference.edge(ref)
-        violation = value_violation(judging, moment.at, moment.step, rule, ref, tensor, want, edge)
+        violation = value_violation(judging, traced.at, traced.step, rule, ref, tensor, want, edge)
         if made and not violation:
-            violation = _made(judging, moment, ref, tensor)
+            violation = _check_made(judging, traced, ref, tensor)
         if violation:
             return violation
     return None
 
 
-def _made(judging: Judging, moment: Moment, ref: Ref, tensor: Tensor) -> Violation | None:
+def _check_made(judging: Judging, traced: TraceStep, ref: Ref, tensor: Tensor) -> Violation | None:
     """Whether what a unit gave out has the dtype, the flag and the memory that are due."""
     step = judging.program[ref.at]
     assert isinstance(step, (Apply, Detach))
     judging.dtypes[ref] = tensor.dtype
     judging.strides[ref] = tensor.strides
     rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
-    due = due_dtype(judging, step)
-    violation = check_dtype(judging, moment.at, step, rule, ref, tensor, due)
-    violation = violation or check_flag(judging, moment.at, step, ref, tensor)
-    return violation or check_given_out(judging, moment.at, step, ref, tensor)
+    expected = expected_dtype(judging, step)
+    violation = check_dtype(judging, traced.at, step, rule, ref, tensor, expected)
+    violation = violation or check_flag(judging, traced.at, step, ref, tensor)
+    return violation or check_region_result(judging, traced.at, step, ref, tensor)

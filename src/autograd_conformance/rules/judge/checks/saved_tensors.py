@@ -35,7 +35,7 @@ from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.tape.saved_tensors import NONE, SavedBy, SavedTensors
 
-LETTING_GO = (Delete, ZeroGrad, AssignGrad)
+RELEASING = (Delete, ZeroGrad, AssignGrad)
 """Instructions after which a value or a gradient may be gone that kept saved tensors alive."""
 
 CREATED = "create_graph"
@@ -52,45 +52,45 @@ class SavedTensorChecks:
     tensors: SavedTensors = field(default_factory=SavedTensors)
     count: int | None = 0
     """How many were alive after the last instruction; none where that is not known any more."""
-    lingering: int = 0
+    kept_by_failed_call: int = 0
     """How many may still be alive because a call failed on them, until another one returns."""
-    late: bool = False
+    late_reported: bool = False
     """Whether it was told that they are."""
-    done: set[Release] = field(default_factory=set)
+    released_before: set[Release] = field(default_factory=set)
     """The releases so far."""
 
     def check(
-        self, judging: Judging, at: int, step: Instruction, expectation: Expectation, seen: StepObservation
+        self, judging: Judging, at: int, step: Instruction, expectation: Expectation, observed: StepObservation
     ) -> Violation | None:
         """Whether as many saved tensors are alive as may be, after an instruction that did what it may; the tape has
         not yet gone on.
         """
-        before, self.count = self.count, seen.saved
-        if before is None or seen.saved is None:
+        before, self.count = self.count, observed.saved
+        if before is None or observed.saved is None:
             self.count = None  # it does not count, or what it counts can no longer be told apart
             return None
-        freed = _follow(judging, self.tensors, at, step, expectation, seen, seen.saved - before)
-        for ref, gradient in seen.gradients.items():
+        freed = _record(judging, self.tensors, at, step, expectation, observed, observed.saved - before)
+        for ref, gradient in observed.gradients.items():
             if gradient is None:
                 self.tensors.grad_may_keep.pop(ref, None)
-        if isinstance(step, (*LETTING_GO, Backward, Grad, InPlace, DetachInPlace)):
+        if isinstance(step, (*RELEASING, Backward, Grad, InPlace, DetachInPlace)):
             unreachable = self.tensors.free_unreachable()
-            freed = unreachable if isinstance(step, LETTING_GO) else freed
-            self.lingering += sum(each.most for each in unreachable if each.failed)
-        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned):
-            self.lingering, self.late = 0, False
+            freed = unreachable if isinstance(step, RELEASING) else freed
+            self.kept_by_failed_call += sum(each.most for each in unreachable if each.failed)
+        if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned):
+            self.kept_by_failed_call, self.late_reported = 0, False
             self.tensors.recover()
         low, high = self.tensors.bounds()
-        high += self.lingering if self.late else 0
+        high += self.kept_by_failed_call if self.late_reported else 0
         recorded = isinstance(step, InPlace) or (isinstance(step, BackwardCall) and step.create_graph)
-        if recorded and seen.saved >= low:
+        if recorded and observed.saved >= low:
             op = step.op if isinstance(step, InPlace) else CREATED
-            self.tensors.by[at] = SavedBy(op, max(0, seen.saved - high), seen.saved - low, True)
-        elif not low <= seen.saved <= high:
-            self.late = high < seen.saved <= high + self.lingering
-            self.count = seen.saved if self.late else None
-            return self._violation(judging, at, step, seen, freed, low, high)
-        self._exercise(judging, step, expectation, seen, freed)
+            self.tensors.by[at] = SavedBy(op, max(0, observed.saved - high), observed.saved - low, True)
+        elif not low <= observed.saved <= high:
+            self.late_reported = high < observed.saved <= high + self.kept_by_failed_call
+            self.count = observed.saved if self.late_reported else None
+            return self._violation(judging, at, step, observed, freed, low, high)
+        self._exercise(judging, step, expectation, observed, freed)
         return None
 
     def _exercise(
@@ -98,20 +98,20 @@ class SavedTensorChecks:
         judging: Judging,
         step: Instruction,
         expectation: Expectation,
-        seen: StepObservation,
+        observed: StepObservation,
         freed: list[SavedBy],
     ) -> None:
         """Count the rules that an instruction put to the test."""
         rules = []
-        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned) and step.retains:
+        if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned) and step.retains:
             saved = (self.tensors.by.get(node.at) for node in expectation.traversal.nodes)
             rules += ["memory/retained"] if any(each is not None and each.least for each in saved) else []
-        if isinstance(step, LETTING_GO) and any(each.failed for each in freed):
+        if isinstance(step, RELEASING) and any(each.failed for each in freed):
             rules.append("memory/after-error")
         if freed:
             release = _release(step, freed)
-            rules += [_release_rule(step, freed)] + (["memory/steady"] if release in self.done else [])
-            self.done.add(release)
+            rules += [_release_rule(step, freed)] + (["memory/steady"] if release in self.released_before else [])
+            self.released_before.add(release)
         judging.exercise(rule for rule in rules if judging.applies(rule))
 
     def _violation(
@@ -119,29 +119,29 @@ class SavedTensorChecks:
         judging: Judging,
         at: int,
         step: Instruction,
-        seen: StepObservation,
+        observed: StepObservation,
         freed: list[SavedBy],
         low: int,
         high: int,
     ) -> Violation | None:
         """The rule that says how many saved tensors there may be, where there is one."""
-        count = seen.saved
+        count = observed.saved
         assert count is not None
-        if isinstance(step, BackwardCall) and isinstance(seen.outcome, Returned):
+        if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned):
             rule = "memory/retained" if step.retains else "memory/freed"
-        elif isinstance(step, LETTING_GO) and count > high:
+        elif isinstance(step, RELEASING) and count > high:
             rule = _release_rule(step, freed)
         else:
             return None
-        if self.late:
+        if self.late_reported:
             rule = "memory/after-error"
-        elif count > high and _release(step, freed) in self.done:
+        elif count > high and _release(step, freed) in self.released_before:
             rule = "memory/steady"
         if not judging.applies(rule):
             return None
         exact, few = low == high, count < low
-        due = SavedTensorBounds(low if few or exact else None, high if not few or exact else None)
-        return Violation(rule, at, SavedTensorCount(count), (Allowed(due, rule),))
+        expected = SavedTensorBounds(low if few or exact else None, high if not few or exact else None)
+        return Violation(rule, at, SavedTensorCount(count), (Allowed(expected, rule),))
 
 
 def _release_rule(step: Instruction, freed: list[SavedBy]) -> str:
@@ -158,28 +158,28 @@ def _release(step: Instruction, freed: list[SavedBy]) -> Release:
 # -- following --------------------------------------------------------------------------------------------------------
 
 
-def _follow(
+def _record(
     judging: Judging,
     tensors: SavedTensors,
     at: int,
     step: Instruction,
     expectation: Expectation,
-    seen: StepObservation,
+    observed: StepObservation,
     count: int,
 ) -> list[SavedBy]:
     """Take an instruction, after which `count` more are alive, into the model; what it frees for certain."""
     if isinstance(step, BackwardCall):
-        return _called(judging, tensors, at, step, expectation, seen)
-    if not isinstance(seen.outcome, Returned):
+        return _record_call(judging, tensors, at, step, expectation, observed)
+    if not isinstance(observed.outcome, Returned):
         return []
     if isinstance(step, Apply):
-        _applied(judging, tensors, at, step, count)
+        _record_op(judging, tensors, at, step, count)
     elif isinstance(step, ReadGrad):
         tensors.may_keep[Ref(at)] = tensors.grad_may_keep.get(step.leaf, NONE)
     elif isinstance(step, AssignGrad) and step.value is not None:
         tensors.grad_may_keep[step.leaf] = tensors.may_keep.get(step.value, NONE)
     elif isinstance(step, InPlace):
-        _written(judging, tensors, at, step)
+        _record_write(judging, tensors, at, step)
     elif isinstance(step, DetachInPlace):
         tensors.must_keep.pop(step.target, None)
     elif isinstance(step, Delete):
@@ -189,7 +189,7 @@ def _follow(
     return []
 
 
-def _applied(judging: Judging, tensors: SavedTensors, at: int, step: Apply, count: int) -> None:
+def _record_op(judging: Judging, tensors: SavedTensors, at: int, step: Apply, count: int) -> None:
     """An op saved as many tensors as there are more than before."""
     requires = judging.reference.requires_grad
     if count > 0:
@@ -200,11 +200,11 @@ def _applied(judging: Judging, tensors: SavedTensors, at: int, step: Apply, coun
         graph = requires[ref] or row_of(step.op).aliases is not Certainty.NEVER  # a view may keep its base
         tensors.may_keep[ref] = tensors.kept_by(step.args) | own if graph else own
         if requires[ref]:
-            behind = (tensors.must_keep.get(r, NONE) for r in step.args if requires[r])
-            tensors.must_keep[ref] = NONE.union(own if step.results == 1 else NONE, *behind)
+            kept = (tensors.must_keep.get(r, NONE) for r in step.args if requires[r])
+            tensors.must_keep[ref] = NONE.union(own if step.results == 1 else NONE, *kept)
 
 
-def _written(judging: Judging, tensors: SavedTensors, at: int, step: InPlace) -> None:
+def _record_write(judging: Judging, tensors: SavedTensors, at: int, step: InPlace) -> None:
     """A write becomes part of the history of all that shares memory with its target, and may cut off another."""
     storages = judging.reference.storages
     aliases = {step.target, *storages.aliases(step.target), *storages.view_family(step.target)}
@@ -217,16 +217,16 @@ def _written(judging: Judging, tensors: SavedTensors, at: int, step: InPlace) ->
         tensors.grad_may_keep[leaf] = tensors.grad_may_keep.get(leaf, NONE) | history
 
 
-def _called(
+def _record_call(
     judging: Judging,
     tensors: SavedTensors,
     at: int,
     call: BackwardCall,
     expectation: Expectation,
-    seen: StepObservation,
+    observed: StepObservation,
 ) -> list[SavedBy]:
     """A call frees what it goes through, unless it retains it; with create_graph, gradients lead to it."""
-    traversal, outcome = expectation.traversal, seen.outcome
+    traversal, outcome = expectation.traversal, observed.outcome
     returned = isinstance(outcome, Returned)
     if call.create_graph:
         history = tensors.kept_by(call.roots) | {at}

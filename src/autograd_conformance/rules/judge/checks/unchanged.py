@@ -17,18 +17,23 @@ from autograd_conformance.programs.observations import Gradient, Raised, StepObs
 from autograd_conformance.programs.operands import clearing_optimizer
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import close
-from autograd_conformance.rules.judge.checks.contributions import is_anothers, is_complete, is_unchanged, value_of
+from autograd_conformance.rules.judge.checks.contributions import (
+    is_complete,
+    is_unchanged,
+    shares_gradient_memory,
+    value_of,
+)
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import (
     AssignedGradient,
-    Due,
+    Expected,
     Kept,
     OldGradient,
     Unchanged,
     ZeroGradient,
 )
 from autograd_conformance.rules.violations.observed import (
-    Changed,
+    ChangedValue,
     GradientChanged,
     GradientForm,
     HoldsGradient,
@@ -51,18 +56,18 @@ KEEPS: dict[type, str] = {
 """The rule by which an instruction leaves gradients alone; all others do by `hooks/called`."""
 
 
-def check_gradients(judging: Judging, at: int, step: Instruction, seen: StepObservation) -> Violation | None:
+def check_gradients(judging: Judging, at: int, step: Instruction, observed: StepObservation) -> Violation | None:
     """Whether an instruction that has nothing to do with gradients left them alone."""
-    for leaf, got in seen.gradients.items():
+    for leaf, got in observed.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got):
             rule = KEEPS.get(type(step), "hooks/called")
             return judging.differs(rule, at, leaf, GradientChanged(), Unchanged(Kept.GRADIENTS), step)
     return None
 
 
-def check_assigned(judging: Judging, at: int, step: AssignGrad, seen: StepObservation) -> Violation | None:
+def check_assigned(judging: Judging, at: int, step: AssignGrad, observed: StepObservation) -> Violation | None:
     """Whether a leaf holds the gradient that was assigned to it, and every other leaf the one that it held."""
-    for leaf, got in seen.gradients.items():
+    for leaf, got in observed.gradients.items():
         if leaf != step.leaf:
             fine = is_unchanged(judging.tape.grads.get(leaf), got)
         elif step.value is None:
@@ -71,35 +76,35 @@ def check_assigned(judging: Judging, at: int, step: AssignGrad, seen: StepObserv
             want = judging.reference.values[step.value]
             fine = got is not None and close(got.value, want, judging.dtype)
             if fine and got is not None and got.dtype != (dtype := judging.dtypes.get(step.value, got.dtype)):
-                form, due = GradientForm(got.value.shape, got.dtype), GradientForm(got.value.shape, dtype)
-                return judging.differs("accumulation/assigned", at, leaf, form, due, step)
+                form, expected = GradientForm(got.value.shape, got.dtype), GradientForm(got.value.shape, dtype)
+                return judging.differs("accumulation/assigned", at, leaf, form, expected, step)
         if not fine:
-            observed = HoldsGradient(value_of(got))
-            return judging.differs("accumulation/assigned", at, leaf, observed, AssignedGradient(), step)
+            difference = HoldsGradient(value_of(got))
+            return judging.differs("accumulation/assigned", at, leaf, difference, AssignedGradient(), step)
     return None
 
 
-def check_cleared(judging: Judging, at: int, step: ZeroGrad, seen: StepObservation) -> Violation | None:
+def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObservation) -> Violation | None:
     """Whether clearing left no gradient, or zeros, and every other leaf as it was."""
     rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
     rule = "optimizers/clears" if clearing_optimizer(step, judging.program.instructions[:at]) else rule
-    due: Due
-    for leaf, got in seen.gradients.items():
+    expected: Expected
+    for leaf, got in observed.gradients.items():
         old = judging.tape.grads.get(leaf)
         if leaf not in step.leaves:
             fine = is_unchanged(old, got) or _is_cleared_too(judging, old, step)
-            due = Unchanged(Kept.OTHER_GRADIENTS)
+            expected = Unchanged(Kept.OTHER_GRADIENTS)
         elif step.set_to_none or old is None:
             begins = judging.reference.begins_with_zeros and not step.set_to_none  # so may one that requires no grad
-            fine, due = got is None or (begins and not got.value.any()), NoGradient()
+            fine, expected = got is None or (begins and not got.value.any()), NoGradient()
         else:
             fine = got is not None and not got.value.any() and got.value.shape == old.value.shape
             if fine and got is not None and got.dtype != old.dtype:
-                form, due = GradientForm(got.value.shape, got.dtype), GradientForm(old.value.shape, old.dtype)
-                return judging.differs(rule, at, leaf, form, due, step)
-            due = ZeroGradient()
+                form, expected = GradientForm(got.value.shape, got.dtype), GradientForm(old.value.shape, old.dtype)
+                return judging.differs(rule, at, leaf, form, expected, step)
+            expected = ZeroGradient()
         if not fine:
-            return judging.differs(rule, at, leaf, HoldsGradient(value_of(got)), due, step)
+            return judging.differs(rule, at, leaf, HoldsGradient(value_of(got)), expected, step)
     return None
 
 
@@ -113,17 +118,17 @@ def _is_cleared_too(judging: Judging, gradient: Gradient | None, step: ZeroGrad)
 
 
 def check_failed_call(
-    judging: Judging, at: int, call: BackwardCall, expectation: Expectation, raised: Raised, seen: StepObservation
+    judging: Judging, at: int, call: BackwardCall, expectation: Expectation, raised: Raised, observed: StepObservation
 ) -> Violation | None:
     """Whether a call that raised left each gradient as it was or, if it raised on its way, complete."""
     traversal, begun = expectation.traversal, raised.kind in RAISED_MIDWAY
     rule = "errors/atomic" if begun else "errors/refusal-keeps-gradients"
-    for leaf, got in seen.gradients.items():
+    for leaf, got in observed.gradients.items():
         old = judging.tape.grads.get(leaf)
         if is_unchanged(old, got):
             continue
         if begun:
-            if is_complete(judging, call, leaf, got, traversal) or is_anothers(judging, leaf):
+            if is_complete(judging, call, leaf, got, traversal) or shares_gradient_memory(judging, leaf):
                 continue
             if judging.reference.edge(leaf) in traversal.may_reach:
                 continue
@@ -138,13 +143,13 @@ def check_failed_call(
     return None
 
 
-def check_refused_write(judging: Judging, at: int, step: InPlace, seen: StepObservation) -> Violation | None:
+def check_refused_write(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
     """Whether a write that was refused left the values as they were."""
-    for ref, tensor in seen.values.items():
+    for ref, tensor in observed.values.items():
         before = judging.reference.values.get(ref)
         if before is None or ref in judging.reference.storages.unspecified:
             continue
         if not is_equal(tensor.value, before):
-            observed, due = ValueChanged(Changed.REFUSED), Unchanged(Kept.VALUES)
-            return judging.differs("writes/refused-keeps-values", at, ref, observed, due, step)
+            difference, expected = ValueChanged(ChangedValue.REFUSED), Unchanged(Kept.VALUES)
+            return judging.differs("writes/refused-keeps-values", at, ref, difference, expected, step)
     return None

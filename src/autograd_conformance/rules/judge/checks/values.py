@@ -30,12 +30,12 @@ from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import close, forward_bound
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.state import HUGE, Judging
-from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedDraw, Kept, Unchanged
+from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedSample, Kept, Unchanged
 from autograd_conformance.rules.violations.observed import (
-    Changed,
-    Drew,
+    ChangedValue,
     Flag,
     Flagged,
+    ImpossibleSample,
     OtherValue,
     ResultDtype,
     ResultShape,
@@ -61,9 +61,9 @@ def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad
             continue
         judging.strides[ref] = tensor.strides
         violation = (
-            _draw(judging, at, step, ref, tensor)
+            _check_sample(judging, at, step, ref, tensor)
             or value_violation(judging, at, step, rule, ref, tensor, want)
-            or check_dtype(judging, at, step, rule, ref, tensor, due_dtype(judging, step))
+            or check_dtype(judging, at, step, rule, ref, tensor, expected_dtype(judging, step))
             or check_flag(judging, at, step, ref, tensor)
             or memory.check_made(judging, at, step, ref, tensor)
         )
@@ -72,14 +72,14 @@ def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad
     return None
 
 
-def _draw(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
+def _check_sample(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
     """Whether an op that draws at random may have drawn what it returned."""
     if not isinstance(step, Apply):
         return None
     draws = row_of(step.op).draws
     if draws is None or draws(tensor.value, **dict(step.attrs)):
         return None
-    return judging.differs("networks/random", at, ref, Drew(tensor.value), DocumentedDraw(), step)
+    return judging.differs("networks/random", at, ref, ImpossibleSample(tensor.value), DocumentedSample(), step)
 
 
 def value_violation(
@@ -106,7 +106,7 @@ def value_violation(
     )  # fmt: skip
 
 
-def due_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str | None:
+def expected_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str | None:
     """The dtype of what an instruction makes; None for an op on operands of several, of which no rule speaks."""
     match step:
         case Leaf(value):
@@ -126,12 +126,12 @@ def due_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str |
 
 
 def check_dtype(
-    judging: Judging, at: int, step: Instruction, rule: str, ref: Ref, tensor: Tensor, due: str | None
+    judging: Judging, at: int, step: Instruction, rule: str, ref: Ref, tensor: Tensor, expected: str | None
 ) -> Violation | None:
     """Whether a value has the dtype that is due, where one is."""
-    if due is None or tensor.dtype == due:
+    if expected is None or tensor.dtype == expected:
         return None
-    return judging.differs(rule, at, ref, ResultDtype(tensor.dtype), ResultDtype(due), step)
+    return judging.differs(rule, at, ref, ResultDtype(tensor.dtype), ResultDtype(expected), step)
 
 
 def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
@@ -162,11 +162,11 @@ def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) 
 # -- writes -----------------------------------------------------------------------------------------------------------
 
 
-def check_written(judging: Judging, at: int, step: InPlace, seen: StepObservation) -> Violation | None:
+def check_written(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
     """Whether a write changed its target and all its aliases as it should, and nothing else."""
     target, storages = step.target, judging.reference.storages
     affected = set(storages.aliases(target))
-    for ref, tensor in seen.values.items():
+    for ref, tensor in observed.values.items():
         want = judging.reference.values[ref]
         if ref in storages.unspecified or ref not in affected:
             continue
@@ -174,47 +174,47 @@ def check_written(judging: Judging, at: int, step: InPlace, seen: StepObservatio
         violation = value_violation(judging, at, step, rule, ref, tensor, want, judging.reference.latest)
         if violation:
             return violation
-    violation = check_elsewhere(judging, at, step, seen)
-    left = seen.values.get(target)
+    violation = check_elsewhere(judging, at, step, observed)
+    left = observed.values.get(target)
     if left is not None and not violation:
         violation = check_dtype(judging, at, step, "writes/value", target, left, judging.dtypes.get(target))
-    return violation or _written_flag(judging, at, step, seen)
+    return violation or _written_flag(judging, at, step, observed)
 
 
-def _written_flag(judging: Judging, at: int, step: InPlace, seen: StepObservation) -> Violation | None:
+def _written_flag(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
     """Whether the target of a write requires grad as it should."""
-    left, requires = seen.values.get(step.target), judging.reference.requires_grad[step.target]
+    left, requires = observed.values.get(step.target), judging.reference.requires_grad[step.target]
     if left is None or left.requires_grad is None or left.requires_grad == requires:
         return None
     rule = "writes/requires-grad" if is_recorded(judging.program.mode(at)) else "modes/unrecorded-write"
-    observed, due = Flag(left.requires_grad, Flagged.TARGET), Flag(requires, Flagged.TARGET)
-    return judging.differs(rule, at, step.target, observed, due, step)
+    difference, expected = Flag(left.requires_grad, Flagged.TARGET), Flag(requires, Flagged.TARGET)
+    return judging.differs(rule, at, step.target, difference, expected, step)
 
 
-def check_detached(judging: Judging, at: int, step: DetachInPlace, seen: StepObservation) -> Violation | None:
+def check_detached(judging: Judging, at: int, step: DetachInPlace, observed: StepObservation) -> Violation | None:
     """Whether a value that was detached in place is what it was, without its history."""
-    rule, target, left = "detach/in-place", step.target, seen.values.get(step.target)
+    rule, target, left = "detach/in-place", step.target, observed.values.get(step.target)
     if left is None or target in judging.reference.storages.unspecified or not judging.applies(rule):
         return None
     want = judging.reference.values[target]
     if not is_equal(left.value, want):
         allowed = (Allowed(Unchanged(Kept.TARGET), rule),)
-        return Violation(rule, at, ValueChanged(Changed.TARGET), allowed, target, got=left.value, want=want)
+        return Violation(rule, at, ValueChanged(ChangedValue.TARGET), allowed, target, got=left.value, want=want)
     if left.requires_grad:
-        observed, due = Flag(True, Flagged.TARGET), Flag(False, Flagged.TARGET)
-        return judging.differs(rule, at, target, observed, due, step)
+        difference, expected = Flag(True, Flagged.TARGET), Flag(False, Flagged.TARGET)
+        return judging.differs(rule, at, target, difference, expected, step)
     return check_dtype(judging, at, step, rule, target, left, judging.dtypes.get(target))
 
 
-def check_elsewhere(judging: Judging, at: int, step: InPlace | Step, seen: StepObservation) -> Violation | None:
+def check_elsewhere(judging: Judging, at: int, step: InPlace | Step, observed: StepObservation) -> Violation | None:
     """Whether a write, or a step, changed nothing but what shares memory with its targets."""
     storages = judging.reference.storages
     targets = step.leaves if isinstance(step, Step) else (step.target,)
     affected = {alias for target in targets for alias in storages.aliases(target)} | storages.unspecified
-    for ref, tensor in seen.values.items():
-        before = judging.before.get(ref)
+    for ref, tensor in observed.values.items():
+        before = judging.values_before.get(ref)
         if ref in affected or before is None or is_equal(tensor.value, before):
             continue
-        observed, due = ValueChanged(Changed.ELSEWHERE), Unchanged(Kept.VALUES_ELSEWHERE)
-        return judging.differs("writes/nothing-else", at, ref, observed, due, step)
+        difference, expected = ValueChanged(ChangedValue.ELSEWHERE), Unchanged(Kept.VALUES_ELSEWHERE)
+        return judging.differs("writes/nothing-else", at, ref, difference, expected, step)
     return None
