@@ -18,7 +18,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Apply, Attrs, Leaf, Literal, Program
 from evaluation.baselines import opinfo, suite
 from evaluation.baselines.fuzzers import expectation, random_graphs
-from evaluation.baselines.substitution import OWN, before
+from evaluation.baselines.substitution import OWN, substituted
 
 Cases = Callable[[int, tuple[str, ...]], Iterator["Case"]]
 
@@ -83,7 +83,7 @@ def _complains(
     mutant: TorchEager, order: int, function: Callable[..., Any], leaves: list[tuple[Literal, bool]]
 ) -> bool:
     torch.manual_seed(0)
-    with before(mutant), warnings.catch_warnings(action="ignore"):
+    with substituted(mutant), warnings.catch_warnings(action="ignore"):
         given = tuple(mutant.leaf(literal(value), requires) for value, requires in leaves)
         try:
             return not CHECKS[order](function, given, raise_exception=True)
@@ -106,7 +106,7 @@ def _sampled(op: str, sample: opinfo.Sample, order: int) -> Callable[[TorchEager
     def complains(mutant: TorchEager) -> bool:
         attrs: Attrs = ((OWN, sample.function),)  # type: ignore[assignment]
         torch.manual_seed(0)
-        with before(mutant), warnings.catch_warnings(action="ignore"):
+        with substituted(mutant), warnings.catch_warnings(action="ignore"):
             given = tuple(mutant.leaf(_array(x), x.requires_grad) for x in sample.tensors)
 
             def function(*tensors: torch.Tensor) -> Any:

@@ -19,7 +19,7 @@ from pathlib import Path
 from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from evaluation.baselines.cases import Baseline, Case, shuffled_ops
-from evaluation.baselines.substitution import opened
+from evaluation.baselines.substitution import with_tensor_cotangents
 from evaluation.mutants.generated import Generated, candidates
 from evaluation.mutants.mutant import Mutant
 
@@ -55,7 +55,7 @@ def round_of(baseline: Baseline, budget: float = BUDGET, ops: Sequence[str] | No
     """As many of a baseline's cases as a budget holds."""
     with tempfile.TemporaryDirectory() as folder:  # programs are drawn from what PyTorch has, less what it gets wrong
         Session("torch", Path(folder)).prepare()
-    honest, names = opened(TorchEager)(), shuffled_ops() if ops is None else tuple(ops)
+    honest, names = with_tensor_cotangents(TorchEager)(), shuffled_ops() if ops is None else tuple(ops)
     cases: list[Case] = []
     seconds: list[float] = []
     alarms: list[frozenset[str]] = []
@@ -98,10 +98,10 @@ class Find:
 
 def compare(made: Round, mutant: type[Mutant]) -> Find:
     """A round on a mutant."""
-    could = sees(made.baseline, mutant)
+    could = can_detect(made.baseline, mutant)
     if not could:
         return Find(made.baseline.name, mutant.name, False, False, 0, 0.0)
-    framework: TorchEager = opened(mutant)()
+    framework: TorchEager = with_tensor_cotangents(mutant)()
     by_op = issubclass(mutant, Generated)
     spent = ran = 0.0
     for number, (case, cost) in enumerate(zip(made.cases, made.seconds, strict=True), 1):
@@ -117,7 +117,7 @@ def compare(made: Round, mutant: type[Mutant]) -> Find:
     return Find(made.baseline.name, mutant.name, True, False, len(made.cases), round(spent, 3))
 
 
-def sees(baseline: Baseline, mutant: type[Mutant]) -> bool:
+def can_detect(baseline: Baseline, mutant: type[Mutant]) -> bool:
     """Whether a baseline could see a mutant's fault in principle.
 
     A generated mutant: if the baseline computes in the dtype, to the precision and to the order that the fault needs.

@@ -28,7 +28,7 @@ _GRAD, _BACKWARD, _METHOD = torch.autograd.grad, torch.autograd.backward, torch.
 
 
 @lru_cache(maxsize=None)
-def opened(mutant: type[TorchEager]) -> type[TorchEager]:
+def with_tensor_cotangents(mutant: type[TorchEager]) -> type[TorchEager]:
     """The mutant with cotangents that may require grad."""
 
     def cotangents(self: TorchEager, given: Sequence[Any]) -> list[torch.Tensor | None]:
@@ -42,7 +42,7 @@ def opened(mutant: type[TorchEager]) -> type[TorchEager]:
 
 
 @contextmanager
-def before(mutant: TorchEager) -> Iterator[None]:
+def substituted(mutant: TorchEager) -> Iterator[None]:
     """Within, PyTorch's calls are the mutant's."""
 
     def grad(

@@ -18,24 +18,24 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from evaluation.benchmarks.pace import WORKLOADS
+from evaluation.benchmarks.worker import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
-PACE = Path(__file__).with_name("pace.py")
+WORKER = Path(__file__).with_name("worker.py")
 
 
-class Pace:
+class Worker:
     """A process that measures one version of the suite."""
 
     def __init__(self, checkout: Path, links: Path) -> None:
         (links / "autograd_conformance").symlink_to(checkout)
         environment = {**os.environ, "PYTHONPATH": str(links)}
         self.process = subprocess.Popen(
-            [sys.executable, str(PACE)], cwd=checkout, env=environment, text=True,
+            [sys.executable, str(WORKER)], cwd=checkout, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def ask(self, name: str, number: int, start: int) -> tuple[float, float]:
+    def measure(self, name: str, number: int, start: int) -> tuple[float, float]:
         """Seconds to draw some programs, and to draw, run and judge them."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -45,7 +45,7 @@ class Pace:
 
 
 @contextmanager
-def paces(commit: str) -> Iterator[tuple[Pace, Pace]]:
+def workers(commit: str) -> Iterator[tuple[Worker, Worker]]:
     """A process of another commit, and one of the checkout as it is."""
     with TemporaryDirectory() as folder:
         exported = Path(folder, "commit")
@@ -54,23 +54,23 @@ def paces(commit: str) -> Iterator[tuple[Pace, Pace]]:
             each.mkdir()
         archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
         subprocess.run(["tar", "x"], cwd=exported, input=archive, check=True)
-        made = Pace(exported, links[0]), Pace(ROOT, links[1])
+        made = Worker(exported, links[0]), Worker(ROOT, links[1])
         try:
             yield made
         finally:
-            for pace in made:
-                pace.process.kill()
-                pace.process.wait()
+            for worker in made:
+                worker.process.kill()
+                worker.process.wait()
 
 
 def compare(commit: str, number: int, repeats: int, console: Console) -> None:
     """The table of workloads: programs for a second of the processor, and how many times those of a commit."""
     table = Table("workload", "programs/s", f"at {commit}", "times as fast", "spread", "drawing alone", box=None)
-    with paces(commit) as (before, after):
+    with workers(commit) as (before, after):
         for name in WORKLOADS:
             for start in range(repeats):  # warm: everything is staged once
-                before.ask(name, number, start), after.ask(name, number, start)
-            pairs = [(before.ask(name, number, k), after.ask(name, number, k)) for k in range(repeats)]
+                before.measure(name, number, start), after.measure(name, number, start)
+            pairs = [(before.measure(name, number, k), after.measure(name, number, k)) for k in range(repeats)]
             ratios = sorted(old[1] / new[1] for old, new in pairs)
             table.add_row(
                 name,

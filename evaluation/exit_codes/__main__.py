@@ -36,7 +36,7 @@ LONGEST = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunResult:
     """How the run on a subject ended."""
 
     framework: str
@@ -59,10 +59,10 @@ def main() -> int:
     done = _done(options.out)
     subjects = [each for each in everything if options.only in each.framework and each.framework not in done]
     with ThreadPoolExecutor(options.jobs) as pool, options.out.open("a", encoding="utf-8") as out:
-        for ended in pool.map(lambda subject: run(subject, options.whole), subjects):
-            print(f"{ended.code}  {ended.seconds:5.1f} s  {ended.framework}  {ended.headline}", flush=True)
-            print(json.dumps(asdict(ended)), file=out, flush=True)
-            done[ended.framework] = ended.code
+        for result in pool.map(lambda subject: run(subject, options.whole), subjects):
+            print(f"{result.code}  {result.seconds:5.1f} s  {result.framework}  {result.headline}", flush=True)
+            print(json.dumps(asdict(result)), file=out, flush=True)
+            done[result.framework] = result.code
     green = sorted(name for name, code in done.items() if code == 0)
     print(f"{len(done)} runs, by exit code: {dict(Counter(done.values()))}")
     print(f"ended with 0: {', '.join(green) or 'none'}")
@@ -75,7 +75,7 @@ def _done(path: Path) -> dict[str, int | None]:
     return {each["framework"]: each["code"] for each in map(json.loads, lines)}
 
 
-def run(subject: Subject, whole: bool) -> Ended:
+def run(subject: Subject, whole: bool) -> RunResult:
     """Run the suite on a subject until the first failure."""
     if subject.audited is not None:
         _keep_audit(subject)
@@ -100,7 +100,7 @@ def run(subject: Subject, whole: bool) -> Ended:
             except subprocess.TimeoutExpired:
                 code = None
         headline = _headline(printed.read_text(encoding="utf-8", errors="replace"))
-        return Ended(subject.framework, code, headline, round(time.monotonic() - began, 1))
+        return RunResult(subject.framework, code, headline, round(time.monotonic() - began, 1))
 
 
 def _headline(printed: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from evaluation.fresh.hunt import named
+from evaluation.fresh.hunt import hunt_named
 from evaluation.fresh.sets import SETS, faults_of
 from evaluation.mutants.probes import QUICK
 
@@ -37,7 +37,7 @@ def main() -> int:
     if options.only:
         faults = [f for f in faults if f.__name__ in options.only]
     places = [(f.__module__, f.__name__) for f in faults]
-    work = partial(named, examples=options.examples, families=options.families)
+    work = partial(hunt_named, examples=options.examples, families=options.families)
     context = multiprocessing.get_context("spawn")
     with options.out.open("a") as out, context.Pool(options.jobs, maxtasksperchild=1) as pool:
         for find in pool.imap_unordered(work, places):

@@ -85,14 +85,14 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
                 continue
             check = Counting(target, known=session.known, strict=False)  # a broken SHOULD fails no run
             failing = failure(probe, check, 0, (Phase.generate,))
-            before += check.until or check.programs
+            before += check.first_failing or check.programs
             if failing:
                 violation = failing[0].violation
                 return find(probe.name, violation.rule, violation.op)
     return find()
 
 
-def named(place: tuple[str, str], examples: int, families: Sequence[str] | None = None) -> Find:
+def hunt_named(place: tuple[str, str], examples: int, families: Sequence[str] | None = None) -> Find:
     """The hunt for a fault that is named by its module and class."""
     module, name = place
     return hunt(vars(import_module(module))[name], examples, families)

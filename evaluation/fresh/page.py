@@ -44,7 +44,7 @@ SHOWN = ("fourth", "third")
 
 
 @dataclass(frozen=True, slots=True)
-class Hunted:
+class SetResult:
     """What the first hunts of a set came to."""
 
     name: str
@@ -61,7 +61,7 @@ class Hunted:
     """What longer hunts of these came to."""
 
 
-def hunted(name: str) -> Hunted:
+def set_result(name: str) -> SetResult:
     """What the first hunts of a set came to, by its name."""
     found = list(_finds(name))
     quick = {find["fault"]: find for find in found if find["examples"] == QUICK}
@@ -69,7 +69,7 @@ def hunted(name: str) -> Hunted:
     survivors = tuple(fault for fault in faults_of(name) if not _breaks_a_must(quick[fault.__name__]))
     late = sum(_breaks_a_must(longer[fault.__name__]) for fault in survivors)
     killed = len(quick) - len(survivors)
-    return Hunted(name, len(quick), killed, killed + late, survivors, longer)
+    return SetResult(name, len(quick), killed, killed + late, survivors, longer)
 
 
 def page() -> str:
@@ -77,7 +77,7 @@ def page() -> str:
     templates = environment()
     templates.loader = FileSystemLoader(Path(__file__).with_name("templates"))
     rendered = templates.get_template("fresh.md.j2").render(
-        sets=[hunted(name) for name in SHOWN],
+        sets=[set_result(name) for name in SHOWN],
         since=SINCE,
         must=_breaks_a_must,
         words=lambda fault: " ".join((fault.__doc__ or "").split()),

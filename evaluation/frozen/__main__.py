@@ -58,7 +58,7 @@ def compare(old: Path, new: Path, most: int) -> int:
         mine, its = path.open(encoding="utf-8"), (new / path.name).open(encoding="utf-8")
         for number, (a, b) in enumerate(itertools.zip_longest(mine, its)):
             compared += 1
-            before, after = told(modern(a)), told(b)
+            before, after = comparable(modern(a)), comparable(b)
             if before != after:
                 differing += 1
                 if differing <= most:
@@ -74,7 +74,7 @@ def modern(line: str | None) -> str | None:
     return line
 
 
-def told(line: str | None) -> Any:
+def comparable(line: str | None) -> Any:
     """A line as data, without the paths and commands that tell where things lie."""
     form = json.loads(line or "null")
     for where in ("command", "replay"):

@@ -28,7 +28,7 @@ from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
 
 Json = Any
-TOLD = 2
+REPORTED = 2
 """How many failures of a faulty framework are told in full; that takes longest."""
 
 
@@ -38,7 +38,7 @@ class Freezer:
     def __init__(self, name: str) -> None:
         folder = Path(tempfile.mkdtemp())
         self.session = Session(name, folder, start=folder)
-        self.told = TOLD
+        self.unreported = REPORTED
         self.expected: list[str] = []
         expect = Tape.expect
 
@@ -75,7 +75,7 @@ class Freezer:
             "exercised": dict(sorted(judgement.exercised.items())),
             "unspecified": judgement.unspecified,
             "violation": violated(judgement.violation),
-            **self._told(judgement.violation, lambda v: RuleViolated(program, observation, v, target)),
+            **self._reported(judgement.violation, lambda v: RuleViolated(program, observation, v, target)),
         }
 
     def _related(self, form: Json, target: Target) -> Json:
@@ -86,13 +86,13 @@ class Freezer:
             "written": digest(json.dumps(relations_codec.to_json(related))),
             "decided": relation.decided,
             "violation": violated(relation.violation),
-            **self._told(relation.violation, lambda v: RuleViolated(related.first, one, v, target, related)),
+            **self._reported(relation.violation, lambda v: RuleViolated(related.first, one, v, target, related)),
         }
 
-    def _told(self, violation: Violation | None, broken: Any) -> Json:
-        if violation is None or not self.told:
+    def _reported(self, violation: Violation | None, broken: Any) -> Json:
+        if violation is None or not self.unreported:
             return {}
-        self.told -= 1
+        self.unreported -= 1
         failure = failures.failure(broken(violation), "suites/test_frozen.py::test_it", self.session)
         return {"told": encode(failure)}
 

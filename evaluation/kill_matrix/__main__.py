@@ -17,7 +17,7 @@ from rich.console import Console
 
 from evaluation.kill_matrix import page
 from evaluation.kill_matrix.rows import FOLDER, ROOT, append, commit
-from evaluation.kill_matrix.settings import SURE
+from evaluation.kill_matrix.settings import ALWAYS_WRONG
 from evaluation.kill_matrix.summary import Whole
 from evaluation.kill_matrix.work import read, run, tasks
 
@@ -49,7 +49,7 @@ def main() -> int:
     survivors = [row for row in results.rows if not row.killed]
     if survivors:
         console.print(f"survived: {', '.join(row.mutant for row in survivors)}")
-    return int(options.sample is not None and any(not row.generated or row.group in SURE for row in survivors))
+    return int(options.sample is not None and any(not row.generated or row.group in ALWAYS_WRONG for row in survivors))
 
 
 if __name__ == "__main__":

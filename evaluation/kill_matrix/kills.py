@@ -31,15 +31,15 @@ from evaluation.mutants import MUTANTS
 from evaluation.mutants.generated import GENERATED, Generated, candidates
 from evaluation.mutants.kill import FIRST_OPS, TORCH, Counting, failure, prepared
 from evaluation.mutants.mutant import Mutant
-from evaluation.mutants.probes import QUICK, Probe, alone, probes, tests
+from evaluation.mutants.probes import QUICK, Probe, check_drawn, probes, tests
 
-NEAR = ("multiply", "sum", "add", "negative")
+COMPANIONS = ("multiply", "sum", "add", "negative")
 """What programs about one op are made of besides it."""
 
 SHARE = 8
 """How often the op stands among these, so that every other op drawn is it."""
 
-BEYOND = {"gradients": "accumulation", "higher": "functional"}
+OTHER_FAMILY = {"gradients": "accumulation", "higher": "functional"}
 """The family that a generated mutant is shown to after its own."""
 
 
@@ -59,8 +59,8 @@ def by_hand(mutant: type[Mutant]) -> Row:
     own = RULES[mutant.killed_by[0]].family
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session, differences = prepared(mutant, Path(folder)), known(mutant.framework)
-        by_itself = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
-        first = tuple(dict.fromkeys(by_itself + mutant.killed_by))
+        op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
+        first = tuple(dict.fromkeys(op_first + mutant.killed_by))
         found = probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], QUICK)
         cells = {
             family: _family([p for p in found if RULES[p.rule].family == family], session, family == own, differences)
@@ -86,7 +86,7 @@ def _family(found: Sequence[Probe], session: Session, own: bool, differences: tu
         if failing:
             failed.append(probe.rule)
         if failing and killed is None:
-            count = before + (check.until or check.programs)
+            count = before + (check.first_failing or check.programs)
             killed = _killed(failing[0], probe.name, count, time.process_time() - began, own)
         if killed is not None and not own:
             return killed
@@ -103,31 +103,31 @@ def generated(name: str) -> Row:
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session = Session(f"{mutant.__module__}:{name}", Path(folder))
         session.prepare()
-        cells = {own: by_itself(mutant, session)}
-        near = tuple(op for op in NEAR if op in mutant.ops and op != mutant.op)
+        cells = {own: by_op_tests(mutant, session)}
+        near = tuple(op for op in COMPANIONS if op in mutant.ops and op != mutant.op)
         alphabet.use(replace(alphabet.current(), ops=(*near, *(mutant.op,) * SHARE)))
-        about = [replace(probe, examples=OTHERS) for probe in tests() if RULES[probe.rule].family == BEYOND[own]]
-        cells[BEYOND[own]] = _family(about, session, False, TORCH)
+        about = [replace(probe, examples=OTHERS) for probe in tests() if RULES[probe.rule].family == OTHER_FAMILY[own]]
+        cells[OTHER_FAMILY[own]] = _family(about, session, False, TORCH)
     return Row(mutant.name, True, candidates()[name][1], mutant.op, own, mutant.killed_by, cells)
 
 
-def by_itself(mutant: type[Generated], session: Session) -> Cell:
+def by_op_tests(mutant: type[Generated], session: Session) -> Cell:
     """The tests that a quick run has for one op, the fixed programs first; and what drawn ones shrink to."""
     began = time.process_time()
     op, twice = mutant.op, mutant.killed_by[0] == "higher/op"
     fixed = audit.curvatures(op, session.drawable) if twice else _fixed(op, session)
     strategy = derivatives_of(op) if twice else gradients.single_ops(op)
-    probe = Probe(mutant.killed_by[0], f"op[{op}]", alone, {"drawn": strategy}, QUICK // 6)
+    probe = Probe(mutant.killed_by[0], f"op[{op}]", check_drawn, {"drawn": strategy}, QUICK // 6)
     check = Counting(session.target, known=TORCH)
     broken = _first(fixed, check)
-    count = check.until or check.programs
+    count = check.first_failing or check.programs
     drawn = Counting(session.target, known=TORCH)
     drawn_failure = failure(probe, drawn, 0)
     if broken is None and (drawn_failure is None or twice):  # a quick run draws no second derivatives
         tried = count if twice else count + drawn.programs
         spent = _rounded(time.process_time() - began)
         return Cell(False, tried, spent, later=_later(mutant, probe, session))
-    count += 0 if broken else drawn.until or drawn.programs
+    count += 0 if broken else drawn.first_failing or drawn.programs
     shrunk = drawn_failure[0] if drawn_failure else broken
     assert shrunk is not None
     made = _killed(broken or shrunk, f"op_samples[{op}]" if broken else probe.name, count, 0.0, False)

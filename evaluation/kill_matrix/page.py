@@ -10,7 +10,7 @@ from autograd_conformance.known_differences import known
 from autograd_conformance.reporting.render.markdown import environment
 from evaluation.kill_matrix import summary
 from evaluation.kill_matrix.rows import ROOT, Row
-from evaluation.kill_matrix.settings import BELOW, COMPARED, COMPARED_BY_HAND, OTHERS
+from evaluation.kill_matrix.settings import COMPARED, COMPARED_BY_HAND, OTHERS, WITHIN_ROUNDING
 from evaluation.kill_matrix.summary import Results
 
 PAGE = ROOT / "docs" / "results" / "matrix.md"
@@ -37,16 +37,16 @@ def _template(name: str, results: Results, revision: str) -> str:
         equivalent=_equivalent(),
         all_families=summary.total(families, results.by_hand),
         all_kinds=summary.total(kinds, results.generated),
-        killers=summary.killers(results.rows),
-        excused={entry.rule for entry in known("torch")},
+        rule_kills=summary.rule_kills(results.rows),
+        waived={entry.rule for entry in known("torch")},
         long=summary.long(results.rows, _why_long),
         survivors=[row for row in results.rows if not row.killed],
-        misnamed=[row for row in results.rows if row.mine.killed and not row.right],
-        elsewhere=[row for row in results.rows if row.killed and not row.mine.killed],
+        misnamed=[row for row in results.rows if row.own_cell.killed and not row.right],
+        elsewhere=[row for row in results.rows if row.killed and not row.own_cell.killed],
         scores=summary.scores(results),
         whole=results.whole,
         others=OTHERS,
-        below=BELOW,
+        within_rounding=WITHIN_ROUNDING,
         compared=(COMPARED, COMPARED_BY_HAND),
     )  # fmt: skip
     return text.rstrip() + "\n"

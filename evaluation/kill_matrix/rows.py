@@ -60,15 +60,15 @@ class Row:
         return any(cell.killed for cell in self.cells.values())
 
     @property
-    def mine(self) -> Cell:
+    def own_cell(self) -> Cell:
         """What its own family did."""
         return self.cells[self.own]
 
     @property
     def right(self) -> bool:
         """Whether its own family killed it by a rule that has to name it, and by the op where the rule is about one."""
-        named = self.mine.rule not in ABOUT_OPS or self.op in (None, self.mine.op)
-        return self.mine.rule in self.expected and named
+        named = self.own_cell.rule not in ABOUT_OPS or self.op in (None, self.own_cell.op)
+        return self.own_cell.rule in self.expected and named
 
 
 def commit() -> str:

@@ -80,7 +80,7 @@ class Group:
     """Of how many."""
 
     @property
-    def beyond(self) -> str:
+    def by_others(self) -> str:
         """How many of those that it was shown."""
         return f"{self.others} of {self.shown}"
 
@@ -111,7 +111,7 @@ def _kind(name: str, rows: Sequence[Row]) -> Group:
 
 
 def _group(name: str, rows: Sequence[Row], others: int, shown: int) -> Group:
-    mine = [row.mine for row in rows if row.mine.killed]
+    mine = [row.own_cell for row in rows if row.own_cell.killed]
     return Group(
         name,
         len(rows),
@@ -120,7 +120,7 @@ def _group(name: str, rows: Sequence[Row], others: int, shown: int) -> Group:
         sum(row.right for row in rows),
         _median(cell.programs for cell in mine),
         _median(cell.size for cell in mine if cell.size is not None),
-        sum(row.mine.seconds for row in rows),
+        sum(row.own_cell.seconds for row in rows),
         others,
         shown,
     )
@@ -138,7 +138,7 @@ def _median(values: Iterable[float]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Killer:
+class RuleKills:
     """A rule: of how many mutants it is named as the one that is broken, and on how many its own tests fail, tried in
     their own families alone.
     """
@@ -148,12 +148,14 @@ class Killer:
     tests: int
 
 
-def killers(rows: Sequence[Row]) -> list[Killer]:
+def rule_kills(rows: Sequence[Row]) -> list[RuleKills]:
     """Every rule that can fail, with what it kills."""
     named = [{cell.rule for cell in row.cells.values() if cell.killed} for row in rows]
     failed = [{slug for cell in row.cells.values() for slug in cell.tests} for row in rows]
     slugs = [slug for slug, rule in RULES.items() if rule.level is not Level.INFO]
-    return [Killer(slug, sum(slug in each for each in named), sum(slug in each for each in failed)) for slug in slugs]
+    return [
+        RuleKills(slug, sum(slug in each for each in named), sum(slug in each for each in failed)) for slug in slugs
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +174,8 @@ def long(rows: Sequence[Row], why: Callable[[Row], str]) -> list[Long]:
     """The mutants whose shrunk programs are long, by the reason."""
     found: dict[str, list[tuple[str, int]]] = {}
     for row in rows:
-        if row.mine.size is not None and row.mine.size > TEN:
-            found.setdefault(why(row), []).append((row.mutant, row.mine.size))
+        if row.own_cell.size is not None and row.own_cell.size > TEN:
+            found.setdefault(why(row), []).append((row.mutant, row.own_cell.size))
     return [Long(reason, sorted(mutants)) for reason, mutants in found.items()]
 
 

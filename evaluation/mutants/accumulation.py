@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from evaluation.mutants.mutant import Combining, Given, Mutant
+from evaluation.mutants.mutant import Combining, Cotangents, Mutant
 
 ReadGrad: TypeAlias = torch.Tensor | None
 
@@ -92,7 +92,7 @@ class SharesGradient(Mutant):
     killed_by = ("accumulation/own-object",)
 
     def backward(
-        self, roots: Sequence[torch.Tensor], cotangents: Given, retain_graph: bool | None, **options: Any
+        self, roots: Sequence[torch.Tensor], cotangents: Cotangents, retain_graph: bool | None, **options: Any
     ) -> None:
         super().backward(roots, cotangents, retain_graph, **options)
         for n, leaf in enumerate(self.leaves):

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from evaluation.mutants.mutant import Given, Mutant, Recording, Roots, is_freed
+from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots, is_freed
 
 
 class NothingAfterAnError(Mutant):
@@ -28,7 +28,7 @@ class NothingAfterAnError(Mutant):
         super().reset()
         self.failed = False
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if self.failed:
             raise RuntimeError("the tape is in an inconsistent state")
         try:
@@ -51,7 +51,7 @@ class DoneTwiceAfterAnError(NothingAfterAnError):
     longest = 12
     why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         failed, self.failed = self.failed, False
         if failed and all(root.requires_grad for root in roots):
             with suppress(RuntimeError):
@@ -64,7 +64,7 @@ class TornAtTheFirst(Mutant):
 
     killed_by = ("errors/atomic",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
@@ -89,15 +89,15 @@ class FailureFreesAll(Recording):
     longest = 12
     why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if is_freed(error):
-                held = self.held()
+                held = self.grads()
                 for value in self.values:
                     self._free(value)
-                self.hold(held)
+                self.set_grads(held)
             raise
 
     def _free(self, value: torch.Tensor) -> None:

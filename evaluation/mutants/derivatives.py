@@ -13,77 +13,77 @@ from evaluation.mutants.mutant import Mutant, gated
 Tensors = Sequence[torch.Tensor]
 
 
-class Wrong(Mutant):
+class ChangedDerivative(Mutant):
     """A mutant that changes what one op, `op`, sends back to an operand."""
 
     op = ""
 
-    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         """What it sends instead; here the truth."""
         return contribution
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         if op == self.op:
-            operands = [gated(x, partial(self.wrong, x.detach())) for x in operands]
+            operands = [gated(x, partial(self.changed, x.detach())) for x in operands]
         return super().apply(op, operands, attrs)
 
 
-class ExpOff(Wrong):
+class ExpOff(ChangedDerivative):
     """The derivative of exp is off by one part in a million."""
 
     op, killed_by = "exp", ("gradients/op",)
 
-    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return contribution * (1 + 1e-6)
 
 
-class SinFlipped(Wrong):
+class SinFlipped(ChangedDerivative):
     """The derivative of sin has the wrong sign."""
 
     op, killed_by = "sin", ("gradients/op",)
 
-    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return -contribution
 
 
-class SinAtZero(Wrong):
+class SinAtZero(ChangedDerivative):
     """The derivative of sin is zero where its operand is exactly zero."""
 
     op, killed_by = "sin", ("gradients/op", "gradients/graph")
 
-    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
 
 
-class MultiplyAtZero(Wrong):
+class MultiplyAtZero(ChangedDerivative):
     """A product with a factor of exactly zero sends nothing back to that factor."""
 
     op, killed_by = "multiply", ("gradients/op", "gradients/graph")
 
-    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand == 0, torch.zeros_like(contribution), contribution)
 
 
-class SingleTanh(Wrong):
+class SingleTanh(ChangedDerivative):
     """The derivative of tanh is off by one part in ten thousand, in float32 only."""
 
     op, killed_by = "tanh", ("gradients/op",)
 
-    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return contribution * (1.0001 if operand.dtype == torch.float32 else 1)
 
 
-class MatmulTransposed(Wrong):
+class MatmulTransposed(ChangedDerivative):
     """The derivative of matmul comes back transposed where the operand is a square matrix."""
 
     op, killed_by = "matmul", ("gradients/op", "gradients/graph")
 
-    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         square = operand.dim() >= 2 and operand.shape[-1] == operand.shape[-2]
         return contribution.mT if square else contribution
 
 
-class MeanUnscaled(Wrong):
+class MeanUnscaled(ChangedDerivative):
     """The derivative of mean is that of sum."""
 
     op, killed_by = "mean", ("gradients/op",)
@@ -106,12 +106,12 @@ class BroadcastAverages(Mutant):
         return super().apply(op, operands, attrs)
 
 
-class SaturatedSigmoid(Wrong):
+class SaturatedSigmoid(ChangedDerivative):
     """The derivative of sigmoid is zero where its operand is above three."""
 
     op, killed_by = "sigmoid", ("gradients/op", "gradients/graph")
 
-    def wrong(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
+    def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
         return torch.where(operand > 3, torch.zeros_like(contribution), contribution)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from evaluation.mutants.mutant import FREED, Given, Mutant, is_freed
+from evaluation.mutants.mutant import FREED, Cotangents, Mutant, is_freed
 
 Roots = Sequence[torch.Tensor]
 
@@ -18,7 +18,7 @@ class NoGradIsSilent(Mutant):
 
     killed_by = ("errors/no-grad-root", "detach/root-raises")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         pairs = [(root, ct) for root, ct in zip(roots, cotangents, strict=True) if root.requires_grad]
         if pairs:
             super().backward([root for root, _ in pairs], [ct for _, ct in pairs], retain_graph, **options)
@@ -29,7 +29,7 @@ class ImplicitOnes(Mutant):
 
     killed_by = ("errors/non-scalar-root",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         given = [self.read(torch.ones_like(r)) if c is None else c for r, c in zip(roots, cotangents, strict=True)]
         super().backward(roots, given, retain_graph, **options)
 
@@ -39,7 +39,7 @@ class ImplicitMean(Mutant):
 
     killed_by = ("errors/non-scalar-root",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         ones = [self.read(torch.ones_like(root) / max(1, root.numel())) for root in roots]
         super().backward(
             roots, [o if c is None else c for o, c in zip(ones, cotangents, strict=True)], retain_graph, **options
@@ -51,7 +51,7 @@ class CotangentBroadcast(Mutant):
 
     killed_by = ("errors/cotangent-shape",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         given = [_broadcast(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
         super().backward(roots, given, retain_graph, **options)
 
@@ -68,7 +68,7 @@ class CotangentReshaped(Mutant):
 
     killed_by = ("errors/cotangent-shape",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         given = [_reshape(c, tuple(r.shape)) for r, c in zip(roots, cotangents, strict=True)]
         super().backward(roots, given, retain_graph, **options)
 
@@ -88,7 +88,7 @@ class WrongKind(Mutant):
         "detach/root-raises",
     )  # fmt: skip
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
@@ -100,7 +100,7 @@ class FreedIsNoGrad(Mutant):
 
     killed_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises", "lifetime/default-frees")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
@@ -114,7 +114,7 @@ class RefusalClears(Mutant):
 
     killed_by = ("errors/refusal-keeps-gradients",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
@@ -128,15 +128,15 @@ class RefusalFrees(Mutant):
 
     killed_by = ("errors/refusal-keeps-graph",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
-        held = self.held()
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        held = self.grads()
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             for root in roots:
                 if root.requires_grad and not is_freed(error):
                     root.sum().backward()
-            self.hold(held)
+            self.set_grads(held)
             raise
 
 
@@ -145,12 +145,12 @@ class TearsGradients(Mutant):
 
     killed_by = ("errors/atomic",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if is_freed(error):
-                self.hold([None if old is None else 1.5 * old for old in self.held()])
+                self.set_grads([None if old is None else 1.5 * old for old in self.grads()])
             raise
 
 
@@ -159,7 +159,7 @@ class FailureClears(Mutant):
 
     killed_by = ("errors/atomic",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
@@ -173,7 +173,7 @@ class RefusesHighRank(Mutant):
 
     killed_by = ("errors/legal-returns",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if any(root.dim() > 2 for root in roots):
             raise RuntimeError("not implemented")
         super().backward(roots, cotangents, retain_graph, **options)

@@ -9,7 +9,7 @@ import torch
 from autograd_conformance.frameworks.adapter import HookFunction
 from autograd_conformance.programs.language import Attrs
 from evaluation.mutants.functional import Functional, Grads
-from evaluation.mutants.mutant import Given, Mutant, Roots
+from evaluation.mutants.mutant import Cotangents, Mutant, Roots
 
 
 class WidensProducts(Mutant):
@@ -38,7 +38,7 @@ class FunctionalWidens(Functional):
 
     killed_by = ("gradients/form", "functional/value")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         return [None if g is None else g.double() for g in found]
 
 
@@ -47,7 +47,7 @@ class MaterializedWidens(Functional):
 
     killed_by = ("gradients/form", "functional/materialized")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         unused = options["materialize_grads"]
         made = (g.double() if unused and g is not None and g.grad_fn is None and not g.any() else g for g in found)
         return list(made)
@@ -81,7 +81,7 @@ class CreatesColumnMajor(Mutant):
 
     killed_by = ("accumulation/layout", "accumulation/replaces")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         first = [leaf for leaf in self.leaves if leaf.grad is None and leaf.dim() == 2]
         super().backward(roots, cotangents, retain_graph, **options)
         for leaf in first:
@@ -94,7 +94,7 @@ class TurnsWhatItAddsTo(Mutant):
 
     killed_by = ("accumulation/layout",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         held = [leaf.grad for leaf in self.leaves]
         super().backward(roots, cotangents, retain_graph, **options)
         for leaf, old in zip(self.leaves, held, strict=True):

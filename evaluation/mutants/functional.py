@@ -8,23 +8,25 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from evaluation.mutants.mutant import Given, Mutant, Recording, Roots
+from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots
 
 Grads: TypeAlias = Sequence[torch.Tensor | None]
 
 
 class Functional(Mutant):
-    """A mutant that changes what the functional form is asked for (`asks`), or what it answers (`answers`)."""
+    """A mutant whose fault is in the options of the functional form (`change_options`) or in its results
+    (`change_results`).
+    """
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         """Change the options; here not at all."""
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         """What it returns; here the truth."""
         return found
 
     def grad(
-        self, roots: Roots, inputs: Roots, cotangents: Given, retain_graph: bool | None, create_graph: bool,
+        self, roots: Roots, inputs: Roots, cotangents: Cotangents, retain_graph: bool | None, create_graph: bool,
         allow_unused: bool | None, materialize_grads: bool,
     ) -> Grads:  # fmt: skip
         """The functional form, as asked for."""
@@ -32,9 +34,9 @@ class Functional(Mutant):
             "inputs": inputs, "cotangents": cotangents, "retain_graph": retain_graph, "create_graph": create_graph,
             "allow_unused": allow_unused, "materialize_grads": materialize_grads,
         }  # fmt: skip
-        asked = dict(options)
-        self.asks(asked)
-        return self.answers(super().grad(roots, **asked), roots, inputs, options)
+        changed = dict(options)
+        self.change_options(changed)
+        return self.change_results(super().grad(roots, **changed), roots, inputs, options)
 
 
 class FunctionalIgnoresCotangents(Functional):
@@ -42,7 +44,7 @@ class FunctionalIgnoresCotangents(Functional):
 
     killed_by = ("functional/value", "gradients/cotangent")
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         options["cotangents"] = [None if c is None else np.ones_like(c) for c in options["cotangents"]]
 
 
@@ -51,7 +53,7 @@ class FunctionalFirstRoot(Functional):
 
     killed_by = ("functional/value",)
 
-    def grad(self, roots: Roots, inputs: Roots, cotangents: Given, *options: Any) -> Grads:  # type: ignore[override]
+    def grad(self, roots: Roots, inputs: Roots, cotangents: Cotangents, *options: Any) -> Grads:  # type: ignore[override]
         return super().grad(roots[-1:], inputs, cotangents[-1:], *options)
 
 
@@ -61,7 +63,7 @@ class FunctionalSwaps(Functional):
     killed_by = ("functional/value",)
     longest = 9
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         leaves = [k for k, x in enumerate(inputs) if any(x is leaf for leaf in self.leaves)]
         place = {id(leaf): n for n, leaf in enumerate(self.leaves)}
         made = list(found)
@@ -75,7 +77,7 @@ class FunctionalAccumulates(Functional):
 
     killed_by = ("functional/no-accumulation",)
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         for leaf, gradient in zip(inputs, found, strict=True):
             if leaf.is_leaf and gradient is not None:
                 held = gradient.detach().clone()
@@ -88,7 +90,7 @@ class FunctionalClears(Functional):
 
     killed_by = ("functional/no-accumulation",)
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         self.zero_grad([leaf for leaf in inputs if leaf.is_leaf], True)
         return found
 
@@ -98,7 +100,7 @@ class FunctionalKeeps(Functional):
 
     killed_by = ("functional/frees",)
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         options["retain_graph"] = True
 
 
@@ -107,7 +109,7 @@ class FunctionalForgetsRetain(Functional):
 
     killed_by = ("functional/value", "functional/frees", "functional/no-accumulation", "lifetime/retained-works")
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         options["retain_graph"] = None
 
 
@@ -116,7 +118,7 @@ class InnerInputHalved(Functional):
 
     killed_by = ("functional/inner-input", "functional/value")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         pairs = zip(inputs, found, strict=True)
         return [g if g is None or x.is_leaf else g / 2 for x, g in pairs]
 
@@ -126,7 +128,7 @@ class InnerInputBlocks(Functional):
 
     killed_by = ("functional/inner-input", "functional/value")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         inner = any(x.grad_fn for x in inputs)
         return [torch.zeros_like(g) if g is not None and inner and x.is_leaf else g for x, g in zip(inputs, found)]
 
@@ -136,7 +138,7 @@ class InnerInputGetsNone(Functional):
 
     killed_by = ("functional/inner-input", "functional/value")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         return [g if x.is_leaf else None for x, g in zip(inputs, found, strict=True)]
 
 
@@ -145,7 +147,7 @@ class DuplicatesShare(Functional):
 
     killed_by = ("functional/duplicates", "functional/value")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         times = [sum(x is y for y in inputs) for x in inputs]
         return [g if g is None or n == 1 else g / n for g, n in zip(found, times, strict=True)]
 
@@ -155,7 +157,7 @@ class DuplicatesOnce(Functional):
 
     killed_by = ("functional/duplicates", "functional/value")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         again = [any(x is y for y in inputs[:k]) for k, x in enumerate(inputs)]
         return [torch.zeros_like(g) if g is not None and a else g for g, a in zip(found, again, strict=True)]
 
@@ -165,7 +167,7 @@ class UnusedIsAllowed(Functional):
 
     killed_by = ("functional/unused-raises",)
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         if options["allow_unused"] is None and not options["materialize_grads"]:
             options["allow_unused"] = True
 
@@ -175,7 +177,7 @@ class UnusedAlwaysRaises(Functional):
 
     killed_by = ("functional/unused-none", "functional/value")
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         if not options["materialize_grads"]:
             options["allow_unused"] = False
 
@@ -185,7 +187,7 @@ class UnusedGetsOnes(Functional):
 
     killed_by = ("functional/unused-none",)
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         return [torch.ones_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
@@ -194,7 +196,7 @@ class NothingMaterialized(Functional):
 
     killed_by = ("functional/materialized",)
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         if options["materialize_grads"] and options["allow_unused"] is not False:
             options.update(materialize_grads=False, allow_unused=True)
 
@@ -204,7 +206,7 @@ class MaterializedAsOnes(Functional):
 
     killed_by = ("functional/materialized", "functional/value")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         unused = options["materialize_grads"]
         return [g + 1 if unused and g is not None and g.grad_fn is None and not g.any() else g for g in found]
 
@@ -214,7 +216,7 @@ class OptionsOverruled(Functional):
 
     killed_by = ("functional/options",)
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         if options["materialize_grads"]:
             options["allow_unused"] = None
 
@@ -224,10 +226,10 @@ class ConstantInputGetsNone(Functional):
 
     killed_by = ("functional/input-no-grad",)
 
-    def asks(self, options: dict[str, Any]) -> None:
+    def change_options(self, options: dict[str, Any]) -> None:
         options["inputs"] = [x for x in options["inputs"] if x.requires_grad] or options["inputs"]
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         rest = iter(found)
         return [next(rest) if x.requires_grad else None for x in inputs]
 
@@ -237,7 +239,7 @@ class ConstantInputIgnored(Mutant):
 
     killed_by = ("functional/input-no-grad",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if options.get("inputs"):
             kept = [x for x in options["inputs"] if x.requires_grad]
             options["inputs"] = kept or [torch.zeros(1, requires_grad=True)]
@@ -249,7 +251,7 @@ class InputsForgotten(Mutant):
 
     killed_by = ("functional/inputs-only", "accumulation/unreached")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if options.get("inputs") and all(x.is_leaf and x.requires_grad for x in options["inputs"]):
             del options["inputs"]
         super().backward(roots, cotangents, retain_graph, **options)
@@ -260,7 +262,7 @@ class InputsFirstOnly(Mutant):
 
     killed_by = ("functional/inputs-only",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if options.get("inputs") and all(x.requires_grad for x in options["inputs"]):
             options["inputs"] = options["inputs"][:1]
         super().backward(roots, cotangents, retain_graph, **options)
@@ -271,7 +273,7 @@ class InputsReplace(Recording):
 
     killed_by = ("functional/inputs-only", "accumulation/adds", "accumulation/unreached")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         for leaf in options.get("inputs") or ():
             if leaf.is_leaf:
                 leaf.grad = None
@@ -283,7 +285,7 @@ class EmptyInputs(Mutant):
 
     killed_by = ("functional/no-inputs",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if options.get("inputs") == []:
             options["inputs"] = [torch.zeros(1, requires_grad=True)]
         super().backward(roots, cotangents, retain_graph, **options)

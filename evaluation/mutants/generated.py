@@ -68,7 +68,7 @@ class Kind:
     killed_by: tuple[str, ...] = ("gradients/op",)
     spreads: bool = False
     """Whether the operand is made as large as the result first, so that the fault is in each copy."""
-    behind: bool = False
+    on_results: bool = False
     """Whether the fault is in what flows back to the op's results, before the op's derivative sees it."""
 
 
@@ -210,7 +210,7 @@ KINDS: dict[str, Kind] = {
     "turned": Kind(
         "The gradient of {op} is half as large again where the cotangent of its result is not contiguous in memory.",
         lambda use, g: 1.5 * g if _is_strided(g) else g,
-        behind=True,
+        on_results=True,
         killed_by=IN_GRAPHS,
     ),
     "short": Kind(
@@ -270,7 +270,7 @@ class Generated(Mutant):
             results = tuple(y.shape for y in super().apply(op, [x.detach() for x in operands], attrs))
         given = tuple(x.shape for x in operands)
         remembered = self.used.setdefault(given, attrs) != attrs
-        if self.kind.behind:
+        if self.kind.on_results:
             made = super().apply(op, operands, attrs)
             return [self._gated(y, Use(y.detach(), k, len(made), given, results)) for k, y in enumerate(made)]
         uses = [Use(x.detach(), k, len(given), given, results, remembered) for k, x in enumerate(operands)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from evaluation.mutants.mutant import Given, Mutant, Recording, Roots
+from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots
 
 
 class AddsToCopies(Mutant):
@@ -14,7 +14,7 @@ class AddsToCopies(Mutant):
 
     killed_by = ("accumulation/in-place",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         for leaf in self.leaves:
             if leaf.grad is not None and not options.get("create_graph"):
                 leaf.grad = leaf.grad.clone()
@@ -26,7 +26,7 @@ class ChangesTheOld(Mutant):
 
     killed_by = ("accumulation/replaces", "gradients/forward")  # the old one is used after
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         old = [leaf.grad for leaf in self.leaves]
         super().backward(roots, cotangents, retain_graph, **options)
         for leaf, held in zip(self.leaves, old, strict=True):
@@ -39,7 +39,7 @@ class CreatesInPlace(Mutant):
 
     killed_by = ("accumulation/replaces",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         old = [leaf.grad for leaf in self.leaves]
         super().backward(roots, cotangents, retain_graph, **options)
         for leaf, held in zip(self.leaves, old, strict=True):
@@ -54,7 +54,7 @@ class ColumnMajor(Mutant):
 
     killed_by = ("accumulation/layout",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         first = [leaf for leaf in self.leaves if leaf.grad is None and leaf.dim() == 2]
         super().backward(roots, cotangents, retain_graph, **options)
         for leaf in first:
@@ -81,7 +81,7 @@ class AssignedIsReplaced(Recording):
         super().assign_grad(leaf, value)
         self.values.append(leaf)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         held = [self.gradient(leaf) for leaf in self.values]
         for leaf in self.values:
             leaf.grad = None

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import Combining, Given, Mutant, Recording, gated
+from evaluation.mutants.mutant import Combining, Cotangents, Mutant, Recording, gated
 
 Tensors = Sequence[torch.Tensor]
 
@@ -36,7 +36,7 @@ class DiamondOnce(Recording):
         self.arrived.add(key)
         return torch.zeros_like(contribution) if late else contribution
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         self.arrived = set()
         super().backward(roots, cotangents, retain_graph, **options)
 
@@ -93,7 +93,7 @@ class FirstRootOnly(Mutant):
 
     killed_by = ("gradients/several-roots",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots[:1], cotangents[:1], retain_graph, **options)
 
 
@@ -102,7 +102,7 @@ class RootOnce(Mutant):
 
     killed_by = ("gradients/several-roots",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         kept = [k for k, root in enumerate(roots) if not any(root is other for other in roots[:k])]
         super().backward([roots[k] for k in kept], [cotangents[k] for k in kept], retain_graph, **options)
 
@@ -112,7 +112,7 @@ class CotangentIgnored(Mutant):
 
     killed_by = ("gradients/cotangent",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, [None if c is None else np.ones_like(c) for c in cotangents], retain_graph, **options)
 
 
@@ -121,7 +121,7 @@ class CotangentWritten(Mutant):
 
     killed_by = ("gradients/cotangent-kept",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph, **options)
         for cotangent in cotangents:
             if cotangent is not None:
@@ -133,7 +133,7 @@ class CotangentSummed(Mutant):
 
     killed_by = ("gradients/cotangent",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(
             roots, [None if c is None else np.full_like(c, c.sum()) for c in cotangents], retain_graph, **options
         )
@@ -157,16 +157,16 @@ class EqualLeavesSwapped(Combining):
 
     killed_by = ("gradients/equal-leaves",)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
-        held = self.held()
-        self.hold([None] * len(held))
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        held = self.grads()
+        self.set_grads([None] * len(held))
         super().backward(roots, cotangents, retain_graph, **options)
-        made = self.held()
+        made = self.grads()
         for n, leaf in enumerate(self.leaves):
             for m in range(n):
                 if leaf.dtype == self.leaves[m].dtype and torch.equal(leaf, self.leaves[m]) and leaf.requires_grad:
                     made[n], made[m] = made[m], made[n]
-        self.hold([self.combine(leaf, h, g) for leaf, h, g in zip(self.leaves, held, made, strict=True)])
+        self.set_grads([self.combine(leaf, h, g) for leaf, h, g in zip(self.leaves, held, made, strict=True)])
 
 
 class SingleGradients(Mutant):

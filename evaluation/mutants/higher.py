@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import Given, Mutant, Roots, gated
+from evaluation.mutants.mutant import Cotangents, Mutant, Roots, gated
 
 
 class MixedDropped(Mutant):
@@ -74,7 +74,7 @@ class ThirdOrderOff(Mutant):
         super().reset()
         self.order = 0
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if self.order >= 2:
             cotangents = [
                 self.read(torch.ones_like(r)) if c is None and r.numel() == 1 else c
@@ -100,8 +100,14 @@ class FunctionalAlwaysCreates(Mutant):
     killed_by = ("higher/plain-raises",)
 
     def grad(
-        self, roots: Roots, inputs: Roots, cotangents: Given, retain_graph: bool | None, create_graph: bool, *more: Any
-    ) -> Sequence[torch.Tensor | None]:
+        self,
+        roots: Roots,
+        inputs: Roots,
+        cotangents: Cotangents,
+        retain_graph: bool | None,
+        create_graph: bool,
+        *more: Any,
+    ) -> Sequence[torch.Tensor | None]:  # fmt: skip
         return super().grad(roots, inputs, cotangents, bool(retain_graph), True, *more)
 
 
@@ -111,7 +117,7 @@ class CreatesOnlyForOne(Mutant):
     killed_by = ("higher/differentiable", "higher/op")
     longest = 9
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph, **options)
         if options.get("create_graph"):
             for leaf in [leaf for leaf in self.leaves if leaf.grad is not None][1:]:

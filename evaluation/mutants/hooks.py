@@ -7,19 +7,19 @@ from typing import Any
 import torch
 
 from autograd_conformance.frameworks.adapter import HookFunction
-from evaluation.mutants.mutant import Given, Mutant, Roots
+from evaluation.mutants.mutant import Cotangents, Mutant, Roots
 
 
 class Hooked(Mutant):
-    """A mutant that registers another function than the one that it is given: `instead`."""
+    """A mutant that registers another function than the one that it is given: `replacement`."""
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         """What is called; here the truth."""
         return function
 
     def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
         """A hook, changed."""
-        return super().hook(value, self.instead(value, function))
+        return super().hook(value, self.replacement(value, function))
 
 
 class HookNeverCalled(Hooked):
@@ -27,7 +27,7 @@ class HookNeverCalled(Hooked):
 
     killed_by = ("hooks/called",)
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         return function if value.is_leaf else lambda gradient: None
 
 
@@ -36,7 +36,7 @@ class HookCalledTwice(Hooked):
 
     killed_by = ("hooks/called",)
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def twice(gradient: torch.Tensor) -> torch.Tensor | None:
             function(gradient)
             return function(gradient)
@@ -49,7 +49,7 @@ class HookOnce(Hooked):
 
     killed_by = ("hooks/called",)
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         called: list[bool] = []
 
         def once(gradient: torch.Tensor) -> torch.Tensor | None:
@@ -64,7 +64,7 @@ class HookSeesParts(Hooked):
 
     killed_by = ("hooks/called",)
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         return lambda gradient: function(gradient / 2)
 
 
@@ -73,7 +73,7 @@ class HookResultIgnored(Hooked):
 
     killed_by = ("hooks/result", "hooks/order")
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def shown(gradient: torch.Tensor) -> None:
             function(gradient)
 
@@ -85,7 +85,7 @@ class HookResultAdded(Hooked):
 
     killed_by = ("hooks/result", "hooks/order")
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def added(gradient: torch.Tensor) -> torch.Tensor | None:
             made = function(gradient)
             return None if made is None else made + gradient
@@ -216,7 +216,7 @@ class SwallowsExceptions(Hooked):
 
     killed_by = ("hooks/raise",)
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def quiet(gradient: torch.Tensor) -> torch.Tensor | None:
             try:
                 return function(gradient)
@@ -231,7 +231,7 @@ class ReshapesResults(Hooked):
 
     killed_by = ("hooks/shape",)
 
-    def instead(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
+    def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def cut(gradient: torch.Tensor) -> torch.Tensor | None:
             made = function(gradient)
             misfits = made is not None and made.shape != gradient.shape
@@ -253,7 +253,7 @@ class RetainOverwrites(Mutant):
         super().retain_grad(value)
         self.retaining.append(value)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         held = [value.grad for value in self.retaining if not value.is_leaf]
         values = [value for value in self.retaining if not value.is_leaf]
         for value in values:
@@ -280,7 +280,7 @@ class RetainsBeforeHooks(Mutant):
 
         return super().hook(value, noted)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         self.before.clear()
         super().backward(roots, cotangents, retain_graph, **options)
         for value, gradient in self.before.items():

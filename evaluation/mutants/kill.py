@@ -76,13 +76,13 @@ class Kill:
 class Counting(Check):
     """A check that remembers how many programs it took until the first that broke a rule."""
 
-    until: int | None = None
+    first_failing: int | None = None
 
     def __call__(self, case: Program | Drawn | Related) -> None:
         try:
             super().__call__(case)
         except RuleViolated:
-            self.until = self.until or self.programs
+            self.first_failing = self.first_failing or self.programs
             raise
 
 
@@ -91,8 +91,8 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
     started, before = time.perf_counter(), 0
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session = prepared(mutant, Path(folder))
-        by_itself = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
-        first = tuple(dict.fromkeys(by_itself + mutant.killed_by))
+        op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
+        first = tuple(dict.fromkeys(op_first + mutant.killed_by))
         for probe in probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], examples):
             if not RULES[probe.rule].needs <= session.target.capabilities:
                 continue
@@ -100,9 +100,9 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
             found = failure(probe, check, seed)
             if found:
                 broken, flaky = found
-                until = before + (check.until or check.programs)
+                programs = before + (check.first_failing or check.programs)
                 seconds = time.perf_counter() - started
-                return Kill(probe.name, broken.violation, broken.program, until, seconds, flaky)
+                return Kill(probe.name, broken.violation, broken.program, programs, seconds, flaky)
             before += check.programs
     return None
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import FREED, Given, Mutant, Recording, is_freed
+from evaluation.mutants.mutant import FREED, Cotangents, Mutant, Recording, is_freed
 
 Roots = Sequence[torch.Tensor]
 
@@ -23,7 +23,7 @@ class NeverFrees(Mutant):
         "lifetime/last-call-frees",
     )
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, True, **options)
 
 
@@ -32,7 +32,7 @@ class AlwaysFrees(Mutant):
 
     killed_by = ("lifetime/retained-works",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, None, **options)
 
 
@@ -41,7 +41,7 @@ class DefaultKeeps(Mutant):
 
     killed_by = ("lifetime/default-frees", "lifetime/same-root-raises")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph is not False, **options)
 
 
@@ -50,7 +50,7 @@ class FalseKeeps(Mutant):
 
     killed_by = ("lifetime/same-root-raises", "lifetime/last-call-frees", "lifetime/freed-subgraph-raises")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph is not None, **options)
 
 
@@ -59,14 +59,14 @@ class LateRetainRevives(Recording):
 
     killed_by = ("lifetime/late-retain-raises",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
-        held = self.held()
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        held = self.grads()
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if not retain_graph or not is_freed(error):
                 raise
-            self.hold(held)
+            self.set_grads(held)
             super().backward([self._again(root) for root in roots], cotangents, True, **options)
 
     def _again(self, value: torch.Tensor) -> torch.Tensor:
@@ -81,14 +81,14 @@ class SilentWhenFreed(Mutant):
 
     killed_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
-        held = self.held()
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        held = self.grads()
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError as error:
             if not is_freed(error):
                 raise
-            self.hold(held)
+            self.set_grads(held)
 
 
 class ChecksRootOnly(Recording):
@@ -100,7 +100,7 @@ class ChecksRootOnly(Recording):
         super().reset()
         self.freed: set[int] = set()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if any(id(root) in self.freed for root in roots):
             raise RuntimeError(FREED)
         super().backward(roots, cotangents, True, **options)
@@ -117,7 +117,7 @@ class RetainSticks(Recording):
         super().reset()
         self.kept: set[int] = set()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if retain_graph:
             self.kept.update(map(id, roots))
         super().backward(roots, cotangents, retain_graph or any(id(root) in self.kept for root in roots), **options)
@@ -132,7 +132,7 @@ class RetainsOnce(Recording):
         super().reset()
         self.walked: set[int] = set()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         again = any(id(root) in self.walked for root in roots)
         self.walked.update(map(id, roots))
         super().backward(roots, cotangents, retain_graph and not again, **options)
@@ -147,7 +147,7 @@ class FreesEverything(Recording):
         super().reset()
         self.gone: set[int] = set()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if any(id(root) in self.gone for root in roots):
             raise RuntimeError(FREED)
         super().backward(roots, cotangents, retain_graph, **options)
@@ -173,7 +173,7 @@ class FreesWholeGraph(Recording):
         self.gone |= {id(made[0])} if parts & self.gone else set()
         return made
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         graphs = {self.graph[id(root)] for root in roots if id(root) in self.graph}
         if graphs & self.gone:
             raise RuntimeError(FREED)
@@ -202,8 +202,8 @@ class LeftoverCotangents(Recording):
 
     killed_by = ("lifetime/retained-works", "accumulation/adds")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
-        held = self.held()
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
+        held = self.grads()
         super().backward(roots, cotangents, retain_graph, **options)
         for root in roots:
             times = sum(value is root for value in self.values) - 1

@@ -10,7 +10,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import FREED, Given, Mutant
+from evaluation.mutants.mutant import FREED, Cotangents, Mutant
 
 Roots = Sequence[torch.Tensor]
 
@@ -24,7 +24,9 @@ class Counted(Mutant, TorchSaved):
         self.kept: list[Any] = []
         self.calls = 0
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, *options: Any, **named: Any) -> None:
+    def backward(
+        self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, *options: Any, **named: Any
+    ) -> None:
         """A call, counted."""
         self.calls += 1
         super().backward(roots, cotangents, retain_graph, *options, **named)
@@ -35,7 +37,7 @@ class KeepsWhatItWalked(Counted):
 
     killed_by = ("memory/freed",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if not (retain_graph or options.get("create_graph")):
             self.kept += self.boxes
         super().backward(roots, cotangents, retain_graph, **options)
@@ -46,7 +48,9 @@ class KeepsWhereItFailed(Counted):
 
     killed_by = ("memory/dropped",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, *options: Any, **named: Any) -> None:
+    def backward(
+        self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, *options: Any, **named: Any
+    ) -> None:
         held = list(self.boxes)
         try:
             super().backward(roots, cotangents, retain_graph, *options, **named)
@@ -64,7 +68,7 @@ class FreesUnwalked(Counted):
         super().reset()
         self.hidden: WeakSet[Any] = WeakSet()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph, **options)
         if not (retain_graph or options.get("create_graph")):
             self.hidden |= self.boxes
@@ -82,7 +86,7 @@ class RetainLetsGo(Counted):
         super().reset()
         self.hidden: WeakSet[Any] = WeakSet()
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph, **options)
         if retain_graph:
             self.hidden |= self.boxes
@@ -96,7 +100,7 @@ class RetainSavesAgain(Counted):
 
     killed_by = ("memory/retained",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph, **options)
         if retain_graph:
             self.kept += [self._pack(box.tensor) for box in list(self.boxes)]
@@ -112,7 +116,7 @@ class KeepsUnwalked(Counted):
         self.kept += self.boxes
         return made
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if not (retain_graph or options.get("create_graph")):
             self.kept.clear()
         super().backward(roots, cotangents, retain_graph, **options)
@@ -136,7 +140,7 @@ class LeaksInTheLongRun(Counted):
     longest = 14
     why_long = "a second round of building, walking and clearing"
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if self.calls:
             self.kept += list(self.boxes)[:1]
         super().backward(roots, cotangents, retain_graph, **options)
@@ -147,7 +151,7 @@ class CyclesStay(Counted):
 
     killed_by = ("memory/cycle",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         before = set(self.boxes)
         super().backward(roots, cotangents, retain_graph, **options)
         if options.get("create_graph"):

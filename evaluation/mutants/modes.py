@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import Given, Mutant, Recording, Roots
+from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots
 
 
 class NoGradIgnored(Mutant):
@@ -104,7 +104,7 @@ class UnrecordedCallDoesNothing(Mutant):
 
     killed_by = ("modes/backward-anywhere", "accumulation/first")
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if torch.is_grad_enabled() or not all(root.requires_grad for root in roots):
             super().backward(roots, cotangents, retain_graph, **options)
 
@@ -114,7 +114,7 @@ class UnrecordedCallRaises(Mutant):
 
     killed_by = ("modes/backward-anywhere",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if not torch.is_grad_enabled():
             raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
         super().backward(roots, cotangents, retain_graph, **options)
@@ -187,7 +187,7 @@ class ConstantRootsAreSilent(Recording):
             self.unrecorded.update(map(id, made))
         return made
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if not all(id(root) in self.unrecorded for root in roots):
             super().backward(roots, cotangents, retain_graph, **options)
 
@@ -197,7 +197,7 @@ class FrozenReceive(Mutant):
 
     killed_by = ("modes/frozen-leaf",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         frozen = [leaf for leaf in self.leaves if not leaf.requires_grad]
         legal = all(root.requires_grad for root in roots)
         for leaf in frozen:

@@ -24,7 +24,7 @@ FREED = "Trying to backward through the graph a second time"
 UNSOUND = {"matrix_exp", "meshgrid", "broadcast_tensors"} | {entry.op for entry in known("torch") if entry.op}
 """Ops that differ in PyTorch itself: no mutant has them, so that whatever is found is the mutant's own fault."""
 
-Given: TypeAlias = Sequence[np.ndarray | None]
+Cotangents: TypeAlias = Sequence[np.ndarray | None]
 Roots: TypeAlias = Sequence[torch.Tensor]
 
 
@@ -69,11 +69,11 @@ class Mutant(Torch):
         self.leaves.append(made)
         return made
 
-    def held(self) -> list[torch.Tensor | None]:
+    def grads(self) -> list[torch.Tensor | None]:
         """A copy of what each leaf holds."""
         return [None if leaf.grad is None else leaf.grad.clone() for leaf in self.leaves]
 
-    def hold(self, gradients: Sequence[torch.Tensor | None]) -> None:
+    def set_grads(self, gradients: Sequence[torch.Tensor | None]) -> None:
         """Make each leaf hold what is given."""
         for leaf, gradient in zip(self.leaves, gradients, strict=True):
             leaf.grad = gradient
@@ -95,16 +95,16 @@ class Combining(Mutant):
         """What the leaf holds; here the truth."""
         return new if old is None else old if new is None else old + new
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         """A true backward call into leaves that hold nothing; then each old gradient meets its contribution."""
         old = [Torch.gradient(self, leaf) for leaf in self.leaves]
-        self.hold([None] * len(old))
+        self.set_grads([None] * len(old))
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         finally:
             with torch.set_grad_enabled(bool(options.get("create_graph"))):
                 made = [Torch.gradient(self, leaf) for leaf in self.leaves]
-                self.hold(list(map(self.combine, self.leaves, old, made)))
+                self.set_grads(list(map(self.combine, self.leaves, old, made)))
 
 
 class Recording(Mutant):

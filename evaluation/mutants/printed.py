@@ -135,7 +135,7 @@ class Attached(Torch):
         return None
 
 
-def broken(text: str, framework: Torch) -> tuple[Program, Observation, Violation]:
+def violation_of(text: str, framework: Torch) -> tuple[Program, Observation, Violation]:
     """A program that a framework fails, what it did, and the verdict."""
     program = parse(text, VOCABULARY)
     observation = run(program, framework)

@@ -121,7 +121,7 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
 def _of_op(op: str, examples: int) -> Iterator[Probe]:
     """The tests of an op by itself."""
     single = {"drawn": gradients.single_ops(op)}
-    yield Probe("gradients/op", f"op[{op}]", alone, single, max(4, examples // 10))
+    yield Probe("gradients/op", f"op[{op}]", check_drawn, single, max(4, examples // 10))
     yield _fixed("gradients/op", f"op_samples[{op}]", partial(_corners, op))
     yield _fixed("writes/error-or-recorded", f"write_pairs[{op}]", partial(_pairs, op, examples // 10))
     seeds = 1 if examples < 500 else 4
@@ -130,14 +130,14 @@ def _of_op(op: str, examples: int) -> Iterator[Probe]:
     if third:
         yield _fixed("higher/op-third", f"thrice_samples[{op}]", partial(_curvatures, op, 3, 1))
     if examples >= DERIVED:
-        yield Probe("higher/op", f"twice[{op}]", alone, {"drawn": derivatives_of(op)}, examples // 120)
+        yield Probe("higher/op", f"twice[{op}]", check_drawn, {"drawn": derivatives_of(op)}, examples // 120)
     if examples >= DERIVED and third:
-        yield Probe("higher/op-third", f"thrice[{op}]", alone, {"drawn": derivatives_of(op, 3)}, examples // 360)
+        yield Probe("higher/op-third", f"thrice[{op}]", check_drawn, {"drawn": derivatives_of(op, 3)}, examples // 360)
 
 
 def _of_write(write: str, examples: int) -> Iterator[Probe]:
     """The tests of a write by itself."""
-    yield Probe("writes/value", f"write[{write}]", alone, {"drawn": single_writes(write)}, max(4, examples // 10))
+    yield Probe("writes/value", f"write[{write}]", check_drawn, {"drawn": single_writes(write)}, max(4, examples // 10))
     yield _fixed("writes/error-or-recorded", f"write_pairs[{write}]", partial(_pairs, write, examples // 10))
 
 
@@ -168,6 +168,6 @@ def _releases(ops: Sequence[str], target: Target) -> Iterator[Program]:
         yield from corners.releases(op, alphabet.current().dtypes[0])
 
 
-def alone(check: Check, drawn: Drawn) -> None:
+def check_drawn(check: Check, drawn: Drawn) -> None:
     """The body of a test that checks what it draws."""
     check(drawn)

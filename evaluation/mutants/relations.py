@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import Given, Mutant, gated
+from evaluation.mutants.mutant import Cotangents, Mutant, gated
 
 Roots = Sequence[torch.Tensor]
 
@@ -30,7 +30,7 @@ class WalksOneRoot(Mutant):
 
     killed_by = ("relations/sum",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots[:1], cotangents[:1], retain_graph, **options)
 
 
@@ -39,7 +39,7 @@ class ClipsCotangents(Mutant):
 
     killed_by = ("relations/scaling",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         clipped = [None if c is None else np.clip(c, -4, 4) for c in cotangents]
         super().backward(roots, clipped, retain_graph, **options)
 
@@ -75,7 +75,7 @@ class WeakensLater(Mutant):
             operands = [gated(x, lambda g: g / 2) for x in operands]
         return super().apply(op, operands, attrs)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, retain_graph, **options)
         self.called = True
 
@@ -89,7 +89,7 @@ class Tires(Mutant):
         super().reset()
         self.walked: list[torch.Tensor] = []
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         times = sum(roots[0] is root for root in self.walked)
         self.walked.append(roots[0])
         given = [

@@ -9,7 +9,7 @@ import torch
 
 from autograd_conformance.programs.language import Attrs, Groups
 from evaluation.mutants.functional import Functional, Grads
-from evaluation.mutants.mutant import Given, Mutant, Recording, Roots
+from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots
 
 
 def alike(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -60,7 +60,7 @@ class GradientsAreOperands(Mutant):
         "gradients/fan-out",
     )
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         first = [leaf for leaf in self.leaves if leaf.grad is None]
         super().backward(roots, cotangents, retain_graph, **options)
         for leaf in first:
@@ -74,7 +74,7 @@ class FunctionalGivesValues(Functional, Recording):
 
     killed_by = ("views/own-memory", "functional/inner-input", "functional/frees", "functional/value")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         for gradient in found:
             for value in (*self.leaves, *self.values):
                 if gradient is not None and gradient.numel() and alike(gradient, value):
@@ -87,7 +87,7 @@ class FunctionalGivesHeld(Functional):
 
     killed_by = ("views/own-memory", "functional/no-accumulation")
 
-    def answers(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
+    def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
         for leaf, gradient in zip(inputs, found, strict=True):
             held = self.gradient(leaf)
             if held is not None and gradient is not None and gradient.numel() and alike(gradient, held):

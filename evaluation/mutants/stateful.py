@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import Given, Mutant, Roots
+from evaluation.mutants.mutant import Cotangents, Mutant, Roots
 
 
 class StepsTwice(Mutant):
@@ -70,7 +70,7 @@ class ChecksEverything(Mutant):
         super().step(leaves, optimizer, settings, **options)
         self.old = set(map(id, self.made))
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if any(id(root) in self.old for root in roots):
             raise RuntimeError("a variable has been modified by an inplace operation")
         super().backward(roots, cotangents, retain_graph, **options)
@@ -100,7 +100,7 @@ class AlwaysDifferentiable(Mutant):
 
     killed_by = ("higher/plain-raises",)
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         super().backward(roots, cotangents, bool(retain_graph), **(options | {"create_graph": True}))
 
 

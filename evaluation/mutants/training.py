@@ -11,7 +11,7 @@ import torch
 from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import Combining, Given, Mutant, Roots
+from evaluation.mutants.mutant import Combining, Cotangents, Mutant, Roots
 
 
 class DerivesYesterday(Mutant):
@@ -182,7 +182,7 @@ class FreesTheSecondKept(Mutant):
         super().reset()
         self.retained = 0
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         self.retained += bool(retain_graph)
         forgets = self.retained == 2 and not options.get("create_graph")
         super().backward(roots, cotangents, False if forgets else retain_graph, **options)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from autograd_conformance.programs.language import Attrs
-from evaluation.mutants.mutant import Given, Mutant, Recording, Roots, gated
+from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots, gated
 
 MODIFIED = "one of the variables needed for gradient computation has been modified by an inplace operation"
 
@@ -46,7 +46,7 @@ class ChecksEveryWrite(Recording):
         super().write(op, target, operands, attrs)
         self.old = set(map(id, self.values)) - {id(target)}
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: object) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: object) -> None:
         if any(id(root) in self.old for root in roots):
             raise RuntimeError(MODIFIED)
         super().backward(roots, cotangents, retain_graph, **options)  # type: ignore[arg-type]

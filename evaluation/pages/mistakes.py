@@ -43,7 +43,7 @@ EITHER, OTHER, NOTHING = "may raise", "other parameters", "nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
+class LoopOutcome:
     """What the model says of a loop."""
 
     must_raise: frozenset[Kind]
@@ -54,7 +54,7 @@ class Foreseen:
     """The values of its parameters at its end."""
 
 
-class Seer(ActionBuilder):
+class ErrorRecorder(ActionBuilder):
     """A draft that takes down the errors that the model allows for each instruction."""
 
     def __init__(self, plan: Plan) -> None:
@@ -76,15 +76,17 @@ def _nothing(strategy: object) -> object:
     raise AssertionError(f"a plan leaves nothing to draw, not {strategy}")
 
 
-def foresee(plan: Plan) -> tuple[Seer, Foreseen]:
+def model_outcome(plan: Plan) -> tuple[ErrorRecorder, LoopOutcome]:
     """The draft of a plan, and what the model says of it."""
-    seer = Seer(plan)
-    loop = write(plan, seer)
-    parameters = tuple(seer.reference.values[p] for leaves in loop.leaves for p in leaves)
-    return seer, Foreseen(frozenset(seer.must_raise), frozenset(seer.may_raise - seer.must_raise), parameters)
+    recorder = ErrorRecorder(plan)
+    loop = write(plan, recorder)
+    parameters = tuple(recorder.reference.values[p] for leaves in loop.leaves for p in leaves)
+    return recorder, LoopOutcome(
+        frozenset(recorder.must_raise), frozenset(recorder.may_raise - recorder.must_raise), parameters
+    )
 
 
-def outcome(wrong: Foreseen, right: Foreseen) -> str:
+def outcome(wrong: LoopOutcome, right: LoopOutcome) -> str:
     """What a mistake changes: the error that a loop has to end in, that it may have one, its parameters, or nothing."""
     for kind in KINDS:
         if kind in wrong.must_raise - right.must_raise:
@@ -104,7 +106,7 @@ class Row:
     raised: int = 0
     observed: int = 0
     known: int = 0
-    open: int = 0
+    unspecified: int = 0
 
     @property
     def plans(self) -> int:
@@ -121,11 +123,11 @@ class Row:
         part = sum(self.counts[each] for each in outcomes)
         return f"{part / self.plans:.0%}" if part else ""
 
-    def take(self, other: Row) -> None:
+    def add(self, other: Row) -> None:
         """Count another row's plans in."""
         self.counts += other.counts
         self.raised, self.observed = self.raised + other.raised, self.observed + other.observed
-        self.known, self.open = self.known + other.known, self.open + other.open
+        self.known, self.unspecified = self.known + other.known, self.unspecified + other.unspecified
 
 
 def measured(mistake: LoopBug, pattern: Pattern, number: int, session: Session) -> Row:
@@ -139,17 +141,17 @@ def measured(mistake: LoopBug, pattern: Pattern, number: int, session: Session) 
     )  # fmt: skip
     @given(plans(pattern.name, (mistake,)))
     def measure(plan: Plan) -> None:
-        seer, wrong = foresee(plan)
-        _, right = foresee(plan.with_bugs())
+        recorder, wrong = model_outcome(plan)
+        _, right = model_outcome(plan.with_bugs())
         changed = outcome(wrong, right)
         row.counts[changed] += 1
-        program = seer.program()
+        program = recorder.program()
         observation = session.target.observe(program)
         row.raised += changed == EITHER and _raises(observation)
         judgement = judge(program, observation, Reference(), session.target.capabilities)
         violation = judgement.violation
         if violation is None:
-            row.open += judgement.unspecified
+            row.unspecified += judgement.unspecified
             row.observed += not judgement.unspecified
         elif any(is_known(entry, program, violation) for entry in session.known):
             row.known += 1
@@ -169,7 +171,7 @@ def tables(each: int, session: Session) -> Iterator[tuple[LoopBug, Row, list[Row
         rows = [measured(mistake, pattern, -(-each // len(patterns)), session) for pattern in patterns]
         total = Row(mistake.value, Counter())
         for row in rows:
-            total.take(row)
+            total.add(row)
         yield mistake, total, rows
 
 

@@ -8,8 +8,8 @@ import torch
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from evaluation.baselines import opinfo
 from evaluation.baselines.cases import BASELINES, OURS
-from evaluation.baselines.comparison import Round, changed, compare, round_of, sees
-from evaluation.baselines.substitution import before, opened
+from evaluation.baselines.comparison import Round, can_detect, changed, compare, round_of
+from evaluation.baselines.substitution import substituted, with_tensor_cotangents
 from evaluation.mutants import MUTANTS
 from evaluation.mutants.generated import GENERATED
 from evaluation.mutants.mutant import Honest
@@ -36,7 +36,7 @@ def test_passes_what_is_right(name: str, rounds: dict[str, Round]) -> None:
     made = rounds[name]
     assert made.cases
     assert len(made.alarms) <= len(made.cases) // 100  # a random graph may be badly conditioned
-    honest = opened(Honest)()
+    honest = with_tensor_cotangents(Honest)()
     assert not any(case.complains(honest) for case in made.cases[:20])
 
 
@@ -50,15 +50,15 @@ def test_only_second_derivatives_show_a_bent_one(rounds: dict[str, Round]) -> No
     bent = GENERATED["exp_bent"]
     assert compare(rounds["gradgradcheck"], bent).found
     assert not compare(rounds["gradcheck"], bent).could
-    assert not any(case.complains(opened(bent)()) for case in rounds["gradcheck"].cases[:20])
+    assert not any(case.complains(with_tensor_cotangents(bent)()) for case in rounds["gradcheck"].cases[:20])
 
 
 def test_what_is_too_small_or_elsewhere_is_not_seen() -> None:
-    assert not any(sees(BASELINES[name], GENERATED["exp_slight"]) for name in BASELINES if name != OURS)
-    assert sees(BASELINES[OURS], GENERATED["exp_slight"])
+    assert not any(can_detect(BASELINES[name], GENERATED["exp_slight"]) for name in BASELINES if name != OURS)
+    assert can_detect(BASELINES[OURS], GENERATED["exp_slight"])
     assert changed(MUTANTS["mutants/overwrites"]) >= {"backward"}
-    assert not sees(BASELINES["gradcheck"], MUTANTS["mutants/overwrites"])
-    assert sees(BASELINES["graph fuzzer"], MUTANTS["mutants/overwrites"])
+    assert not can_detect(BASELINES["gradcheck"], MUTANTS["mutants/overwrites"])
+    assert can_detect(BASELINES["graph fuzzer"], MUTANTS["mutants/overwrites"])
 
 
 def test_the_mutants_calls_stand_in_for_torchs() -> None:
@@ -68,8 +68,8 @@ def test_the_mutants_calls_stand_in_for_torchs() -> None:
         def grad(self, *given: object) -> list[torch.Tensor]:  # type: ignore[override]
             return [1000 * g for g in super().grad(*given)]  # type: ignore[arg-type, operator]
 
-    mutant, kept = opened(Loud)(), torch.autograd.grad
-    with before(mutant):
+    mutant, kept = with_tensor_cotangents(Loud)(), torch.autograd.grad
+    with substituted(mutant):
         x = torch.tensor(3.0, requires_grad=True)
         assert torch.autograd.grad(x * x, x)[0].item() == 6000
     assert torch.autograd.grad is kept

@@ -91,11 +91,11 @@ def test_has_its_fault_and_computes_what_torch_computes(name: str) -> None:
 @pytest.mark.parametrize("name", KILLED)
 def test_killed_by_the_tests_of_its_op(name: str) -> None:
     row = generated(name)
-    assert row.mine.killed
-    assert row.right, (row.mine.rule, row.mine.op)
-    assert row.mine.size is not None and row.mine.size <= 14
-    assert row.group != "single" or row.mine.dtype == "float32"
-    assert row.group != "slight" or row.mine.dtype == "float64"
+    assert row.own_cell.killed
+    assert row.right, (row.own_cell.rule, row.own_cell.op)
+    assert row.own_cell.size is not None and row.own_cell.size <= 14
+    assert row.group != "single" or row.own_cell.dtype == "float32"
+    assert row.group != "slight" or row.own_cell.dtype == "float64"
 
 
 def test_kinds_name_rules() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from autograd_conformance.rules.catalogue import RULES
 from evaluation.kill_matrix import page
 from evaluation.kill_matrix.rows import Cell, Row, append, decode, encode, records
-from evaluation.kill_matrix.summary import Long, Results, RoundFigures, Whole, families, killers, kinds, long, scores
+from evaluation.kill_matrix.summary import Long, Results, RoundFigures, Whole, families, kinds, long, rule_kills, scores
 from evaluation.kill_matrix.work import read, tasks
 
 KILLED = Cell(
@@ -71,16 +71,16 @@ def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
 def test_families_count_what_they_kill() -> None:
     groups = {group.name: group for group in families([HAND, SURVIVOR])}
     assert (groups["accumulation"].mutants, groups["accumulation"].own, groups["accumulation"].right) == (1, 1, 1)
-    assert groups["accumulation"].beyond == "0 of 1"
+    assert groups["accumulation"].by_others == "0 of 1"
     assert groups["views"].killed == 0
     (kind,) = kinds([MADE], lambda name: 0)
-    assert (kind.name, kind.own, kind.programs, kind.size, kind.beyond) == ("sign", 1, 1, 3, "0 of 1")
+    assert (kind.name, kind.own, kind.programs, kind.size, kind.by_others) == ("sign", 1, 1, 3, "0 of 1")
 
 
 def test_the_wrong_op_is_not_right() -> None:
     assert MADE.right
     other = Row(**{**{name: getattr(MADE, name) for name in Row.__slots__}, "op": "cos"})
-    assert other.mine.killed and not other.right
+    assert other.own_cell.killed and not other.right
 
 
 def test_pages_name_what_falls_short() -> None:
@@ -102,7 +102,7 @@ def test_pages_name_what_falls_short() -> None:
 def test_long_programs_have_a_reason() -> None:
     longer = replace(HAND, cells={"accumulation": replace(KILLED, size=11)})
     assert long([HAND, longer], lambda row: "because") == [Long("because", [("mutants/overwrites", 11)])]
-    assert killers([HAND])[0].rule in RULES
+    assert rule_kills([HAND])[0].rule in RULES
 
 
 def test_baselines_are_counted_by_sort() -> None:

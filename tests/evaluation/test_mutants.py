@@ -17,7 +17,7 @@ from evaluation.mutants import FAMILIES, MUTANTS, mutants_of
 from evaluation.mutants.kill import kill
 from evaluation.mutants.mutant import Honest, Mutant
 from evaluation.mutants.probes import QUICK
-from evaluation.mutants.units import HONEST
+from evaluation.mutants.regions import HONEST
 
 EACH = 2
 """Mutants of each family in the sample: those whose names have the smallest checksums."""
@@ -56,4 +56,4 @@ def test_is_described(mutant: type[Mutant]) -> None:
     assert mutant.fault.endswith(".")
     assert set(mutant.killed_by) <= set(RULES)
     assert mutant.longest <= 10 or mutant.why_long
-    assert not mutant.flaky or mutant.__module__.endswith("history")
+    assert not mutant.flaky or mutant.__module__.endswith("process_state")

@@ -13,7 +13,7 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.situations import writes
 from evaluation.mutants.kill import TORCH, failure, prepared
 from evaluation.mutants.mutant import Honest, Mutant, Roots
-from evaluation.mutants.probes import QUICK, Probe, alone
+from evaluation.mutants.probes import QUICK, Probe, check_drawn
 
 
 class DiagonalsMeet(Mutant):
@@ -43,7 +43,7 @@ def found(framework: type[Mutant], write: str, folder: Path) -> str | None:
     with alphabet.using(alphabet.current()):
         check = Check(prepared(framework, folder).target, known=TORCH)
         drawn = {"drawn": writes.single_writes(write)}
-        broken = failure(Probe("writes/value", write, alone, drawn, QUICK), check, 0)
+        broken = failure(Probe("writes/value", write, check_drawn, drawn, QUICK), check, 0)
     return broken[0].violation.rule if broken else None
 
 

@@ -16,8 +16,8 @@ from evaluation.mutants.accumulation import Overwrites
 from evaluation.mutants.derivatives import SinFlipped
 from evaluation.mutants.graphs import ArgumentOnce, DiamondOnce, EqualLeavesMerged
 from evaluation.mutants.higher import CreatesHalf, TanhCurvatureOff
-from evaluation.mutants.history import WrongAfterFiveActions
 from evaluation.mutants.mutant import Combining
+from evaluation.mutants.process_state import WrongAfterFiveActions
 from tests.failures.cases import failing
 
 

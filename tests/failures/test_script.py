@@ -35,7 +35,7 @@ from autograd_conformance.rules.violations.observed import (
     ValueMemory,
 )
 from autograd_conformance.rules.violations.violation import Allowed, Violation
-from evaluation.mutants.printed import broken
+from evaluation.mutants.printed import violation_of
 
 TORCH = Torch()
 RETURNS = ExpectedReturn()
@@ -310,7 +310,7 @@ def test_lines_bear_their_numbers():
 
 @pytest.mark.parametrize(("text", "framework", "printed"), SCRIPTS)
 def test_a_lie_about_state_is_shown(text: str, framework: Torch, printed: list[str]):
-    program, observation, violation = broken(text, framework)
+    program, observation, violation = violation_of(text, framework)
     code = script(Case(program, observation, violation, InProcess(framework)))
     with redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(action="ignore"):
         exec(code, {})

@@ -40,13 +40,12 @@ from evaluation.mutants.printed import (
     Bent,
     Printed,
     Stopped,
-    broken,
 )
 
 
 def remarks(text: str, framework: Torch) -> list[str]:
     """The remarks on a failure, each after the number of its line."""
-    program, observation, violation = broken(text, framework)
+    program, observation, violation = violation_of(text, framework)
     return [
         f"{n}: {t}"
         for n, t in explain(context_of(program, observation, Reference(program), framework.capabilities, violation))
@@ -70,7 +69,7 @@ def outputs(*failures: tuple[str, Torch]) -> list[str]:
     """What the scripts of failures print, in a process that knows nothing of the suite; or the error that ends them."""
     codes = []
     for text, framework in failures:
-        program, observation, violation = broken(text, framework)
+        program, observation, violation = violation_of(text, framework)
         codes.append(script(Case(program, observation, violation, InProcess(framework))))
     done = subprocess.run(
         [sys.executable, "-I", "-c", EACH], input=json.dumps(codes), capture_output=True, text=True, check=True
@@ -150,7 +149,7 @@ def test_a_failure_is_shown():
 def test_without_a_dialect_there_is_no_script():
     framework = Printed(KEEPS)
     framework.dialect = None  # type: ignore[assignment]
-    case = Case(*broken(AGAIN, framework), InProcess(framework))
+    case = Case(*violation_of(AGAIN, framework), InProcess(framework))
     assert script(case) == ""
 
 
@@ -177,7 +176,7 @@ VARIATIONS = [
 
 @pytest.mark.parametrize(("text", "framework", "phrase"), VARIATIONS)
 def test_the_nearest_variation_that_passes(text: str, framework: Torch, phrase: str | None):
-    program, observation, violation = broken(text, framework)
+    program, observation, violation = violation_of(text, framework)
     assert nearest(Case(program, observation, violation, InProcess(framework))) == phrase
 
 
@@ -199,7 +198,7 @@ AGREE = "Finite differences of the framework's own forward pass agree with JAX: 
     ],
 )
 def test_finite_differences_vote_against_a_wrong_gradient(text: str, framework: Torch, numbers: tuple[str, ...]):
-    program, observation, violation = broken(text, framework)
+    program, observation, violation = violation_of(text, framework)
     cast = votes(Case(program, observation, violation, InProcess(framework)))
     assert cast is not None
     assert cast.decision == AGREE
@@ -239,4 +238,4 @@ def test_rounding_of_what_cancels_is_nobodys_fault(bound: float, is_at_fault: bo
 
 def test_nobody_votes_where_no_gradient_is_compared():
     for text, framework in ((AGAIN, Printed(KEEPS)), (FORWARD, Bent())):
-        assert votes(Case(*broken(text, framework), InProcess(framework))) is None
+        assert votes(Case(*violation_of(text, framework), InProcess(framework))) is None

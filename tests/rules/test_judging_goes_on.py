@@ -29,7 +29,7 @@ from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.sequences import sequences
 from evaluation.mutants.gradient_objects import AddsToCopies, ColumnMajor
 from evaluation.mutants.lifetime import NeverFrees
-from evaluation.mutants.mutant import Given, Mutant, Roots
+from evaluation.mutants.mutant import Cotangents, Mutant, Roots
 from tests.rules.tampering import BUG, CLAIMS, TORCH
 
 LEAF = "a = leaf [1, 2]; b = sin a"
@@ -159,7 +159,7 @@ NEVER_FREED = (
 class RefusesMatrices(Mutant):
     """A root of two dimensions or more is refused as "not implemented"."""
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         if any(root.dim() > 1 for root in roots):
             raise RuntimeError("not implemented")
         super().backward(roots, cotangents, retain_graph, **options)

@@ -23,7 +23,7 @@ from autograd_conformance.rules.relations.relation import Related
 from evaluation.mutants import (
     accumulation,
     atomicity,
-    defaults,
+    default_dtype,
     derivatives,
     detach,
     errors,
@@ -56,7 +56,7 @@ FILES: tuple[tuple[str, type[Mutant], str], ...] = (
     ("failure-record", atomicity.TornAtTheFirst, "errors/atomic"),
     ("functional-no-accumulation.no_accumulation", functional.FunctionalAccumulates, "functional/no-accumulation"),
     ("gradients-fan-out.fan_out", graphs.UseOnce, "gradients/fan-out"),
-    ("gradients-op.default_dtype", defaults.TwiceUnderAnotherDefault, "gradients/cotangent"),
+    ("gradients-op.default_dtype", default_dtype.TwiceUnderAnotherDefault, "gradients/cotangent"),
     ("gradients-op.op-matmul", derivatives.MatmulTransposed, "gradients/op"),
     ("gradients-several-results.several_results", graphs.FirstResultOnly, "gradients/several-results"),
     ("higher-differentiable.twice-multiply", higher.MixedDropped, "higher/differentiable"),

@@ -7,7 +7,7 @@ from typing import Any
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from evaluation.mutants.accumulation import Overwrites
 from evaluation.mutants.gradient_objects import AddsToCopies, ColumnMajor, CreatesInPlace
-from evaluation.mutants.mutant import Given, Roots
+from evaluation.mutants.mutant import Cotangents, Roots
 
 OPS = ("add", "expand_dims", "multiply", "sin", "sum")
 
@@ -35,7 +35,7 @@ class FewCopiedOverwritten(Overwrites):
 
     ops = OPS
 
-    def backward(self, roots: Roots, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         for leaf in self.leaves:
             if leaf.grad is not None and not options.get("create_graph"):
                 leaf.grad = leaf.grad.clone()

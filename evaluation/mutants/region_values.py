@@ -10,15 +10,15 @@ import torch
 from autograd_conformance.frameworks.adapter import HookFunction
 from autograd_conformance.frameworks.pytorch.regions import Function
 from evaluation.mutants.mutant import gated
-from evaluation.mutants.units import Called, Tensors, shares
+from evaluation.mutants.regions import PlainRegions, Tensors, shares
 
 
-class SwapsResults(Called):
+class SwapsResults(PlainRegions):
     """Two results of a function that have one shape and dtype change places."""
 
     killed_by = ("gradients/forward", "gradients/requires-grad", "modes/no-grad-result")
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         found = list(made)
         for k, (one, other) in enumerate(pairwise(made)):
             if one.shape == other.shape and one.dtype == other.dtype:
@@ -27,34 +27,34 @@ class SwapsResults(Called):
         return found
 
 
-class LosesAliases(Called):
+class LosesAliases(PlainRegions):
     """A result that is a view of an input is a copy of it."""
 
     killed_by = ("views/shares", "writes/aliases")
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         return [y.clone() if any(shares(y, x) for x in inputs) else y for y in made]
 
 
-class PartsResults(Called):
+class PartsResults(PlainRegions):
     """Of several results in one memory, all but the first are copies."""
 
     killed_by = ("views/shares", "writes/aliases")
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         return [y.clone() if any(shares(y, before) for before in made[:k]) else y for k, y in enumerate(made)]
 
 
-class DetachesLaterViews(Called):
+class DetachesLaterViews(PlainRegions):
     """Of several results in one memory, all but the first have no history."""
 
     killed_by = ("gradients/requires-grad", "views/history", "views/shares", "accumulation/first")
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         return [y.detach() if any(shares(y, before) for before in made[:k]) else y for k, y in enumerate(made)]
 
 
-class LeavesViewsBehind(Called):
+class LeavesViewsBehind(PlainRegions):
     """A result that is a view of another is none for autograd: what is written to one is no history of the other."""
 
     killed_by = (
@@ -65,7 +65,7 @@ class LeavesViewsBehind(Called):
         "writes/requires-grad",
     )
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         views = [any(shares(y, before) for before in made[:k]) for k, y in enumerate(made)]
         return [_Apart.apply(y) if view else y for y, view in zip(made, views, strict=True)]  # type: ignore[no-untyped-call]
 
@@ -82,12 +82,12 @@ class _Apart(torch.autograd.Function):
         return cotangent
 
 
-class GivesInputsOut(Called):
+class GivesInputsOut(PlainRegions):
     """A result that equals an input, and is a copy of it, is the input's own memory."""
 
     killed_by = ("views/own-memory", "writes/nothing-else")
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         found = []
         for y in made:
             same = (x for x in inputs if x.shape == y.shape and x.dtype == y.dtype and torch.equal(x, y))
@@ -96,36 +96,36 @@ class GivesInputsOut(Called):
         return found
 
 
-class CutsInputsGivenOut(Called):
+class CutsInputsGivenOut(PlainRegions):
     """A result that is all of an input has no history."""
 
     killed_by = ("gradients/requires-grad", "gradients/graph")
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         return [y.detach() if any(shares(y, x) and y.shape == x.shape for x in inputs) else y for y in made]
 
 
-class LastResultAlone(Called):
+class LastResultAlone(PlainRegions):
     """Gradients flow back from the last alone of those results of a function that require grad."""
 
     killed_by = ("gradients/graph", "gradients/op", "accumulation/first")
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         last = max((k for k, y in enumerate(made) if y.requires_grad), default=0)
         return [y if k == last or y._is_view() else gated(y, torch.zeros_like) for k, y in enumerate(made)]
 
 
-class TiesInputs(Called):
+class TiesInputs(PlainRegions):
     """A result of a function depends on all of the function's inputs: those that it was not made from get zeros."""
 
     killed_by = ("accumulation/unreached", "functional/unused-none")
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         ties = sum(0 * x.sum() for x in inputs if x.requires_grad)
         return [y if y._is_view() or not y.requires_grad or y.is_leaf else y + ties for y in made]
 
 
-class DropsHooks(Called):
+class DropsHooks(PlainRegions):
     """A hook on one of several results of a function is never called."""
 
     killed_by = ("hooks/called",)
@@ -134,7 +134,7 @@ class DropsHooks(Called):
         super().reset()
         self.among: list[torch.Tensor] = []
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         self.among += made if len(made) > 1 else ()
         return made
 
@@ -145,7 +145,7 @@ class DropsHooks(Called):
         return handle
 
 
-class HooksAreTooLate(Called):
+class HooksAreTooLate(PlainRegions):
     """A hook on a value that a function was called with before is not called for what the function contributes."""
 
     killed_by = ("hooks/called",)
@@ -154,7 +154,7 @@ class HooksAreTooLate(Called):
         super().reset()
         self.used: list[torch.Tensor] = []
 
-    def taken(self, inputs: Tensors) -> Tensors:
+    def change_inputs(self, inputs: Tensors) -> Tensors:
         self.used += inputs
         return inputs
 
@@ -171,7 +171,7 @@ class ForgetsRetaining(DropsHooks):
     killed_by = ("hooks/retained",)
 
     def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
-        return Called.hook(self, value, function)
+        return PlainRegions.hook(self, value, function)
 
     def retain_grad(self, value: torch.Tensor) -> None:
         if not any(value is each for each in self.among):
@@ -181,36 +181,36 @@ class ForgetsRetaining(DropsHooks):
 # -- inputs ------------------------------------------------------------------------------------------------------------
 
 
-class FirstOfTwins(Called):
+class FirstOfTwins(PlainRegions):
     """Of inputs that share memory, as an input and its view do, only the first gets a gradient."""
 
     killed_by = ("views/shares", "accumulation/adds", "accumulation/first", "gradients/fan-out", "gradients/graph")
 
-    def taken(self, inputs: Tensors) -> Tensors:
+    def change_inputs(self, inputs: Tensors) -> Tensors:
         twins = [any(shares(x, before) for before in inputs[:k]) for k, x in enumerate(inputs)]
         return [gated(x, torch.zeros_like) if twin else x for x, twin in zip(inputs, twins, strict=True)]
 
 
-class TakesNumbers(Called):
+class TakesNumbers(PlainRegions):
     """A 0-d input is taken as a number: it gets no gradient."""
 
     killed_by = ("gradients/form", "gradients/graph", "gradients/requires-grad", "accumulation/first", "gradients/op")
 
-    def taken(self, inputs: Tensors) -> Tensors:
+    def change_inputs(self, inputs: Tensors) -> Tensors:
         return [x if x.dim() else x.detach().clone() for x in inputs]
 
 
-class NumbersGetAMean(Called):
+class NumbersGetAMean(PlainRegions):
     """A 0-d input that is combined with several elements gets the mean of what they contribute."""
 
     killed_by = ("gradients/form", "gradients/graph", "gradients/op")
 
-    def taken(self, inputs: Tensors) -> Tensors:
+    def change_inputs(self, inputs: Tensors) -> Tensors:
         most = max((x.numel() for x in inputs), default=1)
         return [gated(x, lambda ct: ct / max(1, most)) if not x.dim() and most > 1 else x for x in inputs]
 
 
-class SkipsEmpties(Called):
+class SkipsEmpties(PlainRegions):
     """A function with an empty input is not recorded."""
 
     killed_by = ("gradients/requires-grad", "gradients/form")
@@ -220,16 +220,16 @@ class SkipsEmpties(Called):
             return super().called(function, inputs)
 
 
-class LosesWrites(Called):
+class LosesWrites(PlainRegions):
     """What a function writes into its inputs is lost."""
 
     killed_by = ("writes/value", "writes/aliases")
 
-    def taken(self, inputs: Tensors) -> Tensors:
+    def change_inputs(self, inputs: Tensors) -> Tensors:
         return [x.clone() for x in inputs]
 
 
-class WritesTwice(Called):
+class WritesTwice(PlainRegions):
     """A function that writes into its inputs is run once more, as if what it did were to be seen."""
 
     killed_by = ("writes/value",)
@@ -241,7 +241,7 @@ class WritesTwice(Called):
         return super().called(function, inputs) if written else made
 
 
-class WritesApart(Called):
+class WritesApart(PlainRegions):
     """Inputs that share memory are taken for memory of their own: what is written into one is not seen in another."""
 
     killed_by = ("views/shares", "writes/aliases", "gradients/forward")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from evaluation.mutants.mutant import Combining, Given
+from evaluation.mutants.mutant import Combining, Cotangents
 
 Tensors = Sequence[torch.Tensor]
 
@@ -22,7 +22,7 @@ class WrongAfterTwenty(Combining):
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         return super().combine(leaf, old, 2 * new if new is not None and self.calls > 20 else new)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         self.calls += 1
         super().backward(roots, cotangents, retain_graph, **options)
 
@@ -64,7 +64,7 @@ class WrongAfterFailures(Combining):
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         return super().combine(leaf, old, 2 * new if new is not None and self.failed else new)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:
             super().backward(roots, cotangents, retain_graph, **options)
         except RuntimeError:
@@ -86,6 +86,6 @@ class WrongAfterFiveActions(Combining):
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         return super().combine(leaf, old, 2 * new if new is not None and self.calls > 5 else new)
 
-    def backward(self, roots: Tensors, cotangents: Given, retain_graph: bool | None, **options: Any) -> None:
+    def backward(self, roots: Tensors, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         self.calls += 1
         super().backward(roots, cotangents, retain_graph, **options)

@@ -12,26 +12,26 @@ from torch.utils.checkpoint import checkpoint
 from autograd_conformance.frameworks.pytorch.regions import Function, TorchUnits
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Program
-from evaluation.mutants.units import OneNode, Recomputed, Tensors
+from evaluation.mutants.regions import OneNodeRegions, RecomputedRegions, Tensors
 
-Given = Sequence[torch.Tensor | None]
+Cotangents = Sequence[torch.Tensor | None]
 
 
-class ChecksNoVersions(OneNode):
+class ChecksNoVersions(OneNodeRegions):
     """What was written over what a function has saved is not noticed: derivatives are taken at the new values."""
 
     killed_by = ("writes/error-or-recorded",)
     versions = False
 
 
-class FreesNothing(OneNode):
+class FreesNothing(OneNodeRegions):
     """A call leaves the graph of a function as it is, whether it is to be retained or not."""
 
     killed_by = ("lifetime/same-root-raises", "lifetime/late-retain-raises", "lifetime/freed-subgraph-raises")
     frees = False
 
 
-class FreesAll(OneNode):
+class FreesAll(OneNodeRegions):
     """A call through some of a function frees all of it, and nothing says that functions are one node."""
 
     killed_by = ("lifetime/traversed-only", "lifetime/independent")
@@ -39,18 +39,18 @@ class FreesAll(OneNode):
     zeros = False
 
 
-class ShiftsGradients(OneNode):
+class ShiftsGradients(OneNodeRegions):
     """Where a constant stands before an input, the input gets the next one's gradient if it has its shape."""
 
     killed_by = ("gradients/graph", "gradients/op")
 
-    def gradients(self, context: Any, found: Given) -> Given:
+    def gradients(self, context: Any, found: Cotangents) -> Cotangents:
         shapes = [g.shape for g in found if g is not None]
         shifted = not context.inputs[0].requires_grad and len({*shapes}) == 1 and len(shapes) == len(found)
         return [*found[1:], *found[:1]] if shifted else found
 
 
-class KeepsCotangents(OneNode):
+class KeepsCotangents(OneNodeRegions):
     """The cotangents of a call are added to those of the calls before it on the same graph."""
 
     killed_by = (
@@ -61,29 +61,29 @@ class KeepsCotangents(OneNode):
         "gradients/several-results",
     )
 
-    def cotangents(self, context: Any, given: Given) -> Given:
+    def cotangents(self, context: Any, given: Cotangents) -> Cotangents:
         before = getattr(context, "before", [None] * len(given))
         pairs = zip(before, given, strict=True)
         context.before = [new if old is None else old if new is None else old + new for old, new in pairs]
         return context.before  # type: ignore[no-any-return]
 
 
-class SwapsCotangents(OneNode):
+class SwapsCotangents(OneNodeRegions):
     """The cotangents of two results of one shape change places."""
 
     killed_by = ("gradients/several-results", "gradients/op", "gradients/graph")
 
-    def cotangents(self, context: Any, given: Given) -> Given:
+    def cotangents(self, context: Any, given: Cotangents) -> Cotangents:
         (one, other, *more), made = (given, context.made) if len(given) > 1 else ((None, None), ())
         return [other, one, *more] if len(made) > 1 and made[0].shape == made[1].shape else given
 
 
-class GoesStraightToLeaves(OneNode):
+class GoesStraightToLeaves(OneNodeRegions):
     """Gradients are left in leaves that a function was called with, whatever the call asks for."""
 
     killed_by = ("functional/no-accumulation", "functional/value", "functional/inputs-only")
 
-    def gradients(self, context: Any, found: Given) -> Given:
+    def gradients(self, context: Any, found: Cotangents) -> Cotangents:
         requiring = [x for x in context.outer if x.requires_grad]
         kept: list[torch.Tensor | None] = []
         for x, gradient in zip(requiring, found, strict=True):
@@ -94,7 +94,7 @@ class GoesStraightToLeaves(OneNode):
         return kept
 
 
-class SharesBuffers(OneNode):
+class SharesBuffers(OneNodeRegions):
     """A function that is called again saves in the memory of the call before, whose graph may still be needed."""
 
     killed_by = (
@@ -119,7 +119,7 @@ class SharesBuffers(OneNode):
         return made
 
 
-class DonatesBuffers(OneNode):
+class DonatesBuffers(OneNodeRegions):
     """A call takes the memory of what a function has saved for its own use, also where the graph is retained."""
 
     killed_by = ("lifetime/retained-works", "gradients/graph", "relations/repeated", "accumulation/adds")
@@ -129,7 +129,7 @@ class DonatesBuffers(OneNode):
         with saved_tensors_hooks(lambda value: packed(value, [], context.saved), lambda buffer: buffer):
             return super().traced(context, function, inputs)
 
-    def gradients(self, context: Any, found: Given) -> Given:
+    def gradients(self, context: Any, found: Cotangents) -> Cotangents:
         for buffer in context.saved:
             buffer.zero_()
         return found
@@ -147,7 +147,7 @@ def packed(value: torch.Tensor, old: Sequence[torch.Tensor], new: list[torch.Ten
 # -- computed again ----------------------------------------------------------------------------------------------------
 
 
-class Captures(Recomputed):
+class Captures(RecomputedRegions):
     """A function is computed again with its inputs as they are by then, and nobody checks their versions."""
 
     killed_by = ("writes/error-or-recorded",)
@@ -156,7 +156,7 @@ class Captures(Recomputed):
         return checkpoint(lambda: function(*inputs), use_reentrant=False)  # type: ignore[no-any-return]
 
 
-class WritesAgain(Recomputed):
+class WritesAgain(RecomputedRegions):
     """A function that is computed again writes into its inputs again."""
 
     killed_by = ("writes/nothing-else", "errors/legal-returns", "gradients/graph", "writes/value")
@@ -165,12 +165,12 @@ class WritesAgain(Recomputed):
         return TorchUnits.holds(self, program, at, run)
 
 
-class DrawsAnew(Recomputed):
+class DrawsAnew(RecomputedRegions):
     """A function that is computed again draws other random numbers."""
 
     killed_by = ("networks/random", "gradients/graph")
 
-    def again(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
+    def recompute(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
         seed, torch.manual_seed = torch.manual_seed, lambda seed: torch.default_generator
         try:
             torch.default_generator.manual_seed(12345)
@@ -179,7 +179,7 @@ class DrawsAnew(Recomputed):
             torch.manual_seed = seed
 
 
-class KeepsFirstInputs(Recomputed):
+class KeepsFirstInputs(RecomputedRegions):
     """A function that was called several times is computed again from what it was called with first."""
 
     killed_by = ("gradients/requires-grad", "gradients/graph", "gradients/equal-leaves", "gradients/op")
@@ -194,10 +194,10 @@ class KeepsFirstInputs(Recomputed):
         self.first.setdefault(function, [x.detach().clone() for x in inputs])
         return super().called(function, inputs)
 
-    def again(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
+    def recompute(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
         pairs = zip(inputs, self.first[function], strict=True)
         given = [
             x if x.shape != old.shape or x.dtype != old.dtype else old.requires_grad_(x.requires_grad)
             for x, old in pairs
         ]
-        return super().again(function, given)
+        return super().recompute(function, given)

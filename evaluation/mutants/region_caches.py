@@ -7,12 +7,12 @@ from typing import TypeVar
 import torch
 
 from autograd_conformance.frameworks.pytorch.regions import Function
-from evaluation.mutants.units import Called, Tensors, shares
+from evaluation.mutants.regions import PlainRegions, Tensors, shares
 
 Kept = TypeVar("Kept")
 
 
-class Cached(Called):
+class Cached(PlainRegions):
     """A mutant that remembers something of every function's first call in a program."""
 
     longest = 16

@@ -22,7 +22,7 @@ from evaluation.mutants.mutant import Mutant
 
 Tensors = Sequence[torch.Tensor]
 
-LINE = re.compile(r"(?P<indent> *)(?P<modes>with [^:]*: )?(?:(?P<made>\(?y\d+(?:, y\d+)*,?\)?) = )?(?P<call>.*)")
+REGION_LINE = re.compile(r"(?P<indent> *)(?P<modes>with [^:]*: )?(?:(?P<made>\(?y\d+(?:, y\d+)*,?\)?) = )?(?P<call>.*)")
 """A line of a function: its grad modes, the names of what it makes, and the call that it makes."""
 
 
@@ -31,53 +31,53 @@ def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(one.numel()) and one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
 
-class Called(Mutant, TorchUnits):
+class PlainRegions(Mutant, TorchUnits):
     """A mutant whose computing instructions stand in functions, which are called as they are."""
 
     def unit(self, source: str, inputs: Tensors) -> Tensors:
-        """The results of a function whose source is `rewritten`."""
+        """The results of a function whose source is `rewrite`."""
         head, *lines = source.split("\n")
-        return super().unit("\n".join([head, *self.rewritten(lines)]), inputs)
+        return super().unit("\n".join([head, *self.rewrite(lines)]), inputs)
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         """The lines of a function; here as they are."""
         return lines
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
-        """The results of a function, as they are `given_out`."""
-        return tuple(self.given_out(function(*self.taken(inputs)) or (), inputs))
+        """The results of a function, as they are `change_results`."""
+        return tuple(self.change_results(function(*self.change_inputs(inputs)) or (), inputs))
 
-    def taken(self, inputs: Tensors) -> Tensors:
+    def change_inputs(self, inputs: Tensors) -> Tensors:
         """What a function is called with; here its inputs."""
         return inputs
 
-    def given_out(self, made: Tensors, inputs: Tensors) -> Tensors:
+    def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
         """What comes out of a function that has made some results; here these."""
         return made
 
 
-class Recomputed(Mutant, TorchCheckpoint):
+class RecomputedRegions(Mutant, TorchCheckpoint):
     """A mutant whose functions are checkpointed."""
 
     framework = "torch-checkpoint"
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
-        """A function's results; what `again` gives is what a call finds that needs them computed once more."""
+        """A function's results; what `recompute` gives is what a call finds that needs them computed once more."""
         calls = 0
 
         def run(*given: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
             nonlocal calls
             calls += 1
-            return function(*given) if calls == 1 else self.again(function, given)
+            return function(*given) if calls == 1 else self.recompute(function, given)
 
         return checkpoint(run, *inputs, use_reentrant=False)  # type: ignore[no-any-return]
 
-    def again(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
+    def recompute(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
         """A function's results, computed once more."""
         return function(*inputs)
 
 
-class OneNode(Mutant, TorchUnits):
+class OneNodeRegions(Mutant, TorchUnits):
     """A mutant whose functions are one node of the graph each: they compute, they neither write nor give views."""
 
     capabilities = Mutant.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
@@ -117,7 +117,9 @@ class _Node(torch.autograd.Function):
     """A function as one node: what is recorded within it is differentiated when the node is."""
 
     @staticmethod
-    def forward(context: Any, framework: OneNode, function: Function, recorded: bool, *inputs: torch.Tensor) -> Any:
+    def forward(
+        context: Any, framework: OneNodeRegions, function: Function, recorded: bool, *inputs: torch.Tensor
+    ) -> Any:
         """The function's results, from inputs that begin a graph of their own."""
         context.framework, context.outer = framework, inputs
         context.inputs = [x.detach() if framework.versions else x.data for x in inputs]
@@ -149,15 +151,15 @@ class _Node(torch.autograd.Function):
         return None, None, None, *(next(each) if x.requires_grad else None for x in context.inputs)
 
 
-class HonestCalled(Called):
+class HonestCalled(PlainRegions):
     """Has no fault, and functions that are called as they are: whatever is found here is a false alarm."""
 
 
-class HonestRecomputed(Recomputed):
+class HonestRecomputed(RecomputedRegions):
     """Has no fault but those of PyTorch's checkpoints: whatever else is found here is a false alarm."""
 
 
-class HonestOneNode(OneNode):
+class HonestOneNode(OneNodeRegions):
     """Has no fault, and functions that are one node: whatever is found here is a false alarm."""
 
 

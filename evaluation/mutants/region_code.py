@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from evaluation.mutants.units import LINE, Called
+from evaluation.mutants.regions import REGION_LINE, PlainRegions
 
 PURE = re.compile(r"torch\.(?:sin|cos|exp|square|tanh|sigmoid|sum|mean)\(.*\)|[xy]\d+ [-+*/] [xy]\d+")
 """A call that may be computed once for all its equals."""
@@ -15,7 +15,7 @@ Parts = re.Match[str]
 
 def parts_of(line: str) -> Parts:
     """The parts of a line."""
-    found = LINE.fullmatch(line)
+    found = REGION_LINE.fullmatch(line)
     assert found is not None
     return found
 
@@ -39,58 +39,58 @@ def merged(lines: list[str], key: Callable[[Parts], str], moded: bool = True, en
     return found
 
 
-class MergesAcrossModes(Called):
+class MergesAcrossModes(PlainRegions):
     """What was computed under another grad mode is not computed again: its copy is taken."""
 
     killed_by = ("gradients/requires-grad", "modes/no-grad-result", "modes/recorded", "modes/restored")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         return merged(lines, lambda parts: parts["call"], moded=False)
 
 
-class MergesAcrossWrites(Called):
+class MergesAcrossWrites(PlainRegions):
     """What was computed before a write is not computed again behind it: its copy is taken."""
 
     killed_by = ("gradients/forward", "writes/recorded", "gradients/graph")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         return merged(lines, lambda parts: f"{parts['modes']}{parts['call']}", ends=False)
 
 
-class MergesResults(Called):
+class MergesResults(PlainRegions):
     """Of equal computations, the results are one tensor."""
 
     killed_by = ("views/own-memory", "gradients/forward")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         found = merged(lines, lambda parts: f"{parts['modes']}{parts['call']}")
         return [line.replace(".clone()", "") if parts_of(line)["call"].endswith(".clone()") else line for line in found]
 
 
-class ForgetsDetach(Called):
+class ForgetsDetach(PlainRegions):
     """A function's detach is left out."""
 
     killed_by = ("detach/values", "detach/blocks")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         return [re.sub(r"(\w+)\.detach\(\)", r"\1.view_as(\1)", line) for line in lines]
 
 
-class CopiesDetached(Called):
+class CopiesDetached(PlainRegions):
     """What a function detaches is a copy."""
 
     killed_by = ("views/shares", "writes/aliases")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         return [line.replace(".detach()", ".detach().clone()") for line in lines]
 
 
-class DropsLateWrites(Called):
+class DropsLateWrites(PlainRegions):
     """A write to an input that no line of the function reads behind it is taken for one that nobody sees."""
 
     killed_by = ("writes/value",)
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         return [line for k, line in enumerate(lines) if not self.is_late(line, lines[k + 1 :])] or ["    pass"]
 
     def is_late(self, line: str, behind: list[str]) -> bool:
@@ -100,12 +100,12 @@ class DropsLateWrites(Called):
         return bool(not parts["made"] and target and not re.search(rf"\b{target[0]}\b", "\n".join(behind)))
 
 
-class BlursWrites(Called):
+class BlursWrites(PlainRegions):
     """What a function writes over a value of float32 that it made is off by a thousandth."""
 
     killed_by = ("writes/value", "gradients/forward", "writes/aliases")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         found: list[str] = []
         for line in lines:
             parts = parts_of(line)
@@ -116,24 +116,24 @@ class BlursWrites(Called):
         return found
 
 
-class PutsWritesLast(Called):
+class PutsWritesLast(PlainRegions):
     """What a function writes into its inputs is written at its end."""
 
     killed_by = ("gradients/forward", "writes/recorded", "writes/value", "errors/legal-returns")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         writes = [line for line in lines if not parts_of(line)["made"] and parts_of(line)["call"].startswith("x")]
         others = [line for line in lines if line not in writes]
         end = others[-1:] if others and others[-1].startswith("    return") else []
         return [*others[: len(others) - len(end)], *writes, *end]
 
 
-class SkipsWhatNothingReads(Called):
+class SkipsWhatNothingReads(PlainRegions):
     """What no other line of a function reads is taken for zeros, though it is given out; the last line is computed."""
 
     killed_by = ("gradients/forward", "gradients/requires-grad")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         computing, last = lines[:-2], lines[-2:]
         for k, line in enumerate(computing):
             parts = parts_of(line)
@@ -143,12 +143,12 @@ class SkipsWhatNothingReads(Called):
         return [*computing, *last]
 
 
-class OneModeForAll(Called):
+class OneModeForAll(PlainRegions):
     """All of a function stands under the grad modes of its first line."""
 
     killed_by = ("modes/no-grad-result", "modes/recorded", "gradients/requires-grad", "modes/restored")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         first = parts_of(lines[0])["modes"] or ""
         return [line if "return" in line else self.under(first, parts_of(line)) for line in lines]
 
@@ -158,10 +158,10 @@ class OneModeForAll(Called):
         return f"    {modes}{made}{parts['call']}"
 
 
-class OutermostMode(Called):
+class OutermostMode(PlainRegions):
     """Of several grad modes inside a function, the outermost counts."""
 
     killed_by = ("modes/recorded", "gradients/requires-grad", "modes/no-grad-result")
 
-    def rewritten(self, lines: list[str]) -> list[str]:
+    def rewrite(self, lines: list[str]) -> list[str]:
         return [re.sub(r"with (torch\.\w+\(\)), [^:]*: ", r"with \1: ", line) for line in lines]
