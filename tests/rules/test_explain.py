@@ -40,6 +40,7 @@ from evaluation.mutants.printed import (
     Bent,
     Printed,
     Stopped,
+    violation_of,
 )
 
 
