@@ -16,7 +16,7 @@ from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.claims.articles import CLAIMS
 from autograd_conformance.claims.articles.claim import Claim
 from autograd_conformance.claims.articles.decide import came_true, verdict
-from autograd_conformance.claims.records import observing
+from autograd_conformance.claims.records import case_runner
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.strategies.articles import DOCUMENTED
 
@@ -28,7 +28,7 @@ TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
 @pytest.mark.parametrize("claim", TESTABLE, ids=lambda claim: claim.key)
 def test_claim(check, claim: Claim):
     found: list[bool | None] = []
-    observe = observing(check.target)
+    observe = case_runner(check.target)
     broken, without = None, set()
     for case in (*claim.right, *claim.wrong):
         program = parse(case.program)

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from autograd_conformance.claims.records import ledger, observing, record
+from autograd_conformance.claims.records import case_runner, claims_by_key, record
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
@@ -49,11 +49,11 @@ def records() -> dict[str, ClaimRecord]:
     short = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
     made = {}
     with warnings.catch_warnings(action="ignore"):  # PyTorch's advice about create_graph
-        for key, (claim, article) in ledger().items():
+        for key, (claim, article) in claims_by_key().items():
             of_types = any(" f32 " in case.program for case in (*claim.right, *claim.wrong))
             dialect = torch.dialect if of_types else short
             official = record(claim, article, "not run", None).official
-            long = record(claim, article, official, dialect, observing(torch))
+            long = record(claim, article, official, dialect, case_runner(torch))
             made[key] = replace(long, programs=tuple(replace(each, code=plain(each.code)) for each in long.programs))
     return made
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograd_conformance.claims.facts import FACTS, GROUPS
-from autograd_conformance.claims.facts.fact import RETURNS, Shown
+from autograd_conformance.claims.facts.fact import RETURNS, FactProgram
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.printing.dialect import code
@@ -19,7 +19,7 @@ from autograd_conformance.reporting.render.markdown import environment
 from evaluation.pages.articles import plain
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "facts.md"
-STANDINGS = ("rule", "rule in part", "no rule")
+STATUSES = ("rule", "rule in part", "no rule")
 
 
 def main() -> int:
@@ -31,18 +31,18 @@ def main() -> int:
 
 def page() -> str:
     """The page, in GitHub's Markdown, ending in a line end."""
-    counts = Counter(fact.standing for fact in FACTS.values())
+    counts = Counter(fact.status for fact in FACTS.values())
     template = environment().get_template("facts.md.j2")
     text = template.render(
         facts=FACTS,
-        counts={standing: counts[standing] for standing in STANDINGS},
+        counts={status: counts[status] for status in STATUSES},
         groups=GROUPS.items(),
         written=written,
     )
     return text.rstrip() + "\n"
 
 
-def written(shown: Shown) -> str:
+def written(shown: FactProgram) -> str:
     """A program as a reader would write it, with what PyTorch does where it raises and on the last line, and what else
     it might do there.
     """
@@ -52,7 +52,7 @@ def written(shown: Shown) -> str:
     program = parse(shown.text)
     lines = plain("\n".join(code(program, torch.dialect if "f32" in shown.text else short))).split("\n")
     with warnings.catch_warnings(action="ignore"):
-        outcomes = [seen.outcome for seen in run(program, torch)]
+        outcomes = [observed.outcome for observed in run(program, torch)]
     for at, outcome in enumerate(outcomes):
         did = outcome.kind.value if isinstance(outcome, Raised) else RETURNS
         if isinstance(outcome, Raised):

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from autograd_conformance.claims.articles import ARTICLES, CLAIMS
 from autograd_conformance.claims.articles.cases import program
-from autograd_conformance.claims.articles.claim import Article, Case, Claim, Holds, Raises, Returns, Saved, Verdict
+from autograd_conformance.claims.articles.claim import Article, Case, Claim, HasGrad, Raises, Returns, Saved, Verdict
 from autograd_conformance.claims.articles.decide import RELATIONS, came_true, leaves, verdict
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
@@ -132,8 +132,8 @@ def test_a_program_is_called_written_where_the_article_has_it(claim: Claim) -> N
     for case in cases(claim):
         but_last = case.program.rpartition("\n")[0]
         asks = case.program.split("\n")[-1].startswith("backward ")
-        assert case.written or case.program not in known
-        assert not case.written or case.program in known or (asks and but_last in known)
+        assert case.quoted or case.program not in known
+        assert not case.quoted or case.program in known or (asks and but_last in known)
 
 
 def test_a_program_of_an_article_bears_on_a_claim_of_every_section_that_has_one() -> None:
@@ -156,7 +156,7 @@ def test_a_mended_program_stands_beside_the_article_s_own_or_there_is_none() -> 
     ]
 
 
-OWN, OTHER = Case("a", (), written=True), Case("b", ())
+OWN, OTHER = Case("a", (), quoted=True), Case("b", ())
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_predictions_are_about_lines_and_leaves_that_exist(claim: Claim, case: C
     for prediction in case.predicts:
         assert 1 <= prediction.line <= len(program)
         match prediction:
-            case Holds(line, leaf, _):
+            case HasGrad(line, leaf, _):
                 assert leaf in leaves(case.program)
                 assert not isinstance(program[line - 1], Apply)
             case Saved(_, relation, than):
@@ -230,10 +230,10 @@ TWICE = "x = leaf 3\ny = square x\nbackward y\nbackward y"
         (Raises(4, Kind.GRAPH_FREED), True),
         (Raises(4, Kind.NO_GRAD), False),
         (Raises(3), False),
-        (Holds(3, "x", (6.0,)), True),
-        (Holds(3, "x", (7.0,)), False),
-        (Holds(3, "x", (6.0, 6.0)), False),
-        (Holds(3, "x", None), False),
+        (HasGrad(3, "x", (6.0,)), True),
+        (HasGrad(3, "x", (7.0,)), False),
+        (HasGrad(3, "x", (6.0, 6.0)), False),
+        (HasGrad(3, "x", None), False),
         (Saved(3, "none"), True),
         (Saved(2, "none"), False),
         (Saved(2, "more", 1), True),

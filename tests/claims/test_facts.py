@@ -33,7 +33,7 @@ def test_there_are_as_many_facts_as_were_collected_each_in_its_place():
 
 
 @pytest.mark.parametrize(("fact", "shown"), EACH)
-def test_a_fact_is_what_the_model_allows_and_what_pytorch_does(fact: Fact, shown: facts.Shown):
+def test_a_fact_is_what_the_model_allows_and_what_pytorch_does(fact: Fact, shown: facts.FactProgram):
     program = parse(shown.text, VOCABULARY)
     with warnings.catch_warnings(action="ignore"):
         observation = run(program, TORCH)
@@ -62,7 +62,7 @@ def test_each_rule_of_a_fact_is_put_to_the_test_by_a_program_of_it(fact: Fact):
 @pytest.mark.parametrize("fact", FACTS.values(), ids=FACTS)
 def test_a_fact_has_rules_with_programs_or_says_why_not(fact: Fact):
     assert bool(fact.rules) == bool(fact.programs)
-    assert fact.rules or fact.open
+    assert fact.rules or fact.not_covered
 
 
 def test_a_reader_who_runs_the_programs_sees_what_their_comments_say():

@@ -8,8 +8,8 @@ import re
 import pytest
 import torch
 
-from autograd_conformance.claims.articles.claim import Article, Case, Claim, Holds, Raises, Returns, Saved
-from autograd_conformance.claims.records import claim_records, ledger, observing, predicted, record
+from autograd_conformance.claims.articles.claim import Article, Case, Claim, HasGrad, Raises, Returns, Saved
+from autograd_conformance.claims.records import case_runner, claim_records, claims_by_key, prediction_text, record
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
@@ -23,7 +23,7 @@ CLAIM = Claim(
     section="1",
     says="It raises.",
     truth="It does.",
-    right=(Case(AGAIN, (Holds(4, "x", (2.0, 4.0)), Raises(5, Kind.GRAPH_FREED)), "twice"),),
+    right=(Case(AGAIN, (HasGrad(4, "x", (2.0, 4.0)), Raises(5, Kind.GRAPH_FREED)), "twice"),),
     wrong=(Case(AGAIN, (Returns(5),)),),
 )
 
@@ -34,15 +34,15 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_every_claim_of_the_ledger_has_a_record_in_its_order() -> None:
-    key = next(iter(ledger()))
+    key = next(iter(claims_by_key()))
     records = claim_records({key: "unknown"}, load("torch").dialect)
-    assert [each.key for each in records] == list(ledger())
+    assert [each.key for each in records] == list(claims_by_key())
     assert records[0].observed == "unknown"
     assert {each.observed for each in records[1:]} == {"not run"}
     assert {program.came_true for each in records for program in each.programs} == {None}
 
 
-@pytest.mark.parametrize("observed", [{"no-such-claim": "right"}, {next(iter(ledger())): "yes"}])
+@pytest.mark.parametrize("observed", [{"no-such-claim": "right"}, {next(iter(claims_by_key())): "yes"}])
 def test_an_observation_has_to_be_of_a_claim_and_in_its_words(observed: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="no observation of a claim"):
         claim_records(observed, None)
@@ -50,7 +50,7 @@ def test_an_observation_has_to_be_of_a_claim_and_in_its_words(observed: dict[str
 
 def test_a_program_says_what_happened_where_the_article_said_something() -> None:
     target = InProcess(load("torch"))
-    right, wrong = record(CLAIM, ARTICLE, "mixed", target.dialect, observing(target)).programs
+    right, wrong = record(CLAIM, ARTICLE, "mixed", target.dialect, case_runner(target)).programs
     assert [line.partition("  # ")[2] for line in right.code.split("\n")] == [
         *("", "", "", "x.grad is [2, 4]"),
         "RuntimeError: graph freed",
@@ -72,15 +72,15 @@ def test_a_framework_without_a_part_of_a_program_shows_the_suites_own_form() -> 
     [
         (Raises(3), "line 3 raises"),
         (Returns(2), "line 2 works"),
-        (Holds(4, "w", None), "after line 4 there is no w.grad"),
-        (Holds(4, "w", (0.5,)), "after line 4 w.grad is 0.5"),
+        (HasGrad(4, "w", None), "after line 4 there is no w.grad"),
+        (HasGrad(4, "w", (0.5,)), "after line 4 w.grad is 0.5"),
         (Saved(4, "none"), "no saved tensor is alive after line 4"),
         (Saved(4, "as many", 3), "as many saved tensors are alive after line 4 as after line 3"),
         (Saved(4, "fewer", 3), "fewer saved tensors are alive after line 4 than after line 3"),
     ],
 )
-def test_a_prediction_in_words(prediction: Raises | Returns | Holds | Saved, words: str) -> None:
-    assert predicted(prediction) == words
+def test_a_prediction_in_words(prediction: Raises | Returns | HasGrad | Saved, words: str) -> None:
+    assert prediction_text(prediction) == words
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,6 @@ def test_a_reader_who_runs_the_programs_sees_what_their_comments_say() -> None:
 
 def test_every_program_on_the_page_says_whether_its_article_is_right() -> None:
     claims = articles.records()
-    for key, (claim, _) in ledger().items():
+    for key, (claim, _) in claims_by_key().items():
         found = [program.came_true for program in claims[key].programs]
         assert found == [True] * len(claim.right) + [False] * len(claim.wrong), key

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograd_conformance.claims.records import own_names, renamed
+from autograd_conformance.claims.records import own_names, with_own_names
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
@@ -168,7 +168,7 @@ def page() -> str:
     for number, control in enumerate(CONTROLS, 1):
         program = parse(control.program, VOCABULARY)
         own = own_names(control.program, program)
-        lines = "\n".join(renamed(line, own) for line in code(program, dialect))
+        lines = "\n".join(with_own_names(line, own) for line in code(program, dialect))
         parts.append(f"**{number}. {control.looks}** {control.why}\n\n```python\n{lines}\n```\n")
     return "\n".join(parts)
 

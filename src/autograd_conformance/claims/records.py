@@ -10,7 +10,7 @@ from typing import cast
 from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.claims import articles as documents
 from autograd_conformance.claims.articles import decide
-from autograd_conformance.claims.articles.claim import Article, Case, Claim, Holds, Prediction, Raises, Returns, Saved
+from autograd_conformance.claims.articles.claim import Article, Case, Claim, HasGrad, Prediction, Raises, Returns, Saved
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.programs.formats.text import names, parse
@@ -34,17 +34,17 @@ def claim_records(
     that the record says of each whether its prediction came true, and its code, in comments, what happened.
     ValueError where an observation is of no claim, or none of the known ones.
     """
-    claims = ledger()
-    strange = [f"{key}: {word}" for key, word in observed.items() if key not in claims or word not in OBSERVED]
-    if strange:
-        raise ValueError(f"no observation of a claim: {', '.join(strange)}")
+    claims = claims_by_key()
+    unknown = [f"{key}: {word}" for key, word in observed.items() if key not in claims or word not in OBSERVED]
+    if unknown:
+        raise ValueError(f"no observation of a claim: {', '.join(unknown)}")
     return [
         record(claim, article, cast(Observed, observed.get(key, "not run")), dialect, observe)
         for key, (claim, article) in claims.items()
     ]
 
 
-def observing(target: Target) -> Callable[[Case], Observation]:
+def case_runner(target: Target) -> Callable[[Case], Observation]:
     """Runs cases on a target: those about saved tensors on the one that counts them, if there is one."""
     counter = target.saved_tensor_counter or target
 
@@ -55,13 +55,13 @@ def observing(target: Target) -> Callable[[Case], Observation]:
     return observe
 
 
-def observing_if(target: Target, may: Callable[[], bool]) -> Observe:
+def limited_case_runner(target: Target, may: Callable[[], bool]) -> Observe:
     """The same while it may be done, and where the target has what a program needs."""
-    observe = observing(target)
+    observe = case_runner(target)
     return lambda case: None if unsupported_by(parse(case.program), target) or not may() else observe(case)
 
 
-def ledger() -> dict[str, tuple[Claim, Article]]:
+def claims_by_key() -> dict[str, tuple[Claim, Article]]:
     """Every claim of the ledger by its key, with its article."""
     articles = {article.key: article for article in documents.ARTICLES}
     return {claim.key: (claim, articles[claim.article]) for claim in documents.CLAIMS}
@@ -91,22 +91,25 @@ def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole
     program = parse(case.program)
     own = own_names(case.program, program)
     lines, came_true = _code(case.program, program, own, dialect), whole
-    seen = None if observe is None or (dialect and _lacking(program, dialect)) else observe(case)
-    if seen is not None:
+    observation = None if observe is None or (dialect and _is_unsupported(program, dialect)) else observe(case)
+    if observation is not None:
         refs = {own[name]: ref for ref, name in names(program).items()}
-        came_true = decide.came_true(case, seen)
-        lines = [f"{line}  # {said}" if said else line for line, said in zip(lines, _said(case, refs, seen))]
+        came_true = decide.came_true(case, observation)
+        lines = [
+            f"{line}  # {comments}" if comments else line
+            for line, comments in zip(lines, _outcome_comments(case, refs, observation))
+        ]
     places = {each.line for each in case.predicts}
     return ClaimProgram(
         code="\n".join(lines),
         line=places.pop() if len(places) == 1 else None,
-        predicts="; ".join(predicted(each) for each in case.predicts),
+        predicts="; ".join(prediction_text(each) for each in case.predicts),
         came_true=came_true,
         note=case.note,
     )
 
 
-def predicted(prediction: Prediction) -> str:
+def prediction_text(prediction: Prediction) -> str:
     """A prediction in words."""
     match prediction:
         case Raises(line, None):
@@ -115,9 +118,9 @@ def predicted(prediction: Prediction) -> str:
             return f"line {line} raises ({kind.value})"  # type: ignore[union-attr]
         case Returns(line):
             return f"line {line} works"
-        case Holds(line, leaf, None):
+        case HasGrad(line, leaf, None):
             return f"after line {line} there is no {leaf}.grad"
-        case Holds(line, leaf, values):
+        case HasGrad(line, leaf, values):
             return f"after line {line} {leaf}.grad is {_values(values or ())}"
         case Saved(line, relation, than):
             count = {"none": "no saved tensor is", "as many": "as many saved tensors are"}.get(relation)
@@ -127,40 +130,40 @@ def predicted(prediction: Prediction) -> str:
             )
 
 
-def _said(case: Case, refs: Mapping[str, Ref], seen: Observation) -> list[str]:
+def _outcome_comments(case: Case, refs: Mapping[str, Ref], observation: Observation) -> list[str]:
     """What happened, line by line, where an article says something about the line or it raised."""
-    said = []
+    comments = []
     counts = {line for each in case.predicts if isinstance(each, Saved) for line in (each.line, each.than)}
-    for at, each in enumerate(seen, start=1):
+    for at, each in enumerate(observation, start=1):
         about = [prediction for prediction in case.predicts if prediction.line == at]
-        leaves = [prediction.leaf for prediction in about if isinstance(prediction, Holds)]
+        leaves = [prediction.leaf for prediction in about if isinstance(prediction, HasGrad)]
         match each.outcome:
             case Raised(kind, error, _):
-                said.append(error if kind is Kind.UNKNOWN else f"{error}: {kind.value}")
+                comments.append(error if kind is Kind.UNKNOWN else f"{error}: {kind.value}")
             case Returned() if leaves:
-                said.append(", ".join(_gradient(leaf, refs, each.gradients) for leaf in dict.fromkeys(leaves)))
+                comments.append(", ".join(_gradient(leaf, refs, each.gradients) for leaf in dict.fromkeys(leaves)))
             case Returned() if at in counts and each.saved is not None:
-                said.append(f"{counted(each.saved, 'saved tensor')} alive")
+                comments.append(f"{counted(each.saved, 'saved tensor')} alive")
             case Returned() if any(isinstance(prediction, Raises | Returns) for prediction in about):
-                said.append("works")
+                comments.append("works")
             case _:
-                said.append("")
-    return said
+                comments.append("")
+    return comments
 
 
 def _gradient(leaf: str, refs: Mapping[str, Ref], gradients: Mapping[Ref, Gradient | None]) -> str:
-    held = gradients.get(refs[leaf])
-    return f"{leaf}.grad is {'None' if held is None else _values(held.value.ravel().tolist())}"
+    gradient = gradients.get(refs[leaf])
+    return f"{leaf}.grad is {'None' if gradient is None else _values(gradient.value.ravel().tolist())}"
 
 
 def _code(text: str, program: Program, own: Mapping[str, str], dialect: Dialect | None) -> list[str]:
     """The program as code with its author's names; in the suite's text form where the framework lacks a part of it."""
-    if dialect is not None and not _lacking(program, dialect):
-        return [renamed(line, own) for line in code(program, dialect)]
+    if dialect is not None and not _is_unsupported(program, dialect):
+        return [with_own_names(line, own) for line in code(program, dialect)]
     return [statement.strip() for line in text.splitlines() for statement in line.split(";") if statement.strip()]
 
 
-def _lacking(program: Program, dialect: Dialect) -> bool:
+def _is_unsupported(program: Program, dialect: Dialect) -> bool:
     parts = {ReadGrad: dialect.held, AssignGrad: dialect.assign, Step: dialect.step}
     return any(
         step.op not in (dialect.ops if isinstance(step, Apply) else dialect.writes)
@@ -178,7 +181,7 @@ def own_names(text: str, program: Program) -> dict[str, str]:
     return dict(zip(names(program).values(), own, strict=True))
 
 
-def renamed(line: str, own: Mapping[str, str]) -> str:
+def with_own_names(line: str, own: Mapping[str, str]) -> str:
     """A line of code with its author's names; what comes after a dot or before an equals sign is none."""
     return re.sub(r"(?<![\w.'\"])[a-z]\d*(?![\w'\"=])", lambda found: own.get(found[0], found[0]), line)
 

@@ -4,8 +4,8 @@ gradients that are put back.
 
 from __future__ import annotations
 
-from autograd_conformance.claims.articles.cases import FREED, case, written
-from autograd_conformance.claims.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
+from autograd_conformance.claims.articles.cases import FREED, case, quoted
+from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
 
 EXPLANATION = "1. Clear Explanation"
 ONE = "Example 1: Basic Implementation with `retain_graph=True`"
@@ -142,7 +142,7 @@ CLAIMS = (
         condition="no stepped parameter was saved by the graph: one linear layer, on an input that requires no grad",
         rules=("writes/error-or-recorded", "writes/unsaved-works"),
         right=(
-            written(EXAMPLE_1, Returns(10)),
+            quoted(EXAMPLE_1, Returns(10)),
         ),
         wrong=(
             case(f"{DEEP}; backward l retain=True; step w, v sgd lr=0.125; zero w, v; backward l", Returns(12)),
@@ -160,12 +160,12 @@ CLAIMS = (
         condition="you want the old weights' gradient; the new weights' gradient needs a new forward pass",
         rules=("writes/unsaved-works", "gradients/graph"),
         right=(
-            written(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)),
-                    Holds(10, "w", (4.0, 8.0))),
+            quoted(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l", HasGrad(7, "w", (4.0, 8.0)),
+                    HasGrad(10, "w", (4.0, 8.0))),
         ),
         wrong=(
             case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; o2 = linear_bias i w b; "
-                 "l2 = mse_loss o2 t reduction='mean'; backward l2", Holds(12, "w", (4.0, 8.0)),
+                 "l2 = mse_loss o2 t reduction='mean'; backward l2", HasGrad(12, "w", (4.0, 8.0)),
                  note="the stepped weights' gradient is another: w = [0.5, 0], b = -0.5, output 0, target 1"),
         ),
         situation="steps_between_calls",
@@ -178,7 +178,7 @@ CLAIMS = (
         truth="They do.",
         rules=("lifetime/independent", "accumulation/adds"),
         right=(
-            written(EXAMPLE_2, Returns(14)),
+            quoted(EXAMPLE_2, Returns(14)),
         ),
         situation="two_forwards",
     ),
@@ -195,7 +195,7 @@ CLAIMS = (
             case(f"{DEEP}; backward l; l2 = square o; backward l2", Raises(11, FREED), note="one run, two losses"),
         ),
         wrong=(
-            written(f"{DEEP}; {AGAIN}; backward l; backward l2", Raises(14, FREED),
+            quoted(f"{DEEP}; {AGAIN}; backward l; backward l2", Raises(14, FREED),
                     note="the article's example without the flag"),
             case("w = leaf 3; p = square w; q = square w; backward p; backward q", Raises(5, FREED)),
         ),
@@ -209,7 +209,7 @@ CLAIMS = (
         truth="Yes: the optimizer reads what the parameters hold and does not ask where it comes from.",
         rules=("accumulation/assigned", "optimizers/formula"),
         right=(
-            written(EXAMPLE_3, Holds(17, "w", (4.0, 8.0)), Holds(17, "b", (4.0,)), Returns(18)),
+            quoted(EXAMPLE_3, HasGrad(17, "w", (4.0, 8.0)), HasGrad(17, "b", (4.0,)), Returns(18)),
         ),
         situation="reassigned_gradients",
     ),
@@ -222,8 +222,8 @@ CLAIMS = (
         condition="the tensor has the parameter's shape and dtype",
         rules=("accumulation/assigned", "accumulation/assigned-form"),
         right=(
-            written(EXAMPLE_3, Holds(15, "w", None), Returns(16), Holds(16, "w", (4.0, 8.0))),
-            case("w = leaf [1, 2]; k = leaf [3, 4] const; zero w; assign w k", Holds(4, "w", (3.0, 4.0))),
+            quoted(EXAMPLE_3, HasGrad(15, "w", None), Returns(16), HasGrad(16, "w", (4.0, 8.0))),
+            case("w = leaf [1, 2]; k = leaf [3, 4] const; zero w; assign w k", HasGrad(4, "w", (3.0, 4.0))),
         ),
         wrong=(
             case("w = leaf [1, 2]; k = leaf [[3, 4]] const; zero w; assign w k", Returns(4), note="another shape"),
@@ -239,7 +239,7 @@ CLAIMS = (
         truth="Yes: backward has given it back, and only the gradients, which are as large as the parameters, remain.",
         rules=("lifetime/default-frees",),
         right=(
-            written(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"),
+            quoted(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"),
                     Saved(10, "none")),
         ),
         situation="reassigned_gradients",
@@ -257,7 +257,7 @@ CLAIMS = (
         right=(case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Returns(5)),),
         wrong=(
             case("x = leaf 3; y = square x; backward y; g = held x; backward g", Returns(5)),
-            written(f"{LINEAR}; backward l; g = held w; backward g with [[1, 1]]", Returns(9),
+            quoted(f"{LINEAR}; backward l; g = held w; backward g with [[1, 1]]", Returns(9),
                     note="the article's example, before it detaches: the gradient hangs on nothing"),
         ),
         situation="backward_on_gradients",
@@ -273,11 +273,11 @@ CLAIMS = (
         rules=("higher/plain-raises", "higher/differentiable", "detach/root-raises"),
         right=(
             case(f"{LINEAR}; backward l create=True; g = held w; k = clone g; assign w none; assign b none; "
-                 "backward k with [[1, 1]]", Returns(12), Holds(12, "w", (6.0, 12.0)),
+                 "backward k with [[1, 1]]", Returns(12), HasGrad(12, "w", (6.0, 12.0)),
                  note="2·(1 + 2) of each input"),
         ),
         wrong=(
-            written(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k; backward d with [[1, 1]]",
+            quoted(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k; backward d with [[1, 1]]",
                     Returns(11), note="the article's example, and a walk from the gradient that it set aside"),
             case("w = leaf 3; y = square w; backward y create=True; g = held w; d = detach g; backward d", Returns(6),
                  note="the detach alone is enough to lose them"),
@@ -295,13 +295,13 @@ CLAIMS = (
         "gradient",
         rules=("lifetime/retained-works", "gradients/graph"),
         right=(
-            case(f"{LINEAR}; backward l retain=True; zero w, b; backward l", Holds(7, "w", (4.0, 8.0)),
-                 Holds(9, "w", (4.0, 8.0))),
+            case(f"{LINEAR}; backward l retain=True; zero w, b; backward l", HasGrad(7, "w", (4.0, 8.0)),
+                 HasGrad(9, "w", (4.0, 8.0))),
         ),
         wrong=(
             case(f"{LINEAR}; backward l; {SGD}; zero w, b; o2 = linear_bias i w b; "
                  "l2 = mse_loss o2 t reduction='mean'; backward l2",
-                 Holds(12, "w", (4.0, 8.0)), note="it is [-2, -4]: the step went too far"),
+                 HasGrad(12, "w", (4.0, 8.0)), note="it is [-2, -4]: the step went too far"),
         ),
         situation="reassigned_gradients",
     ),

@@ -23,6 +23,6 @@ def case(text: str, *predicts: Prediction, note: str = "") -> Case:
     return Case(program(text), predicts, note)
 
 
-def written(text: str, *predicts: Prediction, note: str = "the article's example") -> Case:
+def quoted(text: str, *predicts: Prediction, note: str = "the article's example") -> Case:
     """A case that is an example of the article's own; a test compares it with the article's examples."""
-    return replace(case(text, *predicts, note=note), written=True)
+    return replace(case(text, *predicts, note=note), quoted=True)

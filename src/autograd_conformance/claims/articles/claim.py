@@ -43,7 +43,7 @@ class Returns:
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
+class HasGrad:
     """The document says what a leaf's gradient is after a line (None: it holds none); the values are row-major."""
 
     line: int
@@ -62,7 +62,7 @@ class Saved:
     than: int | None = None
 
 
-Prediction = Raises | Returns | Holds | Saved
+Prediction = Raises | Returns | HasGrad | Saved
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Case:
     program: str
     predicts: tuple[Prediction, ...]
     note: str = ""
-    written: bool = False
+    quoted: bool = False
     """Whether it is an example of the article's as it stands there, up to the line that the claim is about; or up to
     there with one more call that asks what the claim says, such as one that the example leaves in a comment."""
 
@@ -116,7 +116,7 @@ class Claim:
     @property
     def verdict(self) -> Verdict:
         """What its programs say, provided that they run as listed (a test and every run see to that)."""
-        if any(case.written for case in self.wrong):
+        if any(case.quoted for case in self.wrong):
             return Verdict.AS_WRITTEN
         if self.right and self.wrong:
             return Verdict.CONDITION

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autograd_conformance.claims.articles.cases import FREED, case, written
-from autograd_conformance.claims.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
+from autograd_conformance.claims.articles.cases import FREED, case, quoted
+from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
 
 EXPLANATION = "1. Clear Explanation"
 ONE = "Example 1: Single Backward Pass (Default Behavior)"
@@ -65,7 +65,7 @@ CLAIMS = (
         rules=("lifetime/default-frees", "lifetime/same-root-raises", "lifetime/nothing-saved"),
         right=(
             case("x = leaf 3; y = square x; backward y; backward y", Returns(3), Raises(4, FREED)),
-            written(f"{LOSS}; backward z; backward z", Returns(4), Raises(5, FREED),
+            quoted(f"{LOSS}; backward z; backward z", Returns(4), Raises(5, FREED),
                     note="the article's example, with the call that it leaves in a comment"),
         ),
         wrong=(
@@ -87,8 +87,8 @@ CLAIMS = (
         rules=("lifetime/retained-works", "lifetime/last-call-frees"),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y retain=True; backward y",
-                 Returns(4), Returns(5), Holds(5, "x", (18.0,))),
-            written(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True", Returns(6)),
+                 Returns(4), Returns(5), HasGrad(5, "x", (18.0,))),
+            quoted(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True", Returns(6)),
         ),
         wrong=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y; backward y", Returns(5),
@@ -106,9 +106,9 @@ CLAIMS = (
         "repeated 24.) Adding the losses and calling backward once is cheaper still.",
         rules=("lifetime/retained-works", "lifetime/rebuilt"),
         right=(
-            case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(4, "x", (12.0,)),
+            case("x = leaf 3; y = square x; backward y retain=True; backward y", HasGrad(4, "x", (12.0,)),
                  note="one forward op for two calls"),
-            case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(5, "x", (12.0,)),
+            case("x = leaf 3; y = square x; backward y; z = square x; backward z", HasGrad(5, "x", (12.0,)),
                  note="two forward ops for two calls, and the same gradient"),
         ),
         situation="retained",
@@ -124,7 +124,7 @@ CLAIMS = (
             case("x = leaf 3; y = exp x; z = sin y; backward z retain=False", Saved(4, "none")),
             case("x = leaf 3; y = exp x; z = sin y; backward z retain=True", Saved(4, "as many", 3),
                  note="retained for nobody"),
-            case("x = leaf 3; y = square x; backward y retain=False", Holds(3, "x", (6.0,))),
+            case("x = leaf 3; y = square x; backward y retain=False", HasGrad(3, "x", (6.0,))),
         ),
         situation="retained",
     ),
@@ -215,7 +215,7 @@ CLAIMS = (
         "may keep it elsewhere. Written as x + x, the same mean can be walked again.",
         rules=("lifetime/same-root-raises", "lifetime/nothing-saved"),
         right=(
-            written(f"{LOSS}; backward z; backward z", Holds(4, "x", (1.0, 1.0)), Raises(5, FREED),
+            quoted(f"{LOSS}; backward z; backward z", HasGrad(4, "x", (1.0, 1.0)), Raises(5, FREED),
                     note="the article's example, with the call that it leaves in a comment"),
         ),
         situation="nothing_saved",
@@ -229,14 +229,14 @@ CLAIMS = (
         condition="the first call retained, too, and then the second need not; or the graph saved nothing",
         rules=("lifetime/late-retain-raises", "lifetime/retained-works", "lifetime/nothing-saved"),
         right=(
-            case(f"{LOSS}; backward z retain=True; backward z retain=True", Returns(5), Holds(5, "x", (2.0, 2.0)),
+            case(f"{LOSS}; backward z retain=True; backward z retain=True", Returns(5), HasGrad(5, "x", (2.0, 2.0)),
                  note="the flag in the first call, too"),
             case("x = leaf 3; y = add x x; backward y; backward y retain=True", Returns(4),
                  note="nothing was saved; no flag was needed"),
         ),
         wrong=(
-            written(f"{LOSS}; backward z; backward z retain=True", Returns(5)),
-            case("x = leaf 3; y = square x; backward y; backward y retain=True", Returns(4), Holds(4, "x", (12.0,))),
+            quoted(f"{LOSS}; backward z; backward z retain=True", Returns(5)),
+            case("x = leaf 3; y = square x; backward y; backward y retain=True", Returns(4), HasGrad(4, "x", (12.0,))),
         ),
         situation="late_retains",
     ),
@@ -250,10 +250,10 @@ CLAIMS = (
         condition="the flag is moved from the second call to the first",
         rules=("lifetime/late-retain-raises", "lifetime/retained-works"),
         right=(
-            case(f"{LOSS}; backward z retain=True; backward z", Returns(5), Holds(5, "x", (2.0, 2.0)),
+            case(f"{LOSS}; backward z retain=True; backward z", Returns(5), HasGrad(5, "x", (2.0, 2.0)),
                  note="what the text describes"),
         ),
-        wrong=(written(f"{LOSS}; backward z; backward z retain=True", Returns(5), Holds(5, "x", (2.0, 2.0)),
+        wrong=(quoted(f"{LOSS}; backward z; backward z retain=True", Returns(5), HasGrad(5, "x", (2.0, 2.0)),
                        note="what the code does"),),
         situation="late_retains",
     ),
@@ -268,12 +268,12 @@ CLAIMS = (
         rules=("lifetime/freed-subgraph-raises", "lifetime/rebuilt"),
         right=(
             case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2",
-                 Returns(7), Holds(7, "x", (2.0, 2.0)), note="y is computed anew, too"),
+                 Returns(7), HasGrad(7, "x", (2.0, 2.0)), note="y is computed anew, too"),
         ),
         wrong=(
-            written(EXAMPLE_1, Returns(7), Holds(7, "x", (2.0, 2.0)),
+            quoted(EXAMPLE_1, Returns(7), HasGrad(7, "x", (2.0, 2.0)),
                     note="the article's example; Python would not come to its last line, for line 5 raises already"),
-            case(f"{LOSS}; backward z; z2 = mean y {MEAN}; backward z2", Returns(6), Holds(6, "x", (2.0, 2.0)),
+            case(f"{LOSS}; backward z; z2 = mean y {MEAN}; backward z2", Returns(6), HasGrad(6, "x", (2.0, 2.0)),
                  note="without the call that raises before it"),
         ),
         situation="rebuilt_last_op",
@@ -288,13 +288,13 @@ CLAIMS = (
         condition="the first call retained, so that the second returns",
         rules=("accumulation/adds",),
         right=(
-            case("x = leaf 3; y = square x; backward y retain=True; backward y", Holds(3, "x", (6.0,)),
-                 Holds(4, "x", (12.0,))),
-            case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(5, "x", (12.0,)),
+            case("x = leaf 3; y = square x; backward y retain=True; backward y", HasGrad(3, "x", (6.0,)),
+                 HasGrad(4, "x", (12.0,))),
+            case("x = leaf 3; y = square x; backward y; z = square x; backward z", HasGrad(5, "x", (12.0,)),
                  note="they add up without retaining too"),
         ),
         wrong=(
-            written(f"{LOSS}; backward z; backward z retain=True", Holds(5, "x", (2.0, 2.0))),
+            quoted(f"{LOSS}; backward z; backward z retain=True", HasGrad(5, "x", (2.0, 2.0))),
         ),
         situation="accumulations",
     ),
@@ -306,9 +306,9 @@ CLAIMS = (
         truth="Yes. The second call need not retain: that only keeps memory that nobody uses again.",
         rules=("lifetime/retained-works", "accumulation/adds"),
         right=(
-            written(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True",
-                    Holds(4, "x", (1.0, 1.0)), Holds(6, "x", (3.0, 3.0))),
-            case(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l", Holds(6, "x", (3.0, 3.0)),
+            quoted(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True",
+                    HasGrad(4, "x", (1.0, 1.0)), HasGrad(6, "x", (3.0, 3.0))),
+            case(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l", HasGrad(6, "x", (3.0, 3.0)),
                  note="the last call need not retain"),
         ),
         situation="retained",
@@ -321,9 +321,9 @@ CLAIMS = (
         truth="Yes, where the next computation has leaves in common with this one.",
         rules=("accumulation/zero-to-zeros", "accumulation/adds"),
         right=(
-            written(EXAMPLE_2, Holds(6, "x", (3.0, 3.0)), Holds(7, "x", (0.0, 0.0))),
+            quoted(EXAMPLE_2, HasGrad(6, "x", (3.0, 3.0)), HasGrad(7, "x", (0.0, 0.0))),
             case("x = leaf 3; y = square x; backward y; zero x to zeros; z = square x; backward z",
-                 Holds(4, "x", (0.0,)), Holds(6, "x", (6.0,))),
+                 HasGrad(4, "x", (0.0,)), HasGrad(6, "x", (6.0,))),
         ),
         situation="cleared_to_zeros",
     ),
@@ -338,11 +338,11 @@ CLAIMS = (
         rules=("higher/plain-raises", "higher/differentiable"),
         right=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
-                 Holds(6, "x", (2.0,))),
+                 HasGrad(6, "x", (2.0,))),
         ),
         wrong=(
             case("x = leaf 3; y = square x; backward y retain=True; g = held x; backward g retain=True", Returns(5)),
-            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True", Returns(6)),
+            quoted(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True", Returns(6)),
         ),
         situation="backward_on_gradients",
     ),
@@ -357,10 +357,10 @@ CLAIMS = (
         rules=("errors/non-scalar-root", "gradients/cotangent", "higher/differentiable"),
         right=(
             case(f"{SECOND_ORDER}; backward z create=True; g = held x; assign x none; backward g with [1, 1]",
-                 Holds(7, "x", (1.0, 1.0)), note="with a cotangent"),
+                 HasGrad(7, "x", (1.0, 1.0)), note="with a cotangent"),
         ),
         wrong=(
-            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True", Returns(6)),
+            quoted(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True", Returns(6)),
             case(f"{SECOND_ORDER}; backward z create=True; g = held x; backward g", Returns(6),
                  note="create_graph=True alone is not enough"),
             case(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g with [1, 1]", Returns(6),
@@ -380,12 +380,12 @@ CLAIMS = (
         rules=("higher/differentiable", "accumulation/adds"),
         right=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
-                 Holds(6, "x", (2.0,))),
+                 HasGrad(6, "x", (2.0,))),
         ),
         wrong=(
-            case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Holds(5, "x", (2.0,))),
-            written(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True",
-                    Holds(6, "x", (1.0, 1.0))),
+            case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", HasGrad(5, "x", (2.0,))),
+            quoted(f"{SECOND_ORDER}; backward z retain=True; g = held x; backward g retain=True",
+                    HasGrad(6, "x", (1.0, 1.0))),
         ),
         situation="backward_on_gradients",
     ),

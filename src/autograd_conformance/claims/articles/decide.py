@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from autograd_conformance.claims.articles.claim import Case, Claim, Holds, Prediction, Raises, Returns, Saved
+from autograd_conformance.claims.articles.claim import Case, Claim, HasGrad, Prediction, Raises, Returns, Saved
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Observation, Raised, Returned, Skipped, is_inconclusive
 from autograd_conformance.programs.own_numpy import np
@@ -57,7 +57,7 @@ def _came_true(prediction: Prediction, case: Case, observation: Observation) -> 
             return isinstance(seen.outcome, Raised) and kind in (None, seen.outcome.kind)
         case Returns():
             return isinstance(seen.outcome, Returned)
-        case Holds(_, leaf, values):
+        case HasGrad(_, leaf, values):
             gradient = seen.gradients.get(leaves(case.program)[leaf])
             if gradient is None or values is None:
                 return gradient is None and values is None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autograd_conformance.claims.articles.cases import FREED, case, written
-from autograd_conformance.claims.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
+from autograd_conformance.claims.articles.cases import FREED, case, quoted
+from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
 
 EXPLANATION = "1. Explanation of the `retain_graph` Issue with GRUs"
 ONE = "Example 1: Incorrect Usage Leading to `RuntimeError`"
@@ -161,7 +161,7 @@ CLAIMS = (
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o", Raises(3, FREED)),
             case(f"{GRU}; {LOSS_1}; backward k", Raises(8, FREED)),
-            written(EXAMPLE_1, Raises(12, FREED),
+            quoted(EXAMPLE_1, Raises(12, FREED),
                     note="the article's example; the error comes four lines later"),
         ),
         situation="recurrent_two_losses",
@@ -177,7 +177,7 @@ CLAIMS = (
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o; q = square o", Raises(4)),
             case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}", Raises(9)),
-            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}", Raises(15)),
+            quoted(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}", Raises(15)),
         ),
         situation="new_root_on_freed",
     ),
@@ -192,7 +192,7 @@ CLAIMS = (
             case("w = leaf 0.5; o = tanh w; l = sin o; backward l; m = square o; backward m", Returns(4),
                  Raises(6, FREED)),
             case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}; backward m", Returns(8), Raises(11, FREED)),
-            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m", Raises(16),
+            quoted(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m", Raises(16),
                     note="the article's example, with the optimizer's step"),
         ),
         situation="recurrent_two_losses",
@@ -213,7 +213,7 @@ CLAIMS = (
             case("w = leaf 2; y = square w; backward y retain=True; step w sgd lr=0.5; backward y", Returns(5),
                  note="no GRU needed: the weight itself was saved"),
             case(f"{GRU}; {LOSS_1}; backward k retain=True; {STEP}; {LOSS_2}; backward m", Returns(12)),
-            written(EXAMPLE_2, Returns(16)),
+            quoted(EXAMPLE_2, Returns(16)),
         ),
         situation="recurrent_two_losses",
     ),
@@ -247,7 +247,7 @@ CLAIMS = (
         ),
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o; d = detach o; p = square d; backward p", Returns(6)),
-            written(EXAMPLE_3, Returns(17)),
+            quoted(EXAMPLE_3, Returns(17)),
         ),
         situation="detached_roots",
     ),
@@ -259,7 +259,7 @@ CLAIMS = (
         truth="Yes. It even shares their memory: another claim has programs that show it.",
         rules=("detach/values", "detach/blocks"),
         right=(
-            case("x = leaf 3; y = square x; d = detach y; z = multiply x d; backward z", Holds(5, "x", (9.0,)),
+            case("x = leaf 3; y = square x; d = detach y; z = multiply x d; backward z", HasGrad(5, "x", (9.0,)),
                  note="d stands in the product as the constant 9"),
         ),
         situation="detached_operands",
@@ -276,7 +276,7 @@ CLAIMS = (
             case("x = leaf 3; y = square x; d = detach y", Saved(3, "fewer", 2)),
             case("x = leaf 3; y = square x; d = detach y; backward y", Raises(4, FREED),
                  note="the graph is still there to be walked"),
-            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o", Saved(14, "fewer", 13),
+            quoted(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o", Saved(14, "fewer", 13),
                     note="the article's example, where the backward call has released all that there was"),
         ),
         situation="detached_sources",
@@ -291,7 +291,7 @@ CLAIMS = (
         rules=("detach/blocks", "gradients/requires-grad"),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = square d", Saved(4, "as many", 2)),
-            written(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o; q = square d; m = mean q {ALL}",
+            quoted(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o; q = square d; m = mean q {ALL}",
                     Saved(16, "as many", 14)),
             case("x = leaf 3; y = square x; z = square y", Saved(3, "more", 2), note="not detached"),
         ),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autograd_conformance.claims.articles.cases import FREED, MODIFIED, case, written
-from autograd_conformance.claims.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
+from autograd_conformance.claims.articles.cases import FREED, MODIFIED, case, quoted
+from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
 
 SOURCE = "1. Understanding PyTorch's Autograd and the Source of the Error"
 STRATEGIES = "2. Strategies for Avoiding the Error"
@@ -69,8 +69,8 @@ CLAIMS = (
         condition="nothing computed in an earlier pass, other than detached, enters the new one",
         rules=("lifetime/rebuilt", "lifetime/freed-subgraph-raises"),
         right=(
-            case("w = leaf 3; y = square w; backward y; z = square w; backward z", Holds(5, "w", (12.0,))),
-            written(EXAMPLE_C, Returns(10), Returns(15)),
+            case("w = leaf 3; y = square w; backward y; z = square w; backward z", HasGrad(5, "w", (12.0,))),
+            quoted(EXAMPLE_C, Returns(10), Returns(15)),
             case("w = leaf 0.5; h = tanh w; backward h; d = detach h; k = multiply w d; backward k", Returns(6),
                  note="a hidden state, detached"),
         ),
@@ -95,7 +95,7 @@ CLAIMS = (
         ),
         wrong=(
             case("x = leaf 3 const; y = square x; backward y", Returns(3), note="no node, nothing to walk"),
-            written(f"{DETACHED}; backward w", Returns(7),
+            quoted(f"{DETACHED}; backward w", Returns(7),
                     note="the article's example, with the call that it leaves in a comment"),
         ),
         situation="constant_leaves",
@@ -145,8 +145,8 @@ CLAIMS = (
         truth="Yes; and without the flag, as the comment says, the second call raises.",
         rules=("lifetime/retained-works", "accumulation/adds"),
         right=(
-            written(f"{LOSS}; backward z retain=True; backward z", Holds(4, "x", (1.0, 1.0)),
-                    Holds(5, "x", (2.0, 2.0))),
+            quoted(f"{LOSS}; backward z retain=True; backward z", HasGrad(4, "x", (1.0, 1.0)),
+                    HasGrad(5, "x", (2.0, 2.0))),
             case(f"{LOSS}; backward z; backward z", Raises(5, FREED), note="without the flag"),
         ),
         situation="retained",
@@ -162,14 +162,14 @@ CLAIMS = (
         rules=("lifetime/same-root-raises", "lifetime/rebuilt", "lifetime/retained-works"),
         right=(
             case(f"{LOSS}; backward z; zero x to zeros; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; "
-                 "backward z2", Holds(8, "x", (1.0, 1.0)), note="the forward pass is run again"),
+                 "backward z2", HasGrad(8, "x", (1.0, 1.0)), note="the forward pass is run again"),
             case(f"{LOSS}; backward z retain=True; backward z retain=True; zero x to zeros; backward z",
-                 Holds(7, "x", (1.0, 1.0)), note="the flag in the second call, too"),
+                 HasGrad(7, "x", (1.0, 1.0)), note="the flag in the second call, too"),
         ),
         wrong=(
-            written(EXAMPLE_A, Returns(7), note="the article's example; its second call has freed the graph"),
+            quoted(EXAMPLE_A, Returns(7), note="the article's example; its second call has freed the graph"),
             case("x = leaf 3; y = square x; backward y; zero x to zeros; backward y", Returns(5),
-                 Holds(5, "x", (6.0,))),
+                 HasGrad(5, "x", (6.0,))),
         ),
         situation="zeroed_then_backward",
     ),
@@ -207,9 +207,9 @@ CLAIMS = (
         truth="Nothing by that way; by other ways the same source may still receive gradient.",
         rules=("detach/blocks",),
         right=(
-            case("x = leaf 3; d = detach x; w = multiply x d; backward w", Holds(4, "x", (3.0,)),
+            case("x = leaf 3; d = detach x; w = multiply x d; backward w", HasGrad(4, "x", (3.0,)),
                  note="not 6, as for x * x"),
-            written(EXAMPLE_B, Holds(12, "x", (1.0, 1.0))),
+            quoted(EXAMPLE_B, HasGrad(12, "x", (1.0, 1.0))),
         ),
         situation="detached_operands",
     ),
@@ -225,7 +225,7 @@ CLAIMS = (
         right=(
             case("x = leaf 3; y = square x; backward y; d = detach y; v = leaf 2; z = multiply d v; backward z",
                  Returns(7)),
-            written(EXAMPLE_B, Returns(12), note="the article's example, which would return without the detach, too"),
+            quoted(EXAMPLE_B, Returns(12), note="the article's example, which would return without the detach, too"),
         ),
         wrong=(
             case(f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0; backward z", Returns(7),
@@ -243,11 +243,12 @@ CLAIMS = (
         condition="after the detach, something that requires grad takes part; then x still receives nothing",
         rules=("detach/root-raises", "errors/no-grad-root", "detach/blocks"),
         right=(
-            case("x = leaf 3; d = detach x; v = leaf 2; w = multiply d v; backward w", Returns(5), Holds(5, "x", None)),
+            case("x = leaf 3; d = detach x; v = leaf 2; w = multiply d v; backward w", Returns(5),
+                 HasGrad(5, "x", None)),
         ),
         wrong=(
             case("x = leaf 3; d = detach x; w = multiply_scalar d scalar=3.0; backward w", Returns(4)),
-            written(f"{DETACHED}; backward w", Returns(7),
+            quoted(f"{DETACHED}; backward w", Returns(7),
                     note="the article's example, with the call that it leaves in a comment"),
         ),
         situation="detached_roots",
@@ -261,7 +262,7 @@ CLAIMS = (
         "has a part in it.",
         rules=("lifetime/rebuilt",),
         right=(
-            written(EXAMPLE_B, Holds(12, "x", (1.0, 1.0))),
+            quoted(EXAMPLE_B, HasGrad(12, "x", (1.0, 1.0))),
             case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2", Returns(7),
                  note="neither zeroed nor detached"),
         ),
@@ -277,11 +278,11 @@ CLAIMS = (
         rules=("views/shares", "detach/values", "writes/error-or-recorded"),
         right=(
             case("x = leaf 3; d = detach x; write d mul_scalar_ scalar=2.0; y = square x; backward y",
-                 Holds(5, "x", (12.0,)), note="x is 6 now: 2·6"),
+                 HasGrad(5, "x", (12.0,)), note="x is 6 now: 2·6"),
             case("x = leaf 3; y = square x; d = detach x; write d mul_scalar_ scalar=2.0; backward y",
                  Raises(5, MODIFIED), note="the graph had saved x"),
             case("x = leaf 3; d = detach x; k = clone d; write k mul_scalar_ scalar=2.0; y = square x; backward y",
-                 Holds(6, "x", (6.0,)), note="a clone shares nothing"),
+                 HasGrad(6, "x", (6.0,)), note="a clone shares nothing"),
         ),
         situation="detached_sources",
     ),
@@ -302,7 +303,7 @@ CLAIMS = (
         truth="It never causes it. Without zero_grad gradients add up and the training goes wrong, silently.",
         rules=("accumulation/adds", "lifetime/rebuilt"),
         wrong=(
-            written(f"x = leaf [1, 2]; {BARE}; {BARE}", Raises(8, FREED),
+            quoted(f"x = leaf [1, 2]; {BARE}; {BARE}", Raises(8, FREED),
                     note="two rounds of the article's example, without zero_grad"),
             case("x = leaf 3; y = square x; backward y; z = square x; backward z", Raises(5, FREED)),
         ),
@@ -332,7 +333,7 @@ CLAIMS = (
         "or without zero_grad.",
         rules=("lifetime/rebuilt", "accumulation/adds", "lifetime/same-root-raises"),
         wrong=(
-            written(f"x = leaf [1, 2]; {BARE}; {BARE}; {BARE}", Raises(8), Raises(12),
+            quoted(f"x = leaf [1, 2]; {BARE}; {BARE}; {BARE}", Raises(8), Raises(12),
                     note="the article's example without zero_grad: still one call for each forward pass"),
             case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6),
                  note="cleared, and two calls for one forward pass"),
@@ -348,9 +349,9 @@ CLAIMS = (
         "several batches.",
         rules=("accumulation/adds",),
         right=(
-            case("x = leaf 3; y = square x; backward y; z = square x; backward z", Holds(3, "x", (6.0,)),
-                 Holds(5, "x", (12.0,))),
-            written(f"x = leaf [1, 2]; {BARE}; {BARE}", Holds(4, "x", (1.0, 1.0)), Holds(8, "x", (2.0, 2.0)),
+            case("x = leaf 3; y = square x; backward y; z = square x; backward z", HasGrad(3, "x", (6.0,)),
+                 HasGrad(5, "x", (12.0,))),
+            quoted(f"x = leaf [1, 2]; {BARE}; {BARE}", HasGrad(4, "x", (1.0, 1.0)), HasGrad(8, "x", (2.0, 2.0)),
                     note="two rounds of the article's example, without zero_grad"),
         ),
         situation="accumulating_iterations",
@@ -363,7 +364,7 @@ CLAIMS = (
         truth="It does. What keeps it from the error is that the forward pass stands inside the loop.",
         rules=("lifetime/rebuilt", "accumulation/zero-to-none"),
         right=(
-            written(EXAMPLE_C, Holds(5, "x", (1.0, 1.0)), Holds(10, "x", (1.0, 1.0)), Holds(15, "x", (1.0, 1.0)),
+            quoted(EXAMPLE_C, HasGrad(5, "x", (1.0, 1.0)), HasGrad(10, "x", (1.0, 1.0)), HasGrad(15, "x", (1.0, 1.0)),
                     Returns(16)),
         ),
         situation="accumulating_iterations",

@@ -4,8 +4,8 @@ it does not.
 
 from __future__ import annotations
 
-from autograd_conformance.claims.articles.cases import FREED, case, written
-from autograd_conformance.claims.articles.claim import Article, Claim, Holds, Raises, Returns, Saved
+from autograd_conformance.claims.articles.cases import FREED, case, quoted
+from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
 
 EXPLANATION = "Explanation"
 ONE = "Example 1: Error Scenario"
@@ -57,7 +57,7 @@ CLAIMS = (
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="chained"),
         ),
         wrong=(
-            written(EXAMPLE_1, Raises(12, FREED)),
+            quoted(EXAMPLE_1, Raises(12, FREED)),
             case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7, FREED), note="independent"),
             case(f"{SMALL}; j = leaf [[5]] const; p = linear j w; backward p", Raises(7, FREED),
                  note="they share their parameters, and still nothing is freed twice"),
@@ -86,9 +86,10 @@ CLAIMS = (
         truth="True, and needed only where the later loss leads back into the first graph.",
         rules=("lifetime/retained-works",),
         right=(
-            written(EXAMPLE_2, Returns(12)),
+            quoted(EXAMPLE_2, Returns(12)),
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True; v = leaf [[3]]; "
-                 "p = linear o v; backward p", Holds(7, "w", (8.0,)), Holds(7, "v", (2.0,)), note="chained networks"),
+                 "p = linear o v; backward p", HasGrad(7, "w", (8.0,)), HasGrad(7, "v", (2.0,)),
+                 note="chained networks"),
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True; v = leaf [[3]]; "
                  "p = linear i v; backward p", Returns(7), note="independent: retaining does no harm"),
         ),
@@ -130,7 +131,7 @@ CLAIMS = (
         "first graph.",
         rules=("lifetime/independent",),
         wrong=(
-            written(EXAMPLE_1, Raises(12)),
+            quoted(EXAMPLE_1, Raises(12)),
             case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7)),
         ),
         situation="two_networks",
@@ -147,7 +148,7 @@ CLAIMS = (
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="connected"),
         ),
         wrong=(
-            written(EXAMPLE_1, Raises(12, FREED)),
+            quoted(EXAMPLE_1, Raises(12, FREED)),
             case("i = leaf 2; o = square i; backward o; j = leaf 3; p = square j; backward p", Raises(6, FREED)),
         ),
         situation="two_networks",
@@ -159,7 +160,7 @@ CLAIMS = (
         says="With retain_graph=True in the first call, the second network's backward works.",
         truth="It works, as it would have without.",
         rules=("lifetime/independent", "lifetime/retained-works"),
-        right=(written(EXAMPLE_2, Returns(12), Holds(12, "c", (0.5, 0.5))),),
+        right=(quoted(EXAMPLE_2, Returns(12), HasGrad(12, "c", (0.5, 0.5))),),
         situation="two_networks",
     ),
     Claim(
@@ -175,7 +176,7 @@ CLAIMS = (
                  note="connected, and the first graph is gone"),
         ),
         wrong=(
-            written(EXAMPLE_1, Raises(12, FREED), note="the article's example without the flag"),
+            quoted(EXAMPLE_1, Raises(12, FREED), note="the article's example without the flag"),
             case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7, FREED),
                  note="the first graph is gone, as the count of saved tensors shows"),
         ),
@@ -192,7 +193,7 @@ CLAIMS = (
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True",
                  Saved(4, "as many", 3)),
             case(SMALL, Saved(4, "none")),
-            written(EXAMPLE_2, Saved(6, "as many", 5), Saved(11, "more", 6)),
+            quoted(EXAMPLE_2, Saved(6, "as many", 5), Saved(11, "more", 6)),
         ),
         situation="two_networks",
     ),
@@ -204,9 +205,9 @@ CLAIMS = (
         truth="It returns. Where the input comes out of the first network, detaching is indeed what makes it return.",
         rules=("detach/blocks", "lifetime/independent"),
         right=(
-            written(EXAMPLE_3, Returns(13), Holds(13, "c", (0.5, 0.5))),
+            quoted(EXAMPLE_3, Returns(13), HasGrad(13, "c", (0.5, 0.5))),
             case(f"{SMALL}; d = detach o; v = leaf [[3]]; p = linear d v; backward p", Returns(8),
-                 Holds(8, "v", (2.0,)),
+                 HasGrad(8, "v", (2.0,)),
                  note="chained, and cut"),
         ),
         situation="chained_networks",
@@ -224,7 +225,7 @@ CLAIMS = (
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="chained, not cut"),
         ),
         wrong=(
-            written(EXAMPLE_1, Raises(12, FREED), note="the article's example without the detach"),
+            quoted(EXAMPLE_1, Raises(12, FREED), note="the article's example without the detach"),
             case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7, FREED), note="not cut, either"),
         ),
         situation="chained_networks",
@@ -239,13 +240,14 @@ CLAIMS = (
         condition="the second loss is not meant to reach the first network",
         rules=("detach/blocks",),
         right=(
-            written(EXAMPLE_3, Holds(13, "w", (0.5, 1.0, 0.5, 1.0)), Holds(13, "v", (1.5, 1.5))),
+            quoted(EXAMPLE_3, HasGrad(13, "w", (0.5, 1.0, 0.5, 1.0)), HasGrad(13, "v", (1.5, 1.5))),
             case(f"{SMALL}; j = leaf [[5]] const; d = detach j; v = leaf [[3]]; p = linear d v; backward p",
-                 Holds(9, "w", (2.0,)), Holds(9, "v", (5.0,)), note="separate networks: both gradients are complete"),
+                 HasGrad(9, "w", (2.0,)), HasGrad(9, "v", (5.0,)),
+                 note="separate networks: both gradients are complete"),
         ),
         wrong=(
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o; d = detach o; v = leaf [[3]]; "
-                 "p = linear d v; backward p", Holds(8, "w", (8.0,)),
+                 "p = linear d v; backward p", HasGrad(8, "w", (8.0,)),
                  note="a chain: 2 from the first loss, but the 6 from the second are missing"),
         ),
         situation="chained_networks",

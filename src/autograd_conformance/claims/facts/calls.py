@@ -16,7 +16,7 @@ CALLING = (
         ("a = leaf [1, 2]; b = multiply a a; backward b", "non-scalar root"),
         ("a = leaf (0,) []; b = multiply a a; backward b", "non-scalar root"),
         ("a = leaf [[3]]; b = multiply a a; backward b", RETURNS),
-        open="Complex and integer roots: programs have float32 and float64 alone.",
+        not_covered="Complex and integer roots: programs have float32 and float64 alone.",
     ),
     fact(
         "R2",
@@ -32,13 +32,13 @@ CALLING = (
         "gradients/form gradients/cotangent",
         ("a = leaf [1, 2]; b = multiply a a; backward b with f32 [1, 2]", RETURNS),
         ("a = leaf f32 [1, 2]; b = multiply a a; backward b with [1, 2]", RETURNS),
-        open="A complex cotangent for a real root: programs have no complex dtypes.",
+        not_covered="A complex cotangent for a real root: programs have no complex dtypes.",
     ),
     fact(
         "R4",
         "A cotangent that is no tensor is a type error.",
-        open="Programs cannot write it: a cotangent is a tensor or left out. The check is the host language's, not"
-        " autograd's.",
+        not_covered="Programs cannot write it: a cotangent is a tensor or left out. The check is the host language's, "
+        "not autograd's.",
     ),
     fact(
         "R5",
@@ -50,13 +50,13 @@ CALLING = (
     ),
     fact(
         "R6",
-        "Several roots give the gradient of their sum, a root listed twice counts twice, and cotangents may be left"
-        " out for scalars.",
+        "Several roots give the gradient of their sum, a root listed twice counts twice, and cotangents may be left "
+        "out for scalars.",
         "gradients/several-roots gradients/cotangent",
         ("a = leaf 3; b = exp a; c = sin a; backward b, c", RETURNS),
         ("a = leaf 3; b = exp a; backward b, b", RETURNS),
         ("a = leaf [1, 2]; b = exp a; s = sum b dim=(0,) keepdim=False; backward s, b with none, [1, 2]", RETURNS),
-        open="Fewer or more cotangents than roots: programs cannot write it.",
+        not_covered="Fewer or more cotangents than roots: programs cannot write it.",
     ),
     fact(
         "R7",
@@ -64,8 +64,8 @@ CALLING = (
         "gradients/cotangent-kept",
         ("a = leaf [1, 2]; backward a with [3, 4]", RETURNS),
         ("a = leaf [1, 2]; backward a with [3, 4]; backward a with [3, 4]", RETURNS),
-        open="A copy or not shows only where a call writes into the cotangent: it has no name by which a later line "
-        "could write to it.",
+        not_covered="A copy or not shows only where a call writes into the cotangent: it has no name by which a later "
+        "line could write to it.",
     ),
     fact(
         "R8",
@@ -95,14 +95,14 @@ LIFETIME = (
     fact(
         "R11",
         "A second call over nodes that need freed values raises; over nodes that saved nothing it need not.",
-        "lifetime/same-root-raises lifetime/default-frees lifetime/late-retain-raises lifetime/last-call-frees"
-        " lifetime/nothing-saved memory/freed",
+        "lifetime/same-root-raises lifetime/default-frees lifetime/late-retain-raises lifetime/last-call-frees "
+        "lifetime/nothing-saved memory/freed",
         ("a = leaf 3; b = exp a; backward b; backward b", FREED),
         ("a = leaf 3; b = exp a; backward b; backward b retain=True", FREED),
         ("a = leaf 3; b = exp a; backward b retain=True; backward b; backward b", FREED),
         ("a = leaf 3; b = negative a; backward b; backward b", "returns | graph freed"),
-        open="Which ops save nothing is measured for PyTorch and left open to others: walking such a graph again may"
-        " raise.",
+        not_covered="Which ops save nothing is measured for PyTorch and left open to others: walking such a graph "
+        "again may raise.",
     ),
     fact(
         "R12",
@@ -136,19 +136,19 @@ LIFETIME = (
             "returns | graph freed | not implemented",
         ),
         ("a = leaf 3; b = exp a; g = grad b wrt a create=True retain=False; backward b", FREED),
-        open="Whether the gradient can be walked then: its derivative may need what was freed, as that of exp does.",
+        not_covered="Whether the gradient can be walked then: its derivative may need what was freed, as that of exp "
+        "does.",
     ),
     fact(
         "R16",
         "What a node saved cannot be read once it is freed.",
-        open="What nodes show of what they saved (`grad_fn._saved_result`) is PyTorch's own. That it is released is a"
-        " rule"
-        " (`memory/freed`).",
+        not_covered="What nodes show of what they saved (`grad_fn._saved_result`) is PyTorch's own. That it is "
+        "released is a rule (`memory/freed`).",
     ),
     fact(
         "R17",
         "Of two threads that walk one graph, one fails.",
-        open="Programs are sequences: they have no threads, and what a race gives cannot be said beforehand.",
+        not_covered="Programs are sequences: they have no threads, and what a race gives cannot be said beforehand.",
     ),
     fact(
         "R18",

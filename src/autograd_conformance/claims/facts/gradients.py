@@ -18,7 +18,7 @@ ACCUMULATION = (
         "Without create_graph it adds in place: a reference to the gradient sees the sum.",
         "accumulation/in-place",
         ("a = leaf 3; b = exp a; backward b retain=True; g = held a; backward b; h = negative g", RETURNS),
-        open="The gradient's version number: `_version` is PyTorch's own.",
+        not_covered="The gradient's version number: `_version` is PyTorch's own.",
     ),
     fact(
         "R21",
@@ -38,7 +38,7 @@ ACCUMULATION = (
         "`backward` with create_graph warns of a cycle that keeps memory; clearing the gradient ends it.",
         "memory/cycle",
         ("a = leaf 3; b = exp a; backward b create=True; zero a; drop b", RETURNS),
-        open="The warning: an observation holds what was returned or raised.",
+        not_covered="The warning: an observation holds what was returned or raised.",
     ),
     fact(
         "R23",
@@ -51,28 +51,27 @@ ACCUMULATION = (
         "A gradient is laid out as its leaf where that is dense, else in row-major order.",
         "accumulation/layout",
         (
-            "c = leaf [[1, 2, 1], [2, 1, 2]] const; t = transpose c dim0=0 dim1=1; requires t True; b = exp t;"
-            " backward b with [[1, 1], [1, 1], [1, 1]]",
+            "c = leaf [[1, 2, 1], [2, 1, 2]] const; t = transpose c dim0=0 dim1=1; requires t True; b = exp t; "
+            "backward b with [[1, 1], [1, 1], [1, 1]]",
             RETURNS,
         ),
         (
-            "c = leaf [1, 2] const; t = broadcast_to c shape=(2,2); requires t True; b = exp t;"
-            " backward b with [[1, 1], [1, 1]]",
+            "c = leaf [1, 2] const; t = broadcast_to c shape=(2,2); requires t True; b = exp t; backward b with [[1, "
+            "1], [1, 1]]",
             RETURNS,
         ),
     ),
     fact(
         "R25",
-        "A gradient that is assigned is added to; one of another shape or dtype, or the leaf itself, cannot be"
-        " assigned.",
+        "A gradient that is assigned is added to; one of another shape or dtype, or the leaf itself, cannot be "
+        "assigned.",
         "accumulation/assigned accumulation/assigned-form accumulation/adds",
         ("a = leaf 3; g = leaf 2 const; assign a g; b = exp a; backward b", RETURNS),
         ("a = leaf 3; g = leaf [1, 2] const; assign a g", "assigned gradient of another form"),
         ("a = leaf 3; g = leaf f32 2 const; assign a g", "returns | assigned gradient of another form"),
         ("a = leaf 3; assign a a", "returns | assigned gradient of another form"),
-        open="That another dtype, or the leaf itself, is refused: the documentation does not say so, and either is"
-        " allowed."
-        " What is no tensor cannot be written.",
+        not_covered="That another dtype, or the leaf itself, is refused: the documentation does not say so, and either "
+        "is allowed. What is no tensor cannot be written.",
     ),
     fact(
         "R26",
@@ -94,9 +93,8 @@ ACCUMULATION = (
 FUNCTIONAL = (
     fact(
         "R28",
-        "`backward` with inputs adds to these alone, also where they are no leaves; an empty list, or an input that"
-        " requires"
-        " no grad, raises.",
+        "`backward` with inputs adds to these alone, also where they are no leaves; an empty list, or an input that "
+        "requires no grad, raises.",
         "functional/inputs-only functional/no-inputs functional/input-no-grad",
         (f"{TWO}; backward c inputs a", RETURNS),
         ("a = leaf 3; b = exp a; c = sin b; backward c inputs b", RETURNS),
@@ -136,7 +134,7 @@ FUNCTIONAL = (
     fact(
         "R33",
         "Cotangents may be a batch, each of which gives a gradient.",
-        open="`is_grads_batched` is a transform on top of the call (vmap), with rules of its own; programs do not"
-        " have it.",
+        not_covered="`is_grads_batched` is a transform on top of the call (vmap), with rules of its own; programs do "
+        "not have it.",
     ),
 )

@@ -9,19 +9,18 @@ CHAIN = "a = leaf 3; b = exp a; c = sin b"
 HOOKS = (
     fact(
         "R51",
-        "The hooks of a value are called in the order of their registration, the retained gradient is what they left,"
-        " and hooks"
-        " after accumulation come last.",
+        "The hooks of a value are called in the order of their registration, the retained gradient is what they left, "
+        "and hooks after accumulation come last.",
         "hooks/order hooks/retained hooks/accumulated",
         (f"{CHAIN}; retain b; k = hook b scale 2.0; l = hook b observe; backward c", RETURNS),
         (f"{CHAIN}; k = hook a scale 2.0; l = hook a observe accumulated; backward c", RETURNS),
-        open="Hooks on nodes (`grad_fn.register_prehook`, `register_hook`): programs name values, and nodes are"
-        " PyTorch's own.",
+        not_covered="Hooks on nodes (`grad_fn.register_prehook`, `register_hook`): programs name values, and nodes are "
+        "PyTorch's own.",
     ),
     fact(
         "R52",
-        "A hook is called whenever its value's gradient is computed; one after accumulation only where something is"
-        " added.",
+        "A hook is called whenever its value's gradient is computed; one after accumulation only where something is "
+        "added.",
         "hooks/called hooks/accumulated hooks/removed",
         (f"{CHAIN}; k = hook b observe; g = grad c wrt b", RETURNS),
         (f"{CHAIN}; k = hook a observe accumulated; g = grad c wrt a", RETURNS),
@@ -39,22 +38,21 @@ HOOKS = (
         "A hook stays with the value as it was when the hook was registered: a write makes a new one.",
         "hooks/called hooks/result writes/recorded",
         (
-            "a = leaf 3; c = leaf 1 const; write c copy_ a; k = hook c scale 2.0; write c mul_scalar_ scalar=3.0;"
-            " l = hook c observe; backward c",
+            "a = leaf 3; c = leaf 1 const; write c copy_ a; k = hook c scale 2.0; write c mul_scalar_ scalar=3.0; l = "
+            "hook c observe; backward c",
             RETURNS,
         ),
     ),
     fact(
         "R55",
-        "A hook that returns another shape, or raises, ends the call; values that require no grad refuse hooks, and"
-        " values that are"
-        " no leaves those after accumulation.",
+        "A hook that returns another shape, or raises, ends the call; values that require no grad refuse hooks, and "
+        "values that are no leaves those after accumulation.",
         "hooks/shape hooks/raise hooks/refused",
         (f"{CHAIN}; k = hook b misshape; backward c", "hook changed the shape"),
         (f"{CHAIN}; k = hook b raise; backward c", "hook raised"),
         ("c = leaf 3 const; k = hook c observe", "hook without gradient"),
         (f"{CHAIN}; k = hook b observe accumulated", "not a leaf | hook without gradient"),
-        open="A hook that returns no tensor: programs cannot write it.",
+        not_covered="A hook that returns no tensor: programs cannot write it.",
     ),
 )
 
@@ -62,22 +60,21 @@ REST = (
     fact(
         "R56",
         "A function with a backward of its own returns as many gradients as it has operands.",
-        open="Custom functions are code, and an error in them is their author's. Ops are a framework's own.",
+        not_covered="Custom functions are code, and an error in them is their author's. Ops are a framework's own.",
     ),
     fact(
         "R57",
-        "torch.func's transforms refuse roots that are no scalars, backward calls inside, and writes to what they"
-        " capture.",
-        open="Another interface, without a tape to call backward on; programs are sequences of calls, not functions"
-        " to transform.",
+        "torch.func's transforms refuse roots that are no scalars, backward calls inside, and writes to what they "
+        "capture.",
+        not_covered="Another interface, without a tape to call backward on; programs are sequences of calls, not "
+        "functions to transform.",
     ),
     fact(
         "R58",
-        "Checkpoints without re-entrance give the same values, gradients and errors; those with it refuse the"
-        " functional form.",
-        open="Not a rule but a framework to test: an adapter may run a program's ops under checkpoints, and is then"
-        " held to all"
-        " rules. There is no such adapter yet.",
+        "Checkpoints without re-entrance give the same values, gradients and errors; those with it refuse the "
+        "functional form.",
+        not_covered="Not a rule but a framework to test: an adapter may run a program's ops under checkpoints, and is "
+        "then held to all rules. There is no such adapter yet.",
     ),
     fact(
         "R59",
@@ -85,26 +82,26 @@ REST = (
         "accumulation/zero-to-none accumulation/zero-to-zeros",
         ("a = leaf 3; b = exp a; backward b; g = held a; zero a; h = negative g", RETURNS),
         ("a = leaf 3; b = exp a; backward b; zero a to zeros; c = exp a; backward c", RETURNS),
-        open="What zeroing makes of a differentiable gradient's history: the optimizer's method and the tensor's"
-        " differ in it.",
+        not_covered="What zeroing makes of a differentiable gradient's history: the optimizer's method and the "
+        "tensor's differ in it.",
     ),
     fact(
         "R60",
         "A step passes over leaves without a gradient, and not over those whose gradient is zero.",
         "optimizers/skips",
         (
-            "a = leaf [1, 2]; b = leaf [1, 2]; c = exp a; backward c with [1, 1];"
-            " step a, b sgd lr=0.5 weight_decay=0.5",
+            "a = leaf [1, 2]; b = leaf [1, 2]; c = exp a; backward c with [1, 1]; step a, b sgd lr=0.5 "
+            "weight_decay=0.5",
             RETURNS,
         ),
         ("a = leaf [1, 2]; z = leaf [0, 0] const; assign a z; step a sgd lr=0.5 weight_decay=0.5", RETURNS),
-        open="A parameter that is no leaf: the optimizer refuses it when it is made, and programs cannot write it.",
+        not_covered="A parameter that is no leaf: the optimizer refuses it when it is made, and programs cannot write "
+        "it.",
     ),
     fact(
         "R61",
         "Where a function is not differentiable, the gradient follows conventions.",
-        open="They are not the chain rule's, frameworks differ in them, and PyTorch departs from its own list (elu,"
-        " hypot)."
-        " Programs keep away from kinks, ties and poles.",
+        not_covered="They are not the chain rule's, frameworks differ in them, and PyTorch departs from its own list "
+        "(elu, hypot). Programs keep away from kinks, ties and poles.",
     ),
 )

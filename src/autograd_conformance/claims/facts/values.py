@@ -25,12 +25,12 @@ HISTORY = (
     fact(
         "R36",
         "Integers cannot require grad.",
-        open="Programs have float32 and float64 alone.",
+        not_covered="Programs have float32 and float64 alone.",
     ),
     fact(
         "R37",
-        "A detached value shares memory with its source and has no history; a write to it is a write to what its"
-        " source saved.",
+        "A detached value shares memory with its source and has no history; a write to it is a write to what its "
+        "source saved.",
         "views/shares detach/values detach/blocks writes/error-or-recorded",
         (f"{A}; b = exp a; d = detach b; c = multiply a d; backward c with [1, 1]", RETURNS),
         (f"{A}; b = exp a; d = detach b; write d mul_scalar_ scalar=2.0; backward b with [1, 1]", MODIFIED),
@@ -49,27 +49,25 @@ HISTORY = (
         "modes/no-grad-result modes/recorded modes/restored modes/constant",
         (f"{A}; no_grad: b = exp a; c = multiply a b; backward c with [1, 1]", RETURNS),
         (f"{A}; no_grad: enable_grad: b = exp a; backward b with [1, 1]", RETURNS),
-        open="That the mode belongs to a thread: programs have none.",
+        not_covered="That the mode belongs to a thread: programs have none.",
     ),
     fact(
         "R40",
         "Tensors made in inference mode cannot be saved for a derivative, nor written to outside of it.",
-        open="Inference mode is a stricter no_grad that trades checks for speed. Few frameworks have one, and what it"
-        " adds are"
-        " restrictions of PyTorch's own; programs do not have it.",
+        not_covered="Inference mode is a stricter no_grad that trades checks for speed. Few frameworks have one, and "
+        "what it adds are restrictions of PyTorch's own; programs do not have it.",
     ),
     fact(
         "R41",
         "A value that is no leaf holds no gradient, unless it was asked to retain it.",
         "hooks/retained",
         (f"{A}; b = exp a; s = sum b dim=(0,) keepdim=False; backward s retain=True; retain b; backward s", RETURNS),
-        open="The warning on reading it: an observation holds what was returned or raised.",
+        not_covered="The warning on reading it: an observation holds what was returned or raised.",
     ),
     fact(
         "R42",
-        "A value that retains its gradient adds up what each call gives it, also calls that ask for something else; a"
-        " leaf holds"
-        " its own anyway; a value that requires no grad refuses.",
+        "A value that retains its gradient adds up what each call gives it, also calls that ask for something else; a "
+        "leaf holds its own anyway; a value that requires no grad refuses.",
         "hooks/retained hooks/retain-refused",
         ("a = leaf 3; b = exp a; c = sin b; retain b; retain b; backward c retain=True; backward c", RETURNS),
         ("a = leaf 3; b = exp a; c = sin b; retain b; g = grad c wrt a", RETURNS),
@@ -82,8 +80,8 @@ HISTORY = (
 WRITES = (
     fact(
         "R43",
-        "A leaf that requires grad, and a view of it, cannot be written to while that is recorded; under no_grad they"
-        " can.",
+        "A leaf that requires grad, and a view of it, cannot be written to while that is recorded; under no_grad they "
+        "can.",
         "writes/leaf-raises writes/refused-keeps-values modes/unrecorded-write writes/value",
         (f"{A}; write a zero_", "leaf written in place"),
         (f"{A}; v = select a dim=0 index=0; write v zero_", "leaf written in place"),
@@ -96,9 +94,8 @@ WRITES = (
         (f"{A}; b = exp a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", MODIFIED),
         (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", RETURNS),
         (f"{A}; b = exp a; c = sin a; no_grad: write b zero_; backward c with [1, 1]", RETURNS),
-        open="Which operands an op keeps is left to the framework: where it may keep one, it may raise, or give the"
-        " gradient of"
-        " what was recorded.",
+        not_covered="Which operands an op keeps is left to the framework: where it may keep one, it may raise, or give "
+        "the gradient of what was recorded.",
     ),
     fact(
         "R45",
@@ -113,21 +110,20 @@ WRITES = (
     fact(
         "R46",
         "A write to `.data` goes unnoticed.",
-        open="Unsafe by contract: PyTorch documents that such writes can make gradients silently wrong, so no outcome"
-        " is wrong.",
+        not_covered="Unsafe by contract: PyTorch documents that such writes can make gradients silently wrong, so no "
+        "outcome is wrong.",
     ),
     fact(
         "R47",
-        "A recorded write to a view becomes part of its base's history; a constant that is written a recorded value"
-        " requires"
-        " grad from then on.",
+        "A recorded write to a view becomes part of its base's history; a constant that is written a recorded value "
+        "requires grad from then on.",
         "views/history writes/requires-grad writes/recorded writes/aliases",
         (
             f"{A}; b = clone a; v = select b dim=0 index=0; write v mul_scalar_ scalar=3.0; backward b with [1, 1]",
             RETURNS,
         ),
         (f"{A}; c = leaf [0, 0] const; write c copy_ a; backward c with [1, 1]", RETURNS),
-        open="The name of the node (`AsStridedBackward0`).",
+        not_covered="The name of the node (`AsStridedBackward0`).",
     ),
     fact(
         "R48",
@@ -137,8 +133,8 @@ WRITES = (
             f"{A}; b = clone a; p, q = split b sizes=(1,1) dim=0; write p zero_",
             "returns | view may not be written",
         ),
-        open="Not documented as a promise: a framework may refuse, or not (level INFO), and what a return gives is"
-        " not judged.",
+        not_covered="Not documented as a promise: a framework may refuse, or not (level INFO), and what a return gives "
+        "is not judged.",
     ),
     fact(
         "R49",
@@ -148,7 +144,7 @@ WRITES = (
             f"{A}; c = leaf [3, 4] const; no_grad: v = slice c start=0 stop=2 step=1; write v copy_ a",
             "returns | view may not be written",
         ),
-        open="As R48.",
+        not_covered="As R48.",
     ),
     fact(
         "R50",

@@ -20,7 +20,7 @@ from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.check import is_advice
 from autograd_conformance.checking.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
 from autograd_conformance.checking.tally import Tally
-from autograd_conformance.claims.records import claim_records, observing_if
+from autograd_conformance.claims.records import claim_records, limited_case_runner
 from autograd_conformance.failures.confirmation.time_limit import confirm, confirm_process_end, undecided_text
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.record import audit_failure, crash_failure, describe_ending
@@ -377,7 +377,7 @@ class Recorder:
         """Write what the framework showed of the articles' claims."""
         if self.tally.articles:
             target = self.session.target
-            observe = observing_if(target, lambda: not self._is_stopped())
+            observe = limited_case_runner(target, lambda: not self._is_stopped())
             for claim in claim_records(self.tally.articles, target.dialect, observe):
                 self.writer.write(claim)
 
