@@ -9,7 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograd_conformance.frameworks.registry import FRAMEWORKS, BrokenAdapter, load
+from autograd_conformance.frameworks.entry_points import frameworks
+from autograd_conformance.frameworks.registry import BrokenAdapter, load
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess, opened
 from autograd_conformance.known_differences import known
@@ -23,7 +24,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
 def page(pythons: Mapping[str, str]) -> str:
     """The page, in GitHub's Markdown, ending in a line end; `pythons` are interpreters by the frameworks' names."""
     template = environment().get_template("frameworks.md.j2")
-    return template.render(rows=[_row(name, pythons.get(name)) for name in FRAMEWORKS]).rstrip() + "\n"
+    return (
+        template.render(
+            rows=[_row(name, pythons.get(name)) for name, entry in frameworks().items() if entry.is_ours]
+        ).rstrip()
+        + "\n"
+    )
 
 
 def _row(name: str, python: str | None) -> str:
@@ -47,7 +53,8 @@ def row(name: str, python: str | None = None) -> str:
     applicable = sum(rule.needs <= claimed for rule in must)
     own = [entry for entry in known(name) if name == "torch" or entry not in known("torch")]
     cells = (
-        f"`{name}`", f"`{FRAMEWORKS[name][1]}`", f"{len({*target.ops}.intersection(OPS))}", ", ".join(target.dtypes),
+        f"`{name}`", f"`{frameworks()[name].install}`", f"{len({*target.ops}.intersection(OPS))}",
+        ", ".join(target.dtypes),
         f"{applicable} of {len(must)}", ", ".join(target.traits.named) or "as PyTorch", f"{len(own)}",
     )  # fmt: skip
     return f"| {' | '.join(cells)} |"

@@ -13,45 +13,12 @@ from types import ModuleType
 from typing import cast
 
 from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.entry_points import Entry, frameworks
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
-_TORCH, _PYTORCH = "torch==2.13.0", "autograd_conformance.frameworks.pytorch"
-_TENSORFLOW = "autograd_conformance.adapters.tensorflow.adapter"
-_UNITS, _CHECKPOINTS = f"{_PYTORCH}.units", f"{_PYTORCH}.checkpoints"
-
-FRAMEWORKS = {
-    "torch": (f"{_PYTORCH}.adapter:Torch", _TORCH),
-    "torch-checkpoint": (f"{_UNITS}:TorchCheckpoint", _TORCH),
-    "torch-checkpoint-captured": (f"{_CHECKPOINTS}:TorchCheckpointCaptured", _TORCH),
-    "torch-checkpoint-reentrant": (f"{_CHECKPOINTS}:TorchCheckpointReentrant", _TORCH),
-    "torch-compile-eager": (f"{_UNITS}:TorchCompileEager", _TORCH),
-    "torch-compile-aot_eager": (f"{_UNITS}:TorchCompileAot", _TORCH),
-    "torch-compile-inductor": (f"{_UNITS}:TorchCompileInductor", _TORCH),
-    "torch-compile-aot_eager-dynamic": (f"{_PYTORCH}.compiled:TorchCompileAotDynamic", _TORCH),
-    "torch-compile-inductor-dynamic": (f"{_PYTORCH}.compiled:TorchCompileInductorDynamic", _TORCH),
-    "torch-compile-aot_eager-fresh": (f"{_PYTORCH}.compiled:TorchCompileAotFresh", _TORCH),
-    "torch-compile-aot_eager-steps": (f"{_PYTORCH}.compiled:TorchCompileAotSteps", _TORCH),
-    "torch-compile-checkpoint": (f"{_CHECKPOINTS}:TorchCompileCheckpoint", _TORCH),
-    "torch-func": (f"{_PYTORCH}.functional:TorchFunc", _TORCH),
-    "tinygrad": ("autograd_conformance.adapters.tinygrad.adapter:Tinygrad", "tinygrad==0.14.0"),
-    "mygrad": ("autograd_conformance.adapters.mygrad.adapter:MyGrad", "mygrad==2.5.0"),
-    "paddle": ("autograd_conformance.adapters.paddle.adapter:Paddle", "paddlepaddle==3.3.1"),
-    "chainer": ("autograd_conformance.adapters.chainer.adapter:Chainer", "chainer==7.8.1"),
-    "dezero": ("autograd_conformance.adapters.dezero.adapter:DeZero", "dezero==0.0.13"),
-    "mxnet": ("autograd_conformance.adapters.mxnet.adapter:MXNet", "mxnet==1.9.1"),
-    "autograd": ("autograd_conformance.adapters.hips_autograd.adapter:HipsAutograd", "autograd"),
-    "mlx": ("autograd_conformance.adapters.mlx.adapter:Mlx", "mlx[cpu]"),
-    "mindspore": ("autograd_conformance.adapters.mindspore.adapter:MindSpore", "mindspore==2.10.0"),
-    "jax": ("autograd_conformance.adapters.jax.adapter:Jax", "jax"),
-    "jax-jit": ("autograd_conformance.adapters.jax.adapter:JaxJit", "jax"),
-    "tensorflow": (f"{_TENSORFLOW}:TensorFlow", "tensorflow-cpu==2.21.0"),
-    "tensorflow-function": (f"{_TENSORFLOW}:TensorFlowFunction", "tensorflow-cpu==2.21.0"),
-}
-"""Name, factory, and what to install."""
-
-MODES = {name: "torch" for name in FRAMEWORKS if name.startswith(("torch-checkpoint", "torch-compile"))}
+MODES = {name: "torch" for name in frameworks() if name.startswith(("torch-checkpoint", "torch-compile"))}
 """The frameworks that are modes of others, which run the same programs: which ops are wrong by themselves is found out
 there, for a mode may take a second for every program that it has not seen.
 """
@@ -73,14 +40,13 @@ class BrokenAdapter(BaseException):
 
 def load(name: str, device: str = "cpu") -> Adapter:
     """The adapter of a framework, made by its factory on a device; it has every method and attribute of `Adapter`."""
-    target, package = FRAMEWORKS.get(name, (name, None))
-    module_name, colon, factory_name = target.partition(":")
+    entry = frameworks().get(name)
+    module_name, colon, factory_name = (entry.factory if entry is not None else name).partition(":")
     if not colon or not module_name or not factory_name:
-        known = ", ".join(sorted(FRAMEWORKS))
         raise UnknownFramework(
-            f"unknown framework {name!r}. There are: {known}. Your own adapter is named package.module:factory."
+            f"unknown framework {name!r}. {there_are()} Your own adapter is named package.module:factory."
         )
-    factory = _factory(name, module_name, factory_name, package)
+    factory = _factory(name, module_name, factory_name, entry)
     try:
         adapter = factory(device=device)
     except BaseException as error:
@@ -94,6 +60,13 @@ def load(name: str, device: str = "cpu") -> Adapter:
     if lacking:
         raise BrokenAdapter(f"{name}: the adapter lacks {', '.join(lacking)} (see frameworks/adapter.py)")
     return cast(Adapter, adapter)
+
+
+def there_are() -> str:
+    """The names of all frameworks, as a sentence; where the suite's own are missing, how to install it again."""
+    if not any(entry.is_ours for entry in frameworks().values()):
+        return "The suite's own frameworks are not installed; in its checkout, type: python -m pip install -e ."
+    return f"There are: {', '.join(sorted(frameworks()))}."
 
 
 def _own(module_name: str) -> ModuleType:
@@ -126,17 +99,17 @@ class _Here(MetaPathFinder):
         return spec if spec is not None and spec.loader is not None else None
 
 
-def _factory(name: str, module_name: str, factory_name: str, package: str | None):  # type: ignore[no-untyped-def]
+def _factory(name: str, module_name: str, factory_name: str, entry: Entry | None):  # type: ignore[no-untyped-def]
     try:
-        module = importlib.import_module(module_name) if name in FRAMEWORKS else _own(module_name)
+        module = importlib.import_module(module_name) if entry is not None else _own(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or module_name
-        if package and not module_name.startswith(missing):
-            raise BrokenAdapter(f"{name}: the package {missing!r} is not installed; pip install {package}") from error
-        if not package and (module_name == missing or module_name.startswith(f"{missing}.")):
-            known = ", ".join(sorted(FRAMEWORKS))
+        if entry is not None and not module_name.startswith(missing):
+            what = entry.install or missing
+            raise BrokenAdapter(f"{name}: the package {missing!r} is not installed; pip install {what}") from error
+        if entry is None and (module_name == missing or module_name.startswith(f"{missing}.")):
             raise UnknownFramework(
-                f"unknown framework {name!r}: there is no module {missing!r} on the path. There are: {known}."
+                f"unknown framework {name!r}: there is no module {missing!r} on the path. {there_are()}"
             ) from error
         raise BrokenAdapter(f"{name}: importing {module_name} failed: no module named {missing!r}") from error
     except BaseException as error:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autograd_conformance.frameworks.entry_points import known_file
 from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.known_differences.keys import ALWAYS, KEYS, RefusedEntry
 from autograd_conformance.known_differences.soundness import problem, witness_problem
@@ -42,8 +43,9 @@ def known(framework: str, folders: Sequence[Path] = FOLDERS) -> tuple[Known, ...
 
 
 def shipped(framework: str, folders: Sequence[Path] = FOLDERS) -> Path | None:
-    """The file of a framework that comes with the suite; None where there is none."""
-    return next((path for folder in folders if (path := folder / f"{framework}.toml").exists()), None)
+    """The file that comes with the suite, or else with the package that offers the adapter; None without either."""
+    ours = next((path for folder in folders if (path := folder / f"{framework}.toml").exists()), None)
+    return ours or known_file(framework)
 
 
 def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, errors, settings
 
 from autograd_conformance.checking.seeding import BACKEND
+from autograd_conformance.frameworks.entry_points import frameworks
 from autograd_conformance.frameworks.environment.caches import caches
-from autograd_conformance.frameworks.registry import FRAMEWORKS
 from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.programs.language import DTYPES
 
@@ -33,7 +33,7 @@ def add_options(parser: pytest.Parser) -> None:
         "autograd conformance (--hypothesis-profile: quick, the default, standard or thorough; --strict: a broken "
         "SHOULD rule, and a known difference that is seen no longer, fail the run)",
     )
-    names = ", ".join(FRAMEWORKS)
+    names = ", ".join(frameworks())
     group.addoption(
         "--framework",
         default="torch",

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.frameworks.registry import FRAMEWORKS
+from autograd_conformance.frameworks.entry_points import frameworks
+from autograd_conformance.frameworks.registry import there_are
 from autograd_conformance.reporting.prose import listed
 
 
@@ -95,10 +96,9 @@ class Table:
         """A framework by its name, which has to be one of the suite's own or of an adapter."""
         if name is None:
             raise MalformedPlan(f"{self.where}: framework is missing")
-        if name not in FRAMEWORKS and ":" not in name:
-            there = ", ".join(FRAMEWORKS)
+        if name not in frameworks() and ":" not in name:
             raise MalformedPlan(
-                f"{self.where}: unknown framework {name!r}. There are: {there}. Your own adapter is named "
+                f"{self.where}: unknown framework {name!r}. {there_are()} Your own adapter is named "
                 "package.module:factory."
             )
         return name

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograd_conformance.frameworks.registry import FRAMEWORKS, UnknownFramework
+from autograd_conformance.frameworks.entry_points import SERVED, frameworks, variable
+from autograd_conformance.frameworks.registry import UnknownFramework
 
 START = Path(__file__).with_name("start.py")
 """The script that serves an adapter to whoever runs it, in an environment that need not have the suite."""
@@ -61,8 +62,10 @@ def is_built_in(name: str) -> bool:
     """Whether a framework's adapter comes with the suite, in whatever environment it is served."""
     command = parse(name)
     if command is None:
-        return name in FRAMEWORKS
-    return command.serves_adapter and command.words[-1] in FRAMEWORKS
+        entry = frameworks().get(name)
+    else:
+        entry = frameworks().get(command.words[-1]) if command.serves_adapter else None
+    return entry is not None and entry.is_ours
 
 
 def served(name: str, python: str | None, programs: int | None) -> str:
@@ -92,9 +95,9 @@ def environment(command: Command) -> Mapping[str, str]:
     """The environment of a far end: the user's own. What would lead another interpreter to the packages of this one is
     left out where our worker is started.
     """
-    own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", OWN)}
+    own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", OWN, SERVED)}
     if command.serves_adapter:
-        return own
+        return {**own, **variable(command.words[-1])}
     path = os.environ.get(OWN, os.environ.get("PYTHONPATH"))
     home = {"PYTHONHOME": os.environ["PYTHONHOME"]} if "PYTHONHOME" in os.environ else {}
     return own | home | ({"PYTHONPATH": path} if path else {})

@@ -1,0 +1,106 @@
+"""Frameworks by name: entry points of the group `autograd_conformance.adapters`, in any installed package.
+
+A package offers an adapter with two lines of its `pyproject.toml`:
+
+    [project.entry-points."autograd_conformance.adapters"]
+    myframework = "my_package.adapter:MyFramework"
+
+Its known differences are read from `known/myframework.toml` beside that module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+GROUP = "autograd_conformance.adapters"
+"""The group of the entry points."""
+
+OURS = "autograd-conformance"
+"""The distribution that has the suite's own adapters; its names win over those of others."""
+
+SERVED = "AUTOGRAD_CONFORMANCE_ADAPTER"
+"""The environment variable that hands an adapter's entry to a worker whose interpreter has no metadata of the suite."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An adapter that an installed package offers."""
+
+    name: str
+    factory: str
+    """`module:attribute` of the function that makes the adapter."""
+    package: str
+    """The distribution that offers it."""
+    install: str
+    """The arguments of `pip install` that bring the framework; empty if the distribution does not say."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the adapter comes with the suite."""
+        return self.package == OURS
+
+
+@cache
+def frameworks() -> Mapping[str, Entry]:
+    """All adapters by name: the suite's own, PyTorch first, then those of other packages.
+
+    Of two packages that offer the same name, the suite wins, then the one whose name is first in the alphabet.
+    """
+    found = [_entry(point) for point in entry_points(group=GROUP)]
+    found += [Entry(*json.loads(os.environ[SERVED]))] if SERVED in os.environ else []
+    found.sort(key=lambda entry: (not entry.is_ours, not entry.name.startswith("torch"), entry.name, entry.package))
+    names = dict.fromkeys(entry.name for entry in found)
+    return {name: next(entry for entry in found if entry.name == name) for name in names}
+
+
+def variable(name: str) -> Mapping[str, str]:
+    """The environment variable that hands a framework's entry to a worker; empty if no package offers it."""
+    entry = frameworks().get(name)
+    return {} if entry is None else {SERVED: json.dumps(astuple(entry))}
+
+
+def known_file(name: str) -> Path | None:
+    """The known differences that a package offers beside its adapter; None if there are none."""
+    entry = frameworks().get(name)
+    if entry is None:
+        return None
+    package = entry.factory.partition(":")[0].rpartition(".")[0]
+    try:
+        spec = find_spec(package) if package else None
+    except Exception:  # another package's `__init__` is run here; `load` reports what it raises
+        return None
+    places = (spec.submodule_search_locations if spec is not None else None) or ()
+    return next((path for place in places if (path := Path(place, "known", f"{name}.toml")).is_file()), None)
+
+
+def _entry(point: EntryPoint) -> Entry:
+    package = point.dist.name if point.dist is not None else ""
+    return Entry(point.name, point.value, package, _install(point))
+
+
+def _install(point: EntryPoint) -> str:
+    """The requirements of the distribution's extra that has the framework's name, up to its first hyphen."""
+    lines = (point.dist.requires if point.dist is not None else None) or ()
+    if not lines:
+        return ""
+    from packaging.requirements import InvalidRequirement, Requirement  # a worker's interpreter may not have it
+
+    extra = point.name.partition("-")[0]
+    found = []
+    for line in lines:
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            continue
+        marker = requirement.marker
+        if marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""}):
+            requirement.marker = None
+            found.append(str(requirement))
+    return " ".join(found)
