@@ -1,1 +1,1 @@
-"""What a program is, and what was seen of one."""
+"""Programs and observations: their classes, their text and JSON forms, edits, and the capabilities they require."""

@@ -1,4 +1,4 @@
-"""What a framework may claim to do, and what a program asks of it."""
+"""Capabilities and traits: features that frameworks may claim, and features that a program requires."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ from autograd_conformance.programs.language import (
 
 
 class Capability(Enum):
-    """What a framework may claim that it does; a rule applies only to frameworks that claim all that it needs."""
+    """A feature that a framework may claim. A rule applies only to frameworks that claim all
+    features that it requires.
+    """
 
     IMPERATIVE = "imperative backward that leaves gradients in leaves"
     ACCUMULATES = "calls that add to what leaves hold"
@@ -88,44 +90,46 @@ class Capability(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Which of the legal answers a framework gives, where frameworks differ; the defaults are PyTorch's."""
+    """The choices of a framework where several behaviours are legal; the defaults are PyTorch's."""
 
     scalars: bool = False
-    """Whether its values are single numbers: every shape is ``()``."""
+    """Whether the framework's values are single numbers: every shape is ``()``."""
     begins_with_zeros: bool = False
-    """Whether a leaf holds a gradient of zeros from the beginning, where others hold none."""
+    """Whether a leaf's `.grad` is zeros before any backward call, instead of None."""
 
     implicit_ones: bool = False
-    """Whether a root of any shape has an implicit cotangent, of ones, as if it were summed first (MyGrad), where
-    PyTorch wants a root of one element."""
+    """Whether a root of any shape has an implicit cotangent of ones, as if it were summed first (MyGrad). PyTorch
+    requires a root of one element."""
     implicit_for_numbers: bool = False
-    """Whether only a root of shape ``()`` has an implicit cotangent (tinygrad), where PyTorch takes any that has one
+    """Whether only a root of shape ``()`` has an implicit cotangent (tinygrad). PyTorch accepts any root of one
     element."""
     fills: bool = False
-    """Whether a call may leave zeros in leaves that the root was computed from and no gradient flows to, as through a
-    detached value (tinygrad), where PyTorch leaves nothing."""
+    """Whether a call may leave zeros in leaves to which no gradient flows although the root was computed from them, as
+    through a detached value (tinygrad). PyTorch leaves nothing."""
     ends: bool = False
-    """Whether a call ends the graph that it goes through (MyGrad): its values have no history afterwards, and what was
-    recorded from one of them before, a leaf among them, may be refused. PyTorch frees what was saved, and leaves alone
-    what shares only leaves."""
+    """Whether a call ends the graph that it differentiates (MyGrad). The values of that graph then have no history, and
+    anything recorded from one of them earlier, a leaf included, may be refused. PyTorch frees saved tensors, and does
+    not affect graphs that share only leaves."""
     use_clears: bool = False
-    """Whether a leaf that is used in a new computation may lose the gradient that it holds (MyGrad), where PyTorch
-    keeps it until it is cleared."""
+    """Whether a leaf's `.grad` may be cleared when the leaf is used in a new computation (MyGrad). PyTorch keeps
+    `.grad` until it is cleared."""
 
     distinct_roots: bool = False
-    """Whether a call refuses a root that it is given twice (PaddlePaddle), which PyTorch counts twice."""
+    """Whether a call refuses a root that is listed twice (PaddlePaddle). PyTorch counts such a root twice."""
     copies: bool = False
-    """Whether a gradient that is assigned is copied, without its history (PaddlePaddle): the leaf holds a tensor of its
-    own then, where PyTorch's holds the very tensor that it was given."""
+    """Whether assigning to `.grad` copies the tensor without its history (PaddlePaddle). PyTorch stores the assigned
+    tensor itself."""
 
     one_node: bool = False
-    """Whether a unit of several instructions is one node of the graph: a call through a part of it frees all of it,
-    gives inputs that it does not reach zeros, and no gradient goes from one of its results to another."""
+    """Whether a region of several instructions is one node of the graph. A call through a part of it then frees all of
+    it and gives zeros to inputs that the call does not reach, and no gradient flows from one of the region's results to
+    another."""
     recomputes: bool = False
-    """Whether a unit of several instructions keeps its inputs, and computes the rest again where a call needs it."""
+    """Whether a region of several instructions saves only its inputs, and recomputes the rest during backward."""
     captures: bool = False
-    """Whether what is computed again takes its inputs as they are by then, for nobody notices that they were changed: a
-    call through a unit whose inputs were written to, or switched, since may give any numbers, or be refused."""
+    """Whether a recomputation uses the current values of its inputs without checking that they are unchanged. A call
+    through a region whose inputs were since written to, or had `requires_grad` changed, may then give any numbers, or
+    raise."""
 
     def implies(self, shape: Shape) -> bool:
         """Whether a root of a shape has an implicit cotangent."""
@@ -133,16 +137,16 @@ class Traits:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The traits in which it differs from PyTorch, in words."""
+        """The names of the traits that differ from PyTorch's, as words."""
         return tuple(f.name.replace("_", " ") for f in fields(self) if getattr(self, f.name) != f.default)
 
 
 PYTORCH = Traits()
-"""The traits of a framework that names none."""
+"""The traits of a framework that declares none."""
 
 
 def needs(program: Program) -> set[Capability]:
-    """What a framework has to claim for a program to be asked of it."""
+    """The capabilities that a program requires of a framework."""
     found = {Capability.MODES} if program.modes else set()
     for step in program:
         found |= _needs(step, program)
@@ -171,7 +175,10 @@ def _needs(step: Instruction, program: Program) -> set[Capability]:
                 Capability.MATERIALIZES: step.materialize_grads,
                 Capability.ANY_INPUTS: not all_once(step.inputs, program),
             }
-            return _call_needs(step) | {Capability.FUNCTIONAL, *(need for need, asked in options.items() if asked)}
+            return _call_needs(step) | {
+                Capability.FUNCTIONAL,
+                *(need for need, used in options.items() if used),
+            }
         case RetainGrad():
             return {Capability.RETAINS_GRAD}
         case Hook(accumulated=accumulated):
@@ -197,7 +204,9 @@ def _needs(step: Instruction, program: Program) -> set[Capability]:
 
 
 def all_once(inputs: Sequence[Ref], program: Program) -> bool:
-    """Whether each of some inputs is a leaf, and listed once: an argument of the function that a program computes."""
+    """Whether each input is a leaf and is listed once, and so is an argument of the function that
+    the program computes.
+    """
     return len({*inputs}) == len(inputs) and all(isinstance(program[ref.at], Leaf) for ref in inputs)
 
 
@@ -208,7 +217,7 @@ def _call_needs(call: Backward | Grad) -> set[Capability]:
         Capability.RETAIN: call.retain_graph is not None,
         Capability.CREATE_GRAPH: call.create_graph,
     }
-    return {need for need, asked in options.items() if asked}
+    return {need for need, used in options.items() if used}
 
 
 def _optimizer_needs(step: Step | Optimizer) -> set[Capability]:
@@ -218,4 +227,4 @@ def _optimizer_needs(step: Step | Optimizer) -> set[Capability]:
         Capability.FOREACH: "foreach" in settings,
         Capability.FUSED: "fused" in settings,
     }
-    return {need for need, asked in options.items() if asked}
+    return {need for need, used in options.items() if used}

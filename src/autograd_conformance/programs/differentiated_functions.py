@@ -1,5 +1,5 @@
-"""What of a program computes a call's roots from its inputs: the body of the function that a functional framework
-differentiates, which closes over all else.
+"""The functions that functional frameworks differentiate: for a `Grad` call, the instructions that compute its roots
+from its inputs. The function closes over all other values.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from autograd_conformance.programs.operands import operands, results
 
 
 def body(program: Program, call: Grad) -> tuple[int, ...]:
-    """The numbers of the instructions on the way from a call's inputs to its roots, in order; a gradient is on it where
-    it was made to be differentiated.
+    """The numbers of the instructions between a call's inputs and its roots, in order. Inner `Grad` calls are included
+    if they set `create_graph`.
     """
     depends, steps = set(call.inputs), []
     for at, step in enumerate(program.instructions[: max(root.at for root in call.roots) + 1]):
@@ -26,7 +26,9 @@ def body(program: Program, call: Grad) -> tuple[int, ...]:
 
 
 def reads(program: Program, step: Instruction) -> frozenset[Ref]:
-    """The values that an instruction reads: of a call for gradients, what its function is given and closes over."""
+    """The values that an instruction reads; for a `Grad` call, the inputs and the closed-over
+    values of its function.
+    """
     if not isinstance(step, Grad):
         return frozenset(operands(step))
     inner = body(program, step)
@@ -41,5 +43,5 @@ def made(program: Program, at: int) -> tuple[Ref, ...]:
 
 
 def _passes(step: Instruction) -> bool:
-    """Whether an instruction computes something that can be differentiated."""
+    """Whether an instruction computes something differentiable."""
     return isinstance(step, (Apply, Detach)) or (isinstance(step, Grad) and step.create_graph)

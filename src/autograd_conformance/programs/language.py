@@ -1,11 +1,12 @@
 """The language of programs: a computation and the calls on it, interleaved, in single-assignment form.
 
-A program is a tuple of instructions. The value ``%3`` is the result of instruction 3; an op with several
-results gives ``%3.0``, ``%3.1``, and so on. Instructions that make no value (the actions: backward, clearing a
-gradient) stand in the same sequence, because what autograd does depends on the order of both.
+A program is a tuple of instructions. The value ``%3`` is the result of instruction 3; an op with several results makes
+``%3.0``, ``%3.1``, and so on. Instructions that make no value (actions such as backward, or clearing a gradient) are
+part of the same sequence, because what autograd does depends on the order of both.
 
-Adding an instruction means: a frozen dataclass and a row of `INSTRUCTIONS` here; the type checker names the rest, for
-every `match` over instructions ends in `assert_never`. What an instruction reads is told from the types of its fields.
+To add an instruction, add a frozen dataclass and a row of `INSTRUCTIONS` here. The type checker names the other places,
+because every `match` over instructions ends in `assert_never`. The operands of an instruction are found by the types of
+its fields.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal as OneOf
 from typing import NamedTuple
 
 VERSION = 3
-"""The version of the language: written into every program's JSON form."""
+"""The version of the language, written into every program's JSON form."""
 
 DTYPES = ("float32", "float64")
 
@@ -30,9 +31,9 @@ class Ref(NamedTuple):
     """A value of a program."""
 
     at: int
-    """The index of the instruction that makes it."""
+    """The index of the instruction that makes the value."""
     output: int = 0
-    """Which of that instruction's results it is."""
+    """The position of the value among that instruction's results."""
 
     def __str__(self) -> str:
         return f"%{self.at}" if self.output == 0 else f"%{self.at}.{self.output}"
@@ -40,7 +41,7 @@ class Ref(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A tensor written out."""
+    """A tensor given by its elements."""
 
     data: tuple[float, ...]
     """The elements in row-major order, exactly representable in `dtype`."""
@@ -68,40 +69,40 @@ class Apply:
     attrs: Attrs = ()
     """The attributes by name."""
     results: int = 1
-    """How many values it makes."""
+    """Number of results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """The same values without history, in the same memory."""
+    """The same values in the same memory, without a history."""
 
     source: Ref
 
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """An op in place."""
+    """An op applied in place."""
 
     op: str
     """Its name in `ops.catalogue`."""
     target: Ref
     """The first operand, which becomes the result."""
     args: tuple[Ref, ...] = ()
-    """The further operands."""
+    """The other operands."""
     attrs: Attrs = ()
     """The attributes by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetachInPlace:
-    """Cut a value off from its history, in place."""
+    """Detach a value in place: it loses its history."""
 
     target: Ref
 
 
 @dataclass(frozen=True, slots=True)
 class SetRequiresGrad:
-    """Switch on or off whether a value requires grad."""
+    """Set a value's `requires_grad`."""
 
     target: Ref
     on: bool = True
@@ -109,36 +110,36 @@ class SetRequiresGrad:
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """One backward call, which accumulates gradients."""
+    """A backward call, which accumulates gradients into values."""
 
     roots: tuple[Ref, ...]
     """The values that are differentiated."""
     cotangents: tuple[Literal | None, ...]
-    """A cotangent per root; None is the framework's implicit one, which roots of one element have."""
+    """A cotangent per root. None is the implicit cotangent of the framework, which roots of one element have."""
     retain_graph: bool | None = None
-    """Whether the graph is kept; None leaves it to the framework."""
+    """Whether the graph is kept; None is the framework's default."""
     create_graph: bool = False
     """Whether the gradients are differentiable themselves."""
     inputs: tuple[Ref, ...] | None = None
-    """The values that gradients are accumulated into; None: all leaves."""
+    """The values into which gradients are accumulated; None: all leaves."""
 
     @property
     def retains(self) -> bool:
-        """Whether the graph is kept; left to the framework, it is if and only if one is created."""
+        """Whether the graph is kept; by default, it is kept if and only if `create_graph` is set."""
         return self.create_graph if self.retain_graph is None else self.retain_graph
 
 
 @dataclass(frozen=True, slots=True)
 class Grad:
-    """The functional form: gradients as values, one for each input.
+    """A call that returns gradients, one for each input, and accumulates nothing.
 
-    A result that is None (an input that is not used, where that is allowed) cannot be used by later instructions.
+    A result is None for an unused input, where the options allow that; later instructions cannot use such a result.
     """
 
     roots: tuple[Ref, ...]
     """The values that are differentiated."""
     inputs: tuple[Ref, ...]
-    """The values that they are differentiated with respect to."""
+    """The values with respect to which the roots are differentiated."""
     cotangents: tuple[Literal | None, ...]
     """As in `Backward`."""
     retain_graph: bool | None = None
@@ -146,41 +147,43 @@ class Grad:
     create_graph: bool = False
     """As in `Backward`."""
     allow_unused: bool | None = None
-    """Whether inputs may be none that the roots depend on; None leaves it to the framework."""
+    """Whether inputs are allowed that the roots do not depend on; None is the framework's default."""
     materialize_grads: bool = False
-    """Whether the gradients of such inputs are zeros, and not None."""
+    """Whether the gradients of such inputs are zeros instead of None."""
 
     @property
     def retains(self) -> bool:
-        """Whether the graph is kept; left to the framework, it is if and only if one is created."""
+        """Whether the graph is kept; by default, it is kept if and only if `create_graph` is set."""
         return self.create_graph if self.retain_graph is None else self.retain_graph
 
 
 @dataclass(frozen=True, slots=True)
 class RetainGrad:
-    """Ask a value that is no leaf to hold its gradient, too."""
+    """Make a value that is no leaf retain its gradient."""
 
     target: Ref
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A function to be called with a value's gradient; the instruction's value is the handle that removes it."""
+    """Register a hook: a function that is called with a value's gradient. The instruction's result is the handle that
+    removes the hook.
+    """
 
     target: Ref
-    """The value."""
+    """The value whose gradient the hook receives."""
     effect: str = "observe"
-    """What the function does: "observe", "scale" (the gradient times `factor`), "replace" (by a constant `factor`),
-    "raise" an exception of its own, or "misshape" (return a gradient of another shape)."""
+    """The effect of the hook: "observe" the gradient, "scale" it by `factor`, "replace" it by the constant `factor`,
+    "raise" an exception, or "misshape" (return a gradient of another shape)."""
     factor: float = 1.0
-    """The number that `effect` speaks of."""
+    """The number that "scale" and "replace" use."""
     accumulated: bool = False
-    """Whether it is called after a leaf's gradient has been accumulated; then it only observes."""
+    """Whether the hook is called after a leaf's gradient was accumulated; such a hook can only observe."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveHook:
-    """Take a hook away."""
+    """Remove a hook."""
 
     handle: Ref
 
@@ -192,45 +195,48 @@ class ZeroGrad:
     leaves: tuple[Ref, ...]
     """The values whose gradients are cleared."""
     set_to_none: bool = True
-    """Whether they become None; otherwise zeros, where there is a gradient."""
+    """Whether the gradients become None; otherwise existing gradients become zeros."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadGrad:
-    """The gradient that a leaf (or a value that retains it) holds, as a value."""
+    """The `.grad` of a leaf, or of a value that retains its gradient, as a value of the program."""
 
     leaf: Ref
 
 
 @dataclass(frozen=True, slots=True)
 class AssignGrad:
-    """Replace the gradient that a leaf holds."""
+    """Set a leaf's `.grad`."""
 
     leaf: Ref
     value: Ref | None
-    """The new gradient; None for no gradient."""
+    """The new gradient, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """Make an optimizer; one with the same fields as an earlier one is that one.
+    """Make an optimizer. An instruction with the same fields as an earlier one refers to that same optimizer.
 
-    Where one was made, it clears the gradients of exactly its leaves.
+    The optimizer also clears gradients: a later `ZeroGrad` of exactly its leaves is a call of the optimizer.
     """
 
     leaves: tuple[Ref, ...]
-    """The values that it optimizes."""
+    """The values that the optimizer updates."""
     optimizer: str
     """Its name in `ops.optimizers`."""
     settings: Attrs = ()
-    """Its settings by name, such as the learning rate."""
+    """The settings by name, such as the learning rate."""
     groups: Groups = ()
-    """Parameter groups, which the leaves are cut into in order: each so many leaves, with settings of their own."""
+    """Parameter groups, which split the leaves in order: for each group, its number of leaves and the settings that
+    override the optimizer's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of an optimizer, which is made now unless one with the same fields was made before."""
+    """One step of an optimizer. The optimizer is made here unless an earlier instruction with the
+    same fields made it.
+    """
 
     leaves: tuple[Ref, ...]
     optimizer: str
@@ -240,27 +246,28 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """Clip the gradients that leaves hold, in place."""
+    """Clip the gradients of leaves, in place."""
 
     leaves: tuple[Ref, ...]
     kind: str
-    """How: "norm" (all together, so that their common 2-norm is at most `bound`), or "value" (each element, to between
-    minus `bound` and `bound`)."""
+    """How gradients are clipped: "norm" (all together, so that their common 2-norm is at most `bound`) or "value" (each
+    element, to the range from minus `bound` to `bound`)."""
     bound: float
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Let go of values: the program's last references to them; no later instruction may name them."""
+    """Delete the program's last references to values; no later instruction may use them."""
 
     values: tuple[Ref, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultDtype:
-    """Make a dtype the one that tensors get which are given none, until the end of the program or the next of these.
+    """Set the default dtype of new tensors, until the end of the program or the next such instruction.
 
-    Every tensor that a program makes is given one: nothing may change but what the framework makes on its way.
+    Programs give every tensor its dtype. This instruction may therefore change only tensors that the framework makes
+    internally.
     """
 
     dtype: str
@@ -272,32 +279,32 @@ Instruction = (
     | ZeroGrad | ReadGrad | AssignGrad | Optimizer | Step | Clip | Delete | DefaultDtype
 )  # fmt: skip
 BackwardCall = Backward | Grad
-"""The instructions that traverse a graph."""
+"""The instructions that differentiate a graph."""
 
 Notation = OneOf[
     "leaf", "detach", "write", "detach_", "requires", "backward", "grad", "retain", "hook", "unhook", "zero", "held",
     "assign", "optimizer", "step", "clip_grad", "drop", "default_dtype",
 ]  # fmt: skip
-"""The words that instructions begin with in the text notation."""
+"""The first words of instructions in the text notation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The plain properties of one instruction, equal for all instructions of its class."""
+    """Properties that are equal for all instructions of one class."""
 
     word: str
-    """Its name in the JSON form; spelled out, so that a class that is renamed changes no file."""
+    """The name of the instruction in the JSON form. It is written out, so that renaming the class changes no file."""
     notation: Notation | None
-    """Its first word in the text notation; None for ops, which stand under their own names."""
+    """The first word of the instruction in the text notation; None for ops, which begin with their name."""
     pure: bool = False
-    """Whether its effect, in its plainest form, follows from the program alone, whatever the framework chose to do
-    before."""
+    """Whether the effect of the instruction's simplest form follows from the program alone, independent of earlier
+    choices of the framework."""
     writes: bool = False
-    """Whether it changes values in place."""
+    """Whether the instruction changes values in place."""
     shows_values: bool = False
-    """Whether every value is looked at after it."""
+    """Whether all values are observed after the instruction."""
     shows_gradients: bool = False
-    """Whether gradients are looked at after it."""
+    """Whether gradients are observed after the instruction."""
 
 
 INSTRUCTIONS: dict[type[Instruction], Row] = {
@@ -328,18 +335,18 @@ WRITING = tuple(kind for kind, row in INSTRUCTIONS.items() if row.writes)
 SHOWING = tuple(kind for kind, row in INSTRUCTIONS.items() if row.shows_values)
 
 RANDOM = ("dropout_mask", "random_normal", "random_uniform")
-"""Ops that draw at random: what follows from them follows from what was seen."""
+"""Ops that draw random values: values computed from their results follow from the observed results."""
 
 CLIPS = ("norm", "value")
 MODES = ("no_grad", "enable_grad")
 EFFECTS = ("observe", "scale", "replace", "raise", "misshape")
 
 Modes = tuple[str, ...]
-"""The grad modes that an instruction stands under, the outermost first; the innermost counts."""
+"""Nested grad modes of an instruction, the outermost first; the innermost one applies."""
 
 
 def is_recorded(modes: Modes) -> bool:
-    """Whether operations are recorded under some nested grad modes."""
+    """Whether operations are recorded under nested grad modes."""
     return not modes or modes[-1] == "enable_grad"
 
 
@@ -356,7 +363,7 @@ def _is_pure(step: Instruction) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An immutable sequence of instructions, each under its grad modes (`modes` is empty where there are none)."""
+    """An immutable sequence of instructions and their grad modes (`modes` is empty if no instruction has any)."""
 
     instructions: tuple[Instruction, ...]
     modes: tuple[Modes, ...] = ()
@@ -375,7 +382,7 @@ class Program:
         return self.instructions[at]
 
     def mode(self, at: int) -> Modes:
-        """The grad modes that instruction `at` stands under."""
+        """The grad modes of instruction `at`."""
         return self.modes[at] if at < len(self.modes) else ()
 
     def upto(self, count: int) -> Program:
@@ -383,16 +390,18 @@ class Program:
         return Program(self.instructions[:count], self.modes[:count])
 
     def extended(self, *steps: Instruction) -> Program:
-        """The program with more instructions, outside of all grad modes."""
+        """The program with further instructions at its end, outside of all grad modes."""
         modes = (*self.modes, *((),) * (len(self) + len(steps) - len(self.modes))) if self.modes else ()
         return Program((*self.instructions, *steps), modes)
 
     @property
     def stateful(self) -> bool:
-        """Whether what is right depends on what the framework was seen to do: writes, gradients as values, modes."""
+        """Whether the expected results depend on what the framework did earlier: true of programs with writes,
+        gradients as values, or grad modes.
+        """
         return bool(self.modes) or not all(map(_is_pure, self))
 
     @property
     def leaves(self) -> tuple[Ref, ...]:
-        """Every leaf that the program makes, in order."""
+        """All leaves that the program makes, in order."""
         return tuple(Ref(at) for at, step in enumerate(self) if isinstance(step, Leaf))

@@ -1,7 +1,7 @@
 """Observations: what a framework did at each instruction of a program, as plain data.
 
-An observation knows nothing of right or wrong. It holds NumPy arrays, names and messages, so that it can be made in
-any process by any adapter, and judged elsewhere.
+An observation contains no judgement. It consists of NumPy arrays, names and messages, so that any adapter can make it
+in any process, and it can be judged elsewhere.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from autograd_conformance.programs.own_numpy import np
 
 
 class Kind(Enum):
-    """The kinds of error that rules speak of. `UNKNOWN` is never an expectation. `NO_KERNEL` ends the judging, and so
-    does `UNDECIDED`: nobody can tell whether the framework, or the adapter alone, raised it.
+    """The kinds of error that rules distinguish.
+
+    No rule expects `UNKNOWN`. Judging ends at `NO_KERNEL`, and at `UNDECIDED`: an error that either the framework or
+    its adapter raised, where the traceback does not decide which.
     """
 
     GRAPH_FREED = "graph freed"
@@ -47,36 +49,36 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor as it was seen; None stands for a property that cannot be observed."""
+    """A tensor as it was observed; properties that cannot be observed are None."""
 
     value: np.ndarray
-    """A copy of its values."""
+    """A copy of the tensor's elements."""
     dtype: str
-    """Its dtype's name."""
+    """The name of the tensor's dtype."""
     requires_grad: bool | None
-    """Whether it requires grad."""
+    """Whether the tensor requires grad."""
     memory: int | None = None
-    """A number that it has in common with the tensors that share its memory."""
+    """A number that identifies the tensor's memory: tensors that share memory have the same number."""
     strides: tuple[int, ...] | None = None
-    """Its strides, in elements."""
+    """The tensor's strides, in elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """A gradient as it was seen; None stands for a property that cannot be observed."""
+    """A gradient as it was observed; properties that cannot be observed are None."""
 
     value: np.ndarray
-    """A copy of its values."""
+    """A copy of the gradient's elements."""
     dtype: str
-    """Its dtype's name."""
+    """The name of the gradient's dtype."""
     identity: int | None = None
-    """A number that tells it from other gradient objects."""
+    """A number that identifies the gradient object."""
     requires_grad: bool | None = None
-    """Whether it requires grad, that is, can be differentiated."""
+    """Whether the gradient requires grad, and so can be differentiated."""
     memory: int | None = None
-    """A number that it has in common with the tensors that share its memory."""
+    """A number that identifies the gradient's memory: tensors that share memory have the same number."""
     strides: tuple[int, ...] | None = None
-    """Its strides, in elements."""
+    """The gradient's strides, in elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Returned:
     """The instruction returned."""
 
     values: tuple[Tensor | None, ...] = ()
-    """Its results; None for an input of the functional form that is not used, and for what stays within a unit."""
+    """The results. None is the gradient of an unused input, or a value that stays inside a region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Raised:
     """The instruction raised an exception."""
 
     kind: Kind
-    """The kind of error that the adapter makes of it."""
+    """The kind of error, as the adapter classifies the exception."""
     type: str
     """The exception's type."""
     message: str
@@ -101,7 +103,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """The instruction was not run: a value that it needs was never made, because an earlier instruction raised."""
+    """The instruction was not run: an earlier instruction raised, so a value that this one needs does not exist."""
 
 
 Outcome = Returned | Raised | Skipped
@@ -114,55 +116,58 @@ class HookCall:
     hook: Ref
     """The hook's handle."""
     value: np.ndarray | None
-    """The gradient that it was given."""
+    """The gradient with which the hook was called."""
     dtype: str | None = None
-    """That gradient's dtype, where it is known."""
+    """The dtype of that gradient, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepObservation:
-    """One instruction's observation."""
+    """The observation of one instruction."""
 
     outcome: Outcome
-    """How the instruction ended."""
+    """How the instruction ended: it returned, raised, or was skipped."""
     gradients: Mapping[Ref, Gradient | None] = field(default_factory=dict)
-    """The gradient of every value that can hold one, after instructions that make no value and after `Grad`."""
+    """The gradient of every value that can have one, observed after instructions without results and after `Grad`."""
     values: Mapping[Ref, Tensor] = field(default_factory=dict)
-    """Every value that is alive, after instructions that change values."""
+    """All existing values, observed after instructions that change values."""
     fired: tuple[HookCall, ...] = ()
-    """The hooks that were called, in order."""
+    """The calls of hooks, in order."""
     saved: int | None = None
-    """How many saved tensors are alive; None where the framework cannot tell."""
+    """Number of saved tensors that are alive; None if the framework cannot count them."""
     mutated: tuple[int, ...] = ()
-    """Which of the cotangents that a call was given, by number, the framework wrote into while it ran."""
+    """The positions of the call's cotangents into which the framework wrote during the call."""
     region: tuple[int, ...] = ()
-    """The numbers of the instructions that ran as one unit, of which this is the last where the unit returned, and the
-    first where it raised: the others of them were not looked at but for what the unit gave out."""
+    """The numbers of the instructions that ran together as one region. This is stored with the last of them if the
+    region returned, and with the first if it raised. The others have no separate observation, except for the
+    region's results."""
     unobserved: tuple[str, ...] = ()
-    """What of a value could not be looked at though it was tried, and why, in words: it is None here, and no rule is
-    broken by that."""
+    """For each property that could not be read although the adapter tried, a description of what failed and why. The
+    property is None in this observation, and this violates no rule."""
 
 
 Observation = tuple[StepObservation, ...]
 
 
 def region_steps(observation: Observation) -> dict[int, tuple[int, ...]]:
-    """For each instruction that ran in a unit, the numbers of all that ran in it."""
-    return {at: seen.region for seen in observation for at in seen.region}
+    """For each instruction that ran in a region, the numbers of all instructions of that region."""
+    return {at: step.region for step in observation for at in step.region}
 
 
 def lacks_kernel(*observation: StepObservation) -> bool:
-    """Whether some instruction asked for what the device has no kernel of."""
-    outcomes = (seen.outcome for seen in observation)
+    """Whether some instruction needed a kernel that the device does not have."""
+    outcomes = (step.outcome for step in observation)
     return any(isinstance(outcome, Raised) and outcome.kind is Kind.NO_KERNEL for outcome in outcomes)
 
 
 def is_inconclusive(*observation: StepObservation) -> bool:
-    """Whether judging ends at some instruction, for a reason that is no fault of the framework's."""
+    """Whether judging ends at some instruction for a reason that is not the framework's fault: a missing kernel, or an
+    error of undecided origin.
+    """
     return lacks_kernel(*observation) or undecided_error(*observation) is not None
 
 
 def undecided_error(*observation: StepObservation) -> Raised | None:
-    """The first error of which nobody can tell whose it is."""
-    outcomes = (seen.outcome for seen in observation)
+    """The first error whose origin, the framework or its adapter, is undecided."""
+    outcomes = (step.outcome for step in observation)
     return next((each for each in outcomes if isinstance(each, Raised) and each.kind is Kind.UNDECIDED), None)

@@ -1,7 +1,7 @@
-"""NumPy as it was when the suite was loaded: `from autograd_conformance.programs.own_numpy import np`.
+"""A private copy of NumPy's namespace: `from autograd_conformance.programs.own_numpy import np`.
 
-A framework runs in the process that judges it, and may rebind what NumPy's modules name: `np.abs = ...`. Whatever
-computes or compares here therefore looks its functions up in copies of these modules, which nobody else holds.
+A framework runs in the process that judges it, and may rebind names of NumPy's modules: `np.abs = ...`. All
+computations and comparisons of the suite therefore use copies of these modules, made when the suite was loaded.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy
 
 PARTS = ("linalg", "random")
-"""The modules of NumPy, beside itself, whose functions are used."""
+"""The submodules of NumPy whose functions are used."""
 
 
 def copied(module: ModuleType) -> ModuleType:
-    """A module with the same names, which keep what they name when the other's are rebound."""
+    """A copy of a module's namespace, which does not change when names of the original are rebound."""
     copy = ModuleType(module.__name__, module.__doc__)
     copy.__dict__.update(module.__dict__)
     return copy
@@ -31,17 +31,17 @@ def _own() -> ModuleType:
 
 
 MOST = 5
-"""How many functions that were rebound are named."""
+"""The most rebound functions that a message names."""
 
 
 def rebound_note() -> str:
-    """The end of a sentence on what goes wrong: that NumPy's functions were rebound, where they were."""
+    """A clause for the end of an error message that names rebound NumPy functions; empty if none was rebound."""
     names = rebound()
     return f"; the framework has rebound {', '.join(names[:MOST])}" if names else ""
 
 
 def rebound() -> Sequence[str]:
-    """The functions of NumPy that are others now than when the suite was loaded, each as "np.abs"."""
+    """The NumPy functions that were rebound since the suite was loaded, each as "np.abs"."""
     pairs = [("np", numpy, np), *((f"np.{part}", getattr(numpy, part), getattr(np, part)) for part in PARTS)]
     return [
         f"{where}.{name}"

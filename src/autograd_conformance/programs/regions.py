@@ -1,6 +1,7 @@
-"""Regions: the runs of computing instructions that compilers and checkpoints take as a unit.
+"""Regions: runs of computing instructions that compilers and checkpoints handle as one function.
 
-A region follows from the program and from what a framework lets inside, so that programs replay and shrink as they are.
+Regions follow from the program and from the instructions that a framework allows inside, so that a program replays and
+shrinks without extra data.
 """
 
 from __future__ import annotations
@@ -14,48 +15,49 @@ from autograd_conformance.programs.observations import Observation, region_steps
 from autograd_conformance.programs.operands import operands, results
 
 Computing = Apply | Detach | InPlace
-"""The instructions that a region can hold."""
+"""The instructions that a region can contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A run of computing instructions: leaves that stand between them are made before."""
+    """A run of computing instructions. Leaves between its instructions are made before the region runs."""
 
     steps: tuple[int, ...]
-    """The numbers of its instructions, in order."""
+    """The numbers of the region's instructions, in order."""
     inputs: tuple[Ref, ...]
-    """The values from outside that its instructions use, in the order in which they do."""
+    """The values from outside that the region uses, in order of their first use."""
     results: tuple[Ref, ...]
-    """The values that it makes and that are used outside, or by nobody: the others are never seen."""
+    """The region's values that are used outside, or by no instruction; its other values are never observed."""
     modes: Modes = ()
-    """The grad modes that all its instructions stand under, outermost first: it is run under them."""
+    """The grad modes that all its instructions have in common, outermost first; the region runs under them."""
 
     @property
     def first(self) -> int:
-        """The number of its first instruction."""
+        """The number of the region's first instruction."""
         return self.steps[0]
 
     @property
     def last(self) -> int:
-        """The number of its last instruction."""
+        """The number of the region's last instruction."""
         return self.steps[-1]
 
     def inner(self, program: Program, at: int) -> Modes:
-        """The grad modes that one of its instructions stands under inside of it."""
+        """The grad modes of one of the region's instructions that are entered inside the region."""
         return program.mode(at)[len(self.modes) :]
 
 
 Holds = Callable[[Program, int, Sequence[int]], bool]
-"""Whether an instruction, by its number, can stand in one region with those that are in it already."""
+"""Whether an instruction, given by its number, can join the instructions that a region already contains."""
 
 
 LEAST, ONE_IN = 3, 8
-"""The fewest instructions of a run that ends before it has to, and in how many places it does."""
+"""The fewest instructions after which a run may end early, and the average number of places per early end."""
 
 
 def ends_early(program: Program, at: int, run: Sequence[int]) -> bool:
-    """Whether a run ends before an instruction although that could stand in it, so that what one region computes in one
-    program several compute in another. It follows from what comes before and behind, wherever a program has it.
+    """Whether a run ends before instruction `at` although the instruction could join it. Thus what one region computes
+    in one program, several regions compute in another. The result depends only on the length of the run and on the ops
+    at its end, so that it is the same wherever a program contains them.
     """
     if len(run) < LEAST:
         return False
@@ -64,14 +66,12 @@ def ends_early(program: Program, at: int, run: Sequence[int]) -> bool:
 
 
 def _computes(step: Instruction) -> str:
-    """What an instruction computes, whatever of."""
+    """The computation of an instruction, without its operands."""
     return f"{step.op} {step.attrs}" if isinstance(step, (Apply, InPlace)) else type(step).__name__
 
 
 def regions(program: Program, holds: Holds) -> Iterator[Region]:
-    """The regions of a program, in order: runs of instructions as long as `holds` lets them be, but for a few that end
-    early.
-    """
+    """The regions of a program, in order: runs that are as long as `holds` allows, except for a few that end early."""
     run: list[int] = []
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
@@ -87,7 +87,7 @@ def regions(program: Program, holds: Holds) -> Iterator[Region]:
 
 
 def observed_regions(program: Program, observation: Observation) -> list[Region]:
-    """The regions that a program was run in, as its observation says."""
+    """The regions in which a program was run, according to its observation."""
     return [region_of(program, steps) for steps in dict.fromkeys(region_steps(observation).values())]
 
 
@@ -98,13 +98,15 @@ def region_of(program: Program, steps: tuple[int, ...]) -> Region:
     used = dict.fromkeys(ref for at in steps for ref in operands(program[at]))
     read = {ref for at in steps for ref in _read(program[at])}
     outside = {ref for at, step in enumerate(program) if at not in within for ref in operands(step)}
-    seen = [ref for ref in made if ref in outside or ref not in read]
+    exposed = [ref for ref in made if ref in outside or ref not in read]
     modes = _common(program.mode(at) for at in steps)
-    return Region(steps, tuple(ref for ref in used if ref.at not in within), tuple(seen), modes)
+    return Region(steps, tuple(ref for ref in used if ref.at not in within), tuple(exposed), modes)
 
 
 def form(program: Program, region: Region) -> Hashable:
-    """What of a region is the function that it is: of equal regions it is the same, wherever they stand."""
+    """The function that a region computes, as a key: regions have equal keys if they do the same,
+    in whatever program.
+    """
     place = {ref: k for k, ref in enumerate(region.inputs)}
     made = [Ref(at, k) for at in region.steps for k in range(results(program[at]))]
     place.update((ref, -1 - k) for k, ref in enumerate(made))
@@ -118,12 +120,12 @@ def form(program: Program, region: Region) -> Hashable:
 
 
 def _read(step: Instruction) -> tuple[Ref, ...]:
-    """The values that an instruction reads; what it only writes to is not done with."""
+    """The values that an instruction reads; a write's target does not count as read."""
     return step.args if isinstance(step, InPlace) else operands(step)
 
 
 def _common(modes: Iterable[Modes]) -> Modes:
-    """The grad modes with which all begin."""
+    """The grad modes with which all of these begin."""
     first, *others = modes
     length = len(first)
     for other in others:

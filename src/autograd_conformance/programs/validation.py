@@ -1,4 +1,4 @@
-"""Which programs are well formed: the language's own rules, checked instruction by instruction."""
+"""Validation of programs: the language's own rules, checked instruction by instruction."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from autograd_conformance.programs.operands import operands, results
 
 
 class MalformedProgram(ValueError):
-    """A program that breaks the language's own rules; the message says which instruction and why."""
+    """A program violates the language's own rules; the message names the instruction and the reason."""
 
 
 def _any_attributes(op: str, attrs: Attrs) -> str | None:
@@ -57,22 +57,24 @@ def _any_settings(optimizer: str, settings: Attrs, groups: Groups) -> str | None
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The names that programs may use, and what may stand with them; the tables of ops offer theirs."""
+    """The names that programs may use, with their attributes and settings; the op tables define it."""
 
     ops: Collection[str]
-    """Ops that programs apply, modules and random ones included."""
+    """Ops that programs apply, including modules and random ops."""
     writes: Collection[str]
     """Ops that programs apply in place."""
     optimizers: Collection[str]
     """Optimizers that programs make."""
     attributes: Callable[[str, Attrs], str | None] = _any_attributes
-    """What is wrong with the attributes that an op is given; None where nothing is."""
+    """Describes the problem with an op's attributes; None if they are valid."""
     settings: Callable[[str, Attrs, Groups], str | None] = _any_settings
-    """What is wrong with the settings that an optimizer, or a group of its leaves, is given."""
+    """Describes the problem with the settings of an optimizer or of a parameter group; None if they are valid."""
 
 
 def validate(program: Program, vocabulary: Vocabulary | None = None) -> Program:
-    """The program itself, or `MalformedProgram` that says which instruction breaks the language and how."""
+    """Returns the program if it is valid; otherwise raises `MalformedProgram`, which names the instruction and the
+    problem.
+    """
     if program.modes and len(program.modes) != len(program):
         raise MalformedProgram(f"{len(program)} instructions, but the grad modes of {len(program.modes)}")
     made: list[int] = []
@@ -138,14 +140,14 @@ def _problem(step: Instruction, program: Program, vocabulary: Vocabulary | None)
 
 
 EQUATION = re.compile(r"[a-z,]+->[a-z]*")
-"""The equations of `einsum`."""
+"""The pattern of `einsum` equations."""
 
 WORD = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*|{EQUATION.pattern}")
-"""The texts that attributes may be: words and equations. None of them is code that does anything."""
+"""The pattern of texts that attributes may contain: words and equations. None of them is code with an effect."""
 
 
 def _plain_problem(attrs: Attrs) -> str | None:
-    """What keeps attributes from being names with plain values, whatever they belong to."""
+    """Describes attributes that are not names with plain values, for any op; None if all are."""
     wrong = next((name for name, _ in attrs if not (isinstance(name, str) and name.isidentifier())), None)
     if wrong is not None:
         return f"{wrong!r} is no name of an attribute"

@@ -74,14 +74,14 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
         ("an older answer", "where 4 was next: each line is answered by one line, in the order in which they came"),
         ("no observation", "has no 'observation'"),
         ("an error of its own", "far: sin is not wired up"),
-        ("too short", "it speaks of 1 instructions, and the program has 2"),
+        ("too short", "it has 1 instructions, and the program has 2"),
         ("null for a number", 'instruction 0: null is no number; write "nan", "inf" or "-inf"'),
         ("data of another dtype", "'array' is 'float32', and the data have to be an array of float64"),
         ("a short dtype", "'f8' is a short name; that dtype is called 'float64'"),
         ("a dtype with a blank", "'float64 ' is no name of a dtype, like 'float64' or 'bfloat16'"),
         ("a flag that is a number", "'requires_grad' has to be true, false or null, not 1"),
-        ("skips all", "instruction 0: it was skipped, and every value that it needs was made"),
-        ("skips the op", "instruction 1: it was skipped, and every value that it needs was made"),
+        ("skips all", "instruction 0: it was skipped, although all values that it needs exist"),
+        ("skips the op", "instruction 1: it was skipped, although all values that it needs exist"),
     ],
 )
 def test_what_no_run_begins_with(fault: str, said: str):
@@ -125,9 +125,9 @@ def test_an_end_is_about_the_program_and_another_process_goes_on(fault: str, end
     ("fault", "said"),
     [
         ("a truth for an identity", "a number has to be a whole number, not True"),
-        ("skips the call", "instruction 2: it was skipped, and every value that it needs was made"),
-        ("goes on without a value", "instruction 2: it returned, and %1, which it needs, was not made"),
-        ("no gradients", "instruction 2: 'gradients' has to be about %0, and is about none"),
+        ("skips the call", "instruction 2: it was skipped, although all values that it needs exist"),
+        ("goes on without a value", "instruction 2: it returned, although %1, which it needs, does not exist"),
+        ("no gradients", "instruction 2: 'gradients' has to contain %0, and contains none"),
     ],
 )
 def test_what_no_program_goes_on_with(fault: str, said: str):

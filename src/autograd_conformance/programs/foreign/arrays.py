@@ -1,6 +1,6 @@
-"""What is taken for the elements of a tensor, wherever they come from: a plain array of the very dtype that is named.
+"""Validation of the arrays in which a framework's tensors are returned: plain NumPy arrays of the named dtype.
 
-An adapter hands arrays over in this process and a server over the wire; both go through `numbers`.
+Adapters return arrays within this process, and servers send them over the wire; both use `numbers`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ NAMES = {
         "bool", "complex128", "complex64",
     )
 }  # fmt: skip
-"""NumPy's dtypes of numbers, by their names."""
+"""NumPy's numeric dtypes, by name."""
 
 for _wide in ("longdouble", "clongdouble"):
     NAMES.setdefault(np.dtype(_wide).name, np.dtype(_wide))
 
 KINDS = frozenset("fciub")
-"""The kinds of dtypes that are numbers."""
+"""The kinds of numeric dtypes, as in `dtype.kind`."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class InvalidArray(ValueError):
-    """Something is no array of numbers of the dtype that is named; the message says what it has to be."""
+    """A value is not a numeric array of the named dtype; the message describes what is required."""
 
 
 class InvalidDtype(ValueError):
-    """A text is no name of a dtype; the message says what it has to be."""
+    """A text is not the name of a dtype; the message describes what is required."""
 
 
 def dtype_of(name: str) -> np.dtype | None:
-    """The dtype of NumPy's that has a name; None for the name of one that NumPy lacks, as "bfloat16"."""
+    """NumPy's dtype of a name; None if the name is valid but NumPy has no such dtype, as "bfloat16"."""
     found = NAMES.get(name)
     if found is not None:
         return found
@@ -55,22 +55,24 @@ def dtype_of(name: str) -> np.dtype | None:
 
 
 def numbers(got: Any, name: str) -> np.ndarray:
-    """Something as an array of the dtype that a name says, if it is one: in this machine's order of bytes, and in a
-    wider dtype of NumPy's where NumPy lacks the one that is named. `InvalidArray` and `InvalidDtype` say what is wrong.
+    """The value as an array of the named dtype in native byte order. If NumPy lacks the dtype, the array has a wider
+    dtype that NumPy has. Raises `InvalidArray` or `InvalidDtype`, which describe the problem.
     """
-    due = dtype_of(name)
+    expected = dtype_of(name)
     array = np.asarray(got) if isinstance(got, np.generic) else got
     if type(array) is not np.ndarray:
         raise InvalidArray(f"a plain NumPy array of {name}")
-    if due is None:
+    if expected is None:
         return _foreign(array, name)
-    if array.dtype.name != due.name:
+    if array.dtype.name != expected.name:
         raise InvalidArray(f"an array of {name}, as dtype() says")
-    return array if array.dtype.isnative else array.astype(due)
+    return array if array.dtype.isnative else array.astype(expected)
 
 
 def _foreign(array: np.ndarray, name: str) -> np.ndarray:
-    """An array of a dtype that NumPy lacks: one of numbers that can hold its elements, or of its own kind."""
+    """An array that represents a dtype NumPy lacks: a numeric array is returned as it is, and one of the dtype itself
+    is converted to float64.
+    """
     if array.dtype.kind in KINDS:
         return array
     if array.dtype.name != name:

@@ -1,8 +1,8 @@
-"""Text that a framework wrote, made harmless where it enters: error messages, names, notes.
+"""Sanitisation of text that a framework wrote, such as error messages and names, where it enters the suite.
 
-Such text goes on to other processes, to files and to terminals. It may be of any length, hold halves of characters that
-no encoding has a place for, as the names of odd files do, or control characters that a terminal obeys. What enters has
-been through here, in process and over the wire alike.
+Such text is passed to other processes, to files and to terminals. It may be of any length, and may contain lone
+surrogates, which no encoding accepts, or control characters that a terminal would execute. All text passes through this
+module, whether it comes from this process or over the wire.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import re
 from typing import Any
 
 KEPT = 2_000
-"""How many characters of a text are kept from each of its ends."""
+"""Number of characters that are kept from each end of a text."""
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters but for tabs and line ends, what turns the direction of text, and halves of characters."""
+"""Control characters except tabs and line ends, characters that change the direction of text, and lone surrogates."""
 
 _name_of: Any = type.__dict__["__name__"].__get__
 
 
 def harmless(text: str, kept: int = KEPT) -> str:
-    """A text whose middle is left out where it is long, and in which what is no plain text is written as an escape."""
+    """A text safe to print and to encode: unsafe characters are written as escapes, and the middle of a long text is
+    left out.
+    """
     plain = _cut(str.__str__(text), kept)  # of a class derived from str, the text itself
     if plain.isascii() and plain.isprintable():
         return plain
@@ -28,12 +30,12 @@ def harmless(text: str, kept: int = KEPT) -> str:
 
 
 def message(error: BaseException) -> str:
-    """An exception's message; an exception may not even have one."""
+    """An exception's message, sanitised; it may be one about the exception's `str()` failing."""
     return harmless(whole_message(error))
 
 
 def whole_message(error: BaseException) -> str:
-    """An exception's message as it is, to look for something in it."""
+    """An exception's message as it is, to search in it."""
     try:
         return str.__str__(str(error))
     except BaseException as inner:
@@ -41,12 +43,12 @@ def whole_message(error: BaseException) -> str:
 
 
 def type_of(error: BaseException) -> str:
-    """The name of an exception's type, whatever that says of itself."""
+    """The sanitised name of an exception's type, read without calling code of the type."""
     return harmless(_name_of(type(error)), 100)
 
 
 def _cut(text: str, kept: int) -> str:
-    """A text of at most twice as many characters as are kept of an end."""
+    """A text of at most twice `kept` characters."""
     left = len(text) - 2 * kept
     if left <= 0:
         return text

@@ -1,10 +1,10 @@
-"""The JSON form of programs: exact both ways, versioned, the same on disk, on the wire and in reports.
+"""The JSON form of programs: exact both ways, versioned, the same in files, on the wire and in reports.
 
-An instruction is an object: "do" names it, and each field that differs from its default stands under its own name, a
-tensor written out as its shape, dtype and data. How a field is written follows from its type, so a new instruction
-needs nothing here. The grad modes that it stands under are "modes". Finite floats are JSON numbers (Python prints the
-shortest text that reads back as the same double); infinities and NaN, which JSON lacks, are the strings "inf", "-inf"
-and "nan".
+An instruction is an object: "do" names it, and each field that differs from its default is stored under its own name. A
+literal tensor is stored as its shape, dtype and data. The type of a field determines its form, so a new instruction
+requires no change here. The instruction's grad modes are stored as "modes". Finite floats are JSON numbers (Python
+prints the shortest text that reads back as the same double). Infinities and NaN, which JSON lacks, are the strings
+"inf", "-inf" and "nan".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from autograd_conformance.programs.validation import MalformedProgram, Vocabular
 
 Json = Any
 READ = (1, 2, VERSION)
-"""The versions that are read. Earlier ones have fewer instructions, in the same form."""
+"""The versions that can be read. Earlier ones have fewer instructions, in the same form."""
 
 
 def to_json(program: Program) -> dict[str, Json]:
@@ -44,7 +44,7 @@ def to_json(program: Program) -> dict[str, Json]:
 
 
 def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
-    """The program of a JSON form; `MalformedProgram` says what is wrong and in which instruction."""
+    """The program of a JSON form; `MalformedProgram` names the instruction and the problem."""
     return validate(_decoded(form), vocabulary)
 
 
@@ -67,7 +67,7 @@ def dumps(program: Program) -> str:
 
 
 def loads(text: str, vocabulary: Vocabulary | None = None) -> Program:
-    """The program written by `dumps`; `MalformedProgram` where the text is not JSON, with line and column."""
+    """The program written by `dumps`; raises `MalformedProgram`, with line and column if the text is not JSON."""
     try:
         form = json.loads(text)
     except json.JSONDecodeError as error:
@@ -232,7 +232,7 @@ _FORMS: dict[Any, _Form] = {
     "float": _Form(_float, _read_float),
     "str": _Form(_read_str, _read_str),
 }
-"""The form of each type that a field of an instruction has, by the type as it is written there."""
+"""How a field is written and read, by the type annotation of the field."""
 
 
 def _keys(of: Iterable[Field[Any]]) -> Iterator[str]:

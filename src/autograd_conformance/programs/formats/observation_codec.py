@@ -1,9 +1,10 @@
 """The JSON form of observations: exact both ways, so that a framework may run in another process, in any language.
 
-An observation is a list, an object for each instruction. How the instruction ended is "returned" (the results),
-"raised" (kind, type and message) or "skipped"; what was seen behind it stands under the names of `StepObservation`, and
-is left out where there is nothing. Numbers are as in `programs.formats.codec`: finite ones are JSON numbers that read
-back as the same double, the others are the strings "inf", "-inf" and "nan"; a complex number is a pair.
+An observation is a list with an object for each instruction. The outcome is "returned" (the results), "raised" (kind,
+type and message) or "skipped". The other fields have the names of `StepObservation`, except for "unit" (`region`) and
+"unseen" (`unobserved`), and are left out if they are empty. Numbers are as in `programs.formats.codec`: finite ones are
+JSON numbers that read back as the same double, the others are the strings "inf", "-inf" and "nan"; a complex number is
+a pair.
 """
 
 from __future__ import annotations
@@ -33,39 +34,39 @@ from autograd_conformance.programs.own_numpy import np
 
 Json = Any
 SHOWN = 80
-"""How many characters of a wrong answer are shown."""
+"""The most characters of an invalid value that a message shows."""
 
 
 class MalformedObservation(ValueError):
-    """A JSON form is no observation of its program; the message says what is wrong, and at which instruction."""
+    """A JSON form is not an observation of its program; the message names the instruction and the problem."""
 
 
-# -- written
+# -- writing
 
 
 def to_json(observation: Observation) -> list[dict[str, Json]]:
     """The JSON form of an observation, as plain dicts and lists."""
-    return [_step(seen) for seen in observation]
+    return [_step(observed) for observed in observation]
 
 
-def _step(seen: StepObservation) -> dict[str, Json]:
-    form = _outcome(seen.outcome)
-    if seen.gradients:
+def _step(observed: StepObservation) -> dict[str, Json]:
+    form = _outcome(observed.outcome)
+    if observed.gradients:
         form["gradients"] = {
-            str(ref): None if held is None else _gradient(held) for ref, held in seen.gradients.items()
+            str(ref): None if held is None else _gradient(held) for ref, held in observed.gradients.items()
         }
-    if seen.values:
-        form["values"] = {str(ref): _tensor(value) for ref, value in seen.values.items()}
-    if seen.fired:
-        form["fired"] = [_call(call) for call in seen.fired]
-    if seen.saved is not None:
-        form["saved"] = int(seen.saved)
-    if seen.mutated:
-        form["mutated"] = list(seen.mutated)
-    if seen.region:
-        form["unit"] = list(seen.region)
-    if seen.unobserved:
-        form["unseen"] = list(seen.unobserved)
+    if observed.values:
+        form["values"] = {str(ref): _tensor(value) for ref, value in observed.values.items()}
+    if observed.fired:
+        form["fired"] = [_call(call) for call in observed.fired]
+    if observed.saved is not None:
+        form["saved"] = int(observed.saved)
+    if observed.mutated:
+        form["mutated"] = list(observed.mutated)
+    if observed.region:
+        form["unit"] = list(observed.region)
+    if observed.unobserved:
+        form["unseen"] = list(observed.unobserved)
     return form
 
 
@@ -92,14 +93,14 @@ def _gradient(gradient: Gradient) -> dict[str, Json]:
     return form
 
 
-def _properties(seen: Tensor | Gradient) -> dict[str, Json]:
+def _properties(observed: Tensor | Gradient) -> dict[str, Json]:
     form: dict[str, Json] = {}
-    if seen.requires_grad is not None:
-        form["requires_grad"] = seen.requires_grad
-    if seen.memory is not None:
-        form["memory"] = int(seen.memory)
-    if seen.strides is not None:
-        form["strides"] = list(map(int, seen.strides))
+    if observed.requires_grad is not None:
+        form["requires_grad"] = observed.requires_grad
+    if observed.memory is not None:
+        form["memory"] = int(observed.memory)
+    if observed.strides is not None:
+        form["strides"] = list(map(int, observed.strides))
     return form
 
 
@@ -109,9 +110,9 @@ def _call(call: HookCall) -> dict[str, Json]:
 
 
 def _array(value: np.ndarray, dtype: str | None) -> dict[str, Json]:
-    """An array of what calls itself `dtype`; "array" says the dtype of its numbers where that is another."""
+    """The JSON form of an array of the named dtype. "array" names the dtype of the numbers if it differs."""
     form: dict[str, Json] = {"shape": list(value.shape), "dtype": dtype, "data": _numbers(value)}
-    if value.dtype is not NAMES.get(dtype or "") and value.dtype.name != dtype:  # asking for its name takes long
+    if value.dtype is not NAMES.get(dtype or "") and value.dtype.name != dtype:  # computing the name is slow
         form["array"] = value.dtype.name
     return form
 
@@ -131,59 +132,63 @@ def _numbers(value: np.ndarray) -> list[Json]:
             raise MalformedObservation(f"an array of {value.dtype} is no array of numbers")
 
 
-# -- read
+# -- reading
 
 
 def from_json(form: Json, program: Program) -> Observation:
-    """The observation of a program that a JSON form holds; `MalformedObservation` says what is wrong, and where.
+    """The observation of a program, read from its JSON form; `MalformedObservation` names the instruction and the
+    problem.
 
-    Everything that is looked at has to be there: each result, each gradient that is held, each value where all are.
+    The observation has to be complete: every result, every gradient of a value that may have one, and all values after
+    an instruction that shows them.
     """
     if not isinstance(form, list):
         _refuse("an observation", form, "a list, an object for each instruction")
     if len(form) != len(program):
-        raise MalformedObservation(f"it speaks of {len(form)} instructions, and the program has {len(program)}")
+        raise MalformedObservation(f"it has {len(form)} instructions, and the program has {len(program)}")
     observation = tuple([_read_step(at, step) for at, step in enumerate(form)])
     _possible(program, observation)
-    if not region_steps(observation):  # what stays within a unit is not looked at
+    if not region_steps(observation):  # the values inside a region are not observed
         _complete(program, observation)
     return observation
 
 
 def _possible(program: Program, observation: Observation) -> None:
-    """Refuse an instruction that was skipped though all that it needs was made, and one that ran though it was not."""
-    made, failed = set[Ref](), _failed_units(observation)
-    for at, (step, seen) in enumerate(zip(program, observation)):
+    """Raises if an instruction was skipped although all its operands exist, or ran although one does not."""
+    made, failed = set[Ref](), _failed_regions(observation)
+    for at, (step, observed) in enumerate(zip(program, observation)):
         absent = [ref for ref in operands(step) if ref not in made]
-        match seen.outcome:
+        match observed.outcome:
             case Skipped() if not absent and at not in failed:
-                raise MalformedObservation(f"instruction {at}: it was skipped, and every value that it needs was made")
+                raise MalformedObservation(f"instruction {at}: it was skipped, although all values that it needs exist")
             case Returned(values) if absent:
                 raise MalformedObservation(
-                    f"instruction {at}: it returned, and {absent[0]}, which it needs, was not made"
+                    f"instruction {at}: it returned, although {absent[0]}, which it needs, does not exist"
                 )
             case Returned(values):
                 known = [value is not None or not isinstance(step, Grad) for value in values] or [True] * results(step)
                 made.update(Ref(at, k) for k in range(results(step)) if known[k : k + 1] == [True])
 
 
-def _failed_units(observation: Observation) -> set[int]:
-    """The instructions of units that raised, of which only the first is said to have done so."""
-    return {at for seen in observation if isinstance(seen.outcome, Raised) for at in seen.region}
+def _failed_regions(observation: Observation) -> set[int]:
+    """The instructions of regions that raised; only the first instruction of such a region has the error as its
+    outcome.
+    """
+    return {at for observed in observation if isinstance(observed.outcome, Raised) for at in observed.region}
 
 
 def _complete(program: Program, observation: Observation) -> None:
-    """Refuse an observation in which something is missing, or seen that there is not."""
+    """Raises if an observation lacks something, or contains something that does not exist."""
     held_by, alive = holders(program), set[Ref]()
-    for at, (step, seen) in enumerate(zip(program, observation)):
-        match seen.outcome:
+    for at, (step, observed) in enumerate(zip(program, observation)):
+        match observed.outcome:
             case Skipped():
                 continue
             case Returned(values):
                 made = [] if isinstance(step, Hook) else [Ref(at, k) for k in range(results(step))]
-                due = len(step.leaves) if isinstance(step, Step) else len(made)
-                if len(values) != due:
-                    raise MalformedObservation(f"instruction {at}: it returned {len(values)} results, not {due}")
+                expected = len(step.leaves) if isinstance(step, Step) else len(made)
+                if len(values) != expected:
+                    raise MalformedObservation(f"instruction {at}: it returned {len(values)} results, not {expected}")
                 if None in values and not isinstance(step, Grad):
                     raise MalformedObservation(f"instruction {at}: a result is null; only those of 'grad' may be")
                 alive.update(ref for ref, value in zip(made, values) if value is not None)
@@ -192,21 +197,21 @@ def _complete(program: Program, observation: Observation) -> None:
             case Raised():
                 pass
             case _:
-                assert_never(seen.outcome)
+                assert_never(observed.outcome)
         if not results(step) or isinstance(step, Grad):
-            _all("gradients", at, seen, seen.gradients, alive & held_by)
+            _require_all("gradients", at, observed, observed.gradients, alive & held_by)
         if isinstance(step, SHOWING):
-            _all("values", at, seen, seen.values, alive)
+            _require_all("values", at, observed, observed.values, alive)
 
 
-def _all(what: str, at: int, step: StepObservation, seen: Mapping[Ref, object], due: set[Ref]) -> None:
-    """Hold what was seen to be about every value that it is due of; after an error less may have been seen."""
-    if seen.keys() != due and (seen or isinstance(step.outcome, Returned)):
-        names = [", ".join(map(str, sorted(refs))) or "none" for refs in (due, seen)]
-        raise MalformedObservation(f"instruction {at}: {what!r} has to be about {names[0]}, and is about {names[1]}")
+def _require_all(what: str, at: int, step: StepObservation, observed: Mapping[Ref, object], expected: set[Ref]) -> None:
+    """Raises unless the observation covers exactly the expected values; after an error, it may cover none."""
+    if observed.keys() != expected and (observed or isinstance(step.outcome, Returned)):
+        names = [", ".join(map(str, sorted(refs))) or "none" for refs in (expected, observed)]
+        raise MalformedObservation(f"instruction {at}: {what!r} has to contain {names[0]}, and contains {names[1]}")
 
 
-_SEEN = frozenset(
+_KEYS = frozenset(
     {"returned", "raised", "skipped", "gradients", "values", "fired", "saved", "mutated", "unit", "unseen"}
 )
 
@@ -214,9 +219,9 @@ _SEEN = frozenset(
 def _read_step(at: int, form: Json) -> StepObservation:
     try:
         if not isinstance(form, Mapping):
-            _refuse("what was seen", form, "an object")
-        if not _SEEN.issuperset(form):
-            raise MalformedObservation(f"{min(form.keys() - _SEEN)!r} is no part of an observation")
+            _refuse("the observation of an instruction", form, "an object")
+        if not _KEYS.issuperset(form):
+            raise MalformedObservation(f"{min(form.keys() - _KEYS)!r} is no part of an observation")
         outcome = _read_outcome(form)
         if len(form) == 1:
             return StepObservation(outcome)
@@ -294,12 +299,12 @@ def _read_array(form: Json) -> tuple[np.ndarray, str]:
 
 
 def _elements(data: Json, name: Json) -> np.ndarray:
-    """The elements of an array, flat, in the dtype of a name."""
+    """The elements of an array, flat, in the named dtype."""
     dtype = _dtype(name)
     if dtype is None:
         raise MalformedObservation(
             f"{name!r} is no dtype that data can be read in ({', '.join(NAMES)}); where the dtype is another, "
-            "'array' says in which of these its data stand"
+            "'array' names the one of these in which its data are given"
         )
     if not isinstance(data, list):
         _refuse("'data'", data, "a list of all elements in row-major order")
@@ -318,12 +323,14 @@ def _elements(data: Json, name: Json) -> np.ndarray:
 
 
 def _dtype(name: Json) -> np.dtype | None:
-    """The dtype in which data stand: those that not every machine has go by the name of the widest here, too."""
+    """The dtype of stored data; "longdouble" is the widest float of this machine, which has different names on
+    different machines.
+    """
     return np.dtype("longdouble") if name == "longdouble" else NAMES.get(name)
 
 
 _KINDS: dict[str, set[type]] = {"f": {float, int}, "i": {int}, "u": {int}, "b": {bool}}
-"""The types that the elements of arrays of a kind have in JSON, but for floats that JSON lacks."""
+"""The JSON types of array elements, by the kind of the dtype; infinities and NaN are strings."""
 
 
 def _number(x: Json) -> float:

@@ -1,4 +1,4 @@
-"""Reading the text form of programs, which `programs.formats.text` writes and documents."""
+"""The parser of the text form of programs, which `programs.formats.text` writes and documents."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _FLAGS = {"None": None, "True": True, "False": False}
 _NOTATION: dict[str, Notation] = {row.notation: row.notation for row in INSTRUCTIONS.values() if row.notation}
 
 Known = Mapping[str, Ref]
-"""The values that have a name so far."""
+"""The values that have been named so far."""
 
 
 def parse(text: str, vocabulary: Vocabulary | None = None) -> Program:
-    """The program that a text form describes; `MalformedProgram` names the line."""
+    """The program that a text describes; `MalformedProgram` names the statement."""
     steps: list[Instruction] = []
     under: list[Modes] = []
     known: dict[str, Ref] = {}
@@ -157,12 +157,12 @@ def _read_operands(text: str, known: Known) -> tuple[tuple[Ref, ...], Attrs]:
 
 
 def _evaluate(text: str, mark: str = "") -> Any:
-    """A Python literal in which inf and nan may stand; they come out as strings, after `mark`."""
+    """A Python literal that may contain inf and nan, which are returned as strings that begin with `mark`."""
     return ast.literal_eval(re.sub(r"(?<![\w'])(-?inf|nan)\b", rf"'{mark}\1'", text))
 
 
 def _numbered(value: Any) -> Attr:
-    """An attribute's value with its infinities and NaN put in."""
+    """An attribute's value with marked strings replaced by infinities and NaN."""
     return tuple(map(_numbered, value)) if isinstance(value, tuple) else _MARKED.get(value, value)
 
 
@@ -188,7 +188,7 @@ def _read_clip(text: str, known: Known) -> Clip:
 
 
 def _read_leaves(text: str, known: Known) -> tuple[tuple[Ref, ...], str, str]:
-    """Leaves with commas between them, the word behind them, and the rest."""
+    """Leaves separated by commas, the word after them, and the rest."""
     *leaves, rest = _split(text)
     last, _, rest = rest.partition(" ")
     word, _, rest = rest.strip().partition(" ")
@@ -221,7 +221,7 @@ def _read_grad(text: str, known: Known) -> Grad:
 
 
 def _read_flags(text: str, words: tuple[str, ...]) -> tuple[str, dict[str, bool | None]]:
-    """The text before its flags, and each flag that is given."""
+    """The text before the flags, and the value of each flag."""
     text, *given = re.split(r"\s(?=\w+=)", text)
     flags = {}
     for word, _, value in (g.partition("=") for g in given):
@@ -245,7 +245,7 @@ def _read_hook(text: str, known: Known) -> Hook:
 
 
 def _split(text: str, at: str = ",") -> list[str]:
-    """Pieces between the commas, or other separators, that stand outside all brackets."""
+    """The pieces between separators outside all brackets; the default separator is a comma."""
     pieces, depth = [""], 0
     for char in text:
         depth += (char in "([") - (char in ")]")

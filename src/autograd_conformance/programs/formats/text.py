@@ -10,26 +10,26 @@
     detach_ b
     requires c True                        or False
     backward s retain=True
-    backward b with [1, 0, 1]              a cotangent; `none` stands for the implicit one
+    backward b with [1, 0, 1]              a cotangent; `none` is the implicit one
     backward s, b with none, [1, 1, 1]
     backward s create=True                 create_graph
-    backward s inputs a, b                 accumulates into these alone; `inputs none` into none
+    backward s inputs a, b                 accumulates into these only; `inputs none`: into none
     g, h = grad s, b wrt a, c with none, [1, 1, 1] retain=True create=True unused=True materialize=True
-    retain b                               it holds its gradient, too
+    retain b                               b retains its gradient
     k = hook b scale 2.0                   a hook; also `replace 2.0`, `observe`, `raise`, `misshape`
     l = hook a observe accumulated         called after the accumulation
     unhook k
     zero a                                 to None;  `zero a to zeros` to zeros
-    g = held a                             the gradient that a holds, as a value
-    assign a g                             replaces it, by a value or by `none`
+    g = held a                             the .grad of a, as a value
+    assign a g                             sets the .grad of a to a value or to `none`
     optimizer a, c sgd lr=0.1              makes an optimizer of leaves
     step a, c sgd lr=0.1                   one step of it; parameter groups: groups=((1,()),(1,(('lr',0.2),)))
-    clip_grad a, c norm 1.0                clips the gradients that leaves hold; also `value 1.0`
-    drop p, q                              the program's last references to them
-    default_dtype float64                  of tensors that are given none, from here on
+    clip_grad a, c norm 1.0                clips the gradients of leaves; also `value 1.0`
+    drop p, q                              deletes the last references to them
+    default_dtype float64                  of tensors without a given dtype, from here on
     no_grad: enable_grad: b = square a     under grad modes, the outermost first
 
-`parse(render(program)) == program` for every program. How it is read back stands in `programs.formats.parser`.
+`parse(render(program)) == program` for every program. The parser is in `programs.formats.parser`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _SHORT = {"float32": "f32", "float64": "f64"}
 
 
 def names(program: Program) -> dict[Ref, str]:
-    """A short name for every value: a, b, …, z, a1, b1, …, in the order in which they are made."""
+    """A short name for every value, in the order of creation: a, b, …, z, a1, b1, …"""
     refs = (Ref(at, k) for at, step in enumerate(program) for k in range(results(step)))
     return {ref: _letters(n) for n, ref in enumerate(refs)}
 
@@ -89,7 +89,7 @@ def render(program: Program) -> str:
 
 
 def lines(program: Program) -> Iterator[str]:
-    """The text form, a line per instruction."""
+    """The text form of a program, one line per instruction."""
     name = names(program)
     for at, step in enumerate(program):
         modes = "".join(f"{mode}: " for mode in program.mode(at))
