@@ -1,1 +1,1 @@
-"""Hypothesis strategies: tensors, programs, and the situations that rules are about. All are valid by construction."""
+"""Hypothesis strategies for programs and for the situations that rules are about. Every drawn program is valid."""

@@ -46,7 +46,7 @@ def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int 
             roots = _within_capabilities(b, roots)
             cotangents = [b.cotangent(r) for r in roots]
         leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
-        at = b.add(b.called(roots, cotangents, None, True))
+        at = b.add(b.backward_call(roots, cotangents, None, True))
         grads = [r for r in b.live if r.at == at] or [Ref(b.add(ReadGrad(leaf))) for leaf in leaves]
         roots = [g for g in grads if b.requires(g) and _depends(b, g)]
         if not roots:

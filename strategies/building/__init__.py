@@ -1,1 +1,1 @@
-"""Programs under construction, and the choices that they are made by."""
+"""Drafts of programs, and the drawing of ops, tensors, actions and optimizers into them."""

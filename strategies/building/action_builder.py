@@ -1,6 +1,6 @@
-"""`ActionBuilder` draws what is done to values and gradients: writes, changes of requires_grad, hooks, calls, steps.
+"""`ActionBuilder` draws writes, changes of `requires_grad`, hooks, backward calls and optimizer steps into a draft.
 
-Its drafts follow the model of the tape, so that what they build on is what a framework that keeps the rules would have.
+The draft follows the tape model, so later instructions build on the state of a framework that follows the rules.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ USUAL = (
     "mul_", "add_", "zero_", "copy_", "mul_scalar_", "set_slice_", "set_index_", "exp_", "fill_", "sin_", "tanh_",
     "sub_", "add_scalar_", "set_columns_", "masked_fill_", "sigmoid_", "neg_", "div_",
 )  # fmt: skip
-"""Writes that most programs are made of, the simplest first."""
+"""The writes drawn most often, simplest first."""
 
 
 @lru_cache(maxsize=8)
 def writes_of(ops: tuple[str, ...], writes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those of `writes` that are no op's in-place form, or that of one of `ops`: the usual ones, and all."""
+    """The writes whose out-of-place op is in `ops`, and writes that have none: the usual ones, then all."""
     absent = {row.reference for name, row in OPS.items() if name not in ops}
     known = tuple(name for name in writes if WRITES[name].reference not in absent)
     return tuple(name for name in USUAL if name in known), known
 
 
 class ActionBuilder(OpBuilder):
-    """A draft that follows the tape and may do everything that the language has words for.
+    """A draft that follows the tape model and can contain every instruction of the language.
 
-    While it is `portable`, it keeps to what frameworks agree on.
+    With `portable` set, it avoids operations on which frameworks differ.
     """
 
     def __init__(self, draw: Draw, dtype: str | None = None) -> None:
@@ -68,18 +68,20 @@ class ActionBuilder(OpBuilder):
         self.portable = True
 
     def require(self, *needs: Capability) -> None:
-        """Give up unless the framework claims what a program needs."""
+        """Raise `Unsupported` unless the framework has these capabilities."""
         missing = [need.value for need in needs if need not in self.alphabet.capabilities]
         if missing:
             raise Unsupported(f"needs {', '.join(missing)}, not claimed")
 
     def require_regions(self) -> None:
-        """Give up unless the framework takes runs of instructions as units."""
+        """Raise `Unsupported` unless the framework compiles or recomputes regions."""
         if not self.alphabet.regions:
-            raise Unsupported("needs a framework that takes functions as units")
+            raise Unsupported("needs a framework that compiles or recomputes regions")
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
-        """Under no_grad, no view of a value that requires grad: what that requires is not the same everywhere."""
+        """Add an op as `OpBuilder` does, but with `portable` set, no view under `no_grad` of a value that requires
+        grad: frameworks differ in whether such a view requires grad.
+        """
         if (
             self.portable
             and not is_recorded(self.modes)
@@ -95,13 +97,14 @@ class ActionBuilder(OpBuilder):
 
     @property
     def writes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The writes that can be drawn: the usual ones, and all."""
+        """The writes that can be drawn: the usual ones, then all."""
         return writes_of(tuple(self.alphabet.ops), tuple(self.alphabet.writes))
 
     def write(self, target: Ref, name: str | None = None, source: Ref | None = None) -> bool:
-        """Write to a value in place, by a drawn write or the one named; whether one fits.
+        """Write to a value in place, by the named write or a drawn one. Return False if the write does not fit the
+        value.
 
-        `source` is written where the write takes an operand of its shape.
+        `source` is the operand if the write takes one of its shape.
         """
         if name is not None and name not in self.alphabet.writes:
             return False
@@ -121,7 +124,7 @@ class ActionBuilder(OpBuilder):
         return True
 
     def _fitting(self, target: Ref) -> Op | None:
-        """A write that fits a value: the one that is drawn, or the next; now and then out of the whole table."""
+        """A drawn write, or the next one in the table that fits the value; one time in three from the whole table."""
         usual, known = self.writes
         names = usual if self.below(3) else known
         at = self.below(len(names)) if names else 0
@@ -132,7 +135,7 @@ class ActionBuilder(OpBuilder):
         return takes(row, self.shape(target)) and row.domain(0).holds(self.reference.values[target])
 
     def _source(self, row: Op, place: int, shape: Shape, target: Ref, source: Ref | None) -> Ref:
-        """An operand of a write: a value in other memory than the target's that fits, or a fresh leaf."""
+        """An operand of a write: a value that fits and shares no memory with the target, or a fresh leaf."""
         other = self.other_dtype(row, target) if row.promotes and self.rarely("mixed") else None
         dtype, owner = other or self.dtypes[target], self.reference.storages.storage
 
@@ -148,7 +151,7 @@ class ActionBuilder(OpBuilder):
         self.add(DetachInPlace(target))
 
     def set_requires_grad(self, target: Ref, on: bool) -> None:
-        """Switch whether a value requires grad."""
+        """Set a value's `requires_grad`."""
         self.add(SetRequiresGrad(target, on))
         if on and target not in self.leaves and not self.fails and self.reference.is_leaf(target):
             self.leaves.append(target)
@@ -163,11 +166,11 @@ class ActionBuilder(OpBuilder):
         inputs: Sequence[Ref] | None = None,
         cotangents: Sequence[Literal | None] | None = None,
     ) -> None:
-        """A backward call with all its options; cotangents are drawn where none are given."""
+        """Add a backward call with any of its options. Cotangents are drawn if none are given."""
         if self.limited:
             roots, retain, cotangents = self._within_capabilities(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
-        call = self.called(roots, given, retain, create)
+        call = self.backward_call(roots, given, retain, create)
         self.add(call if inputs is None else replace(call, inputs=tuple(inputs)))
 
     def grad(
@@ -180,7 +183,7 @@ class ActionBuilder(OpBuilder):
         materialize: bool = False,
         cotangents: Sequence[Literal | None] | None = None,
     ) -> list[Ref]:
-        """A call of the functional form; those of its results that are not None."""
+        """Add a call of the functional form. Return those of its results that are not None."""
         if self.limited:
             roots, retain, cotangents = self._within_capabilities(tuple(roots), retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
@@ -194,22 +197,24 @@ class ActionBuilder(OpBuilder):
         return [r for r in self.live if r.at == at]
 
     def read_grad(self, leaf: Ref) -> Ref:
-        """A leaf's `.grad`, as a value."""
+        """Read a leaf's `.grad` as a value."""
         return Ref(self.add(ReadGrad(leaf)))
 
     def assign_grad(self, leaf: Ref, value: Ref | None) -> None:
-        """Replace the gradient that a leaf holds; where none can be held, zeros are for none."""
+        """Assign a leaf's `.grad`. For a framework without `.grad` of None, clear it to zeros instead of assigning
+        None.
+        """
         if value is None and not self.can(Capability.ZERO_TO_NONE):
             self.zero_grad(leaf)
         else:
             self.add(AssignGrad(leaf, value))
 
     def retain_grad(self, target: Ref) -> None:
-        """Let a value that is no leaf hold its gradient."""
+        """Call `retain_grad` on a value that is no leaf."""
         self.add(RetainGrad(target))
 
     def hook(self, target: Ref, effect: str = "observe", factor: float = 1.0, accumulated: bool = False) -> Ref:
-        """A hook; the handle that removes it."""
+        """Add a hook. Return the handle that removes it."""
         return Ref(self.add(Hook(target, effect, factor, accumulated)))
 
     def remove_hook(self, handle: Ref) -> None:
@@ -217,34 +222,34 @@ class ActionBuilder(OpBuilder):
         self.add(RemoveHook(handle))
 
     def make_optimizer(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
-        """Make an optimizer before its first step, where that can be done."""
+        """Create an optimizer before its first step, if the framework supports that."""
         if self.can(Capability.MAKES_OPTIMIZERS):
             self.add(Optimizer(tuple(leaves), optimizer, settings, groups))
 
     def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
-        """One step of an optimizer."""
+        """Add one step of an optimizer."""
         self.add(Step(tuple(leaves), optimizer, settings, groups))
 
     def clip(self, leaves: Sequence[Ref], kind: str, bound: float) -> None:
-        """Clip the gradients that leaves hold."""
+        """Clip the gradients of leaves."""
         self.add(Clip(tuple(leaves), kind, bound))
 
     def delete(self, *values: Ref) -> None:
-        """Delete values: the last references to them go."""
+        """Delete the last references to values."""
         self.add(Delete(values))
 
     def holds_grad(self, leaf: Ref) -> bool:
-        """Whether a leaf's `.grad` will be there."""
+        """Whether a leaf's `.grad` will be a tensor."""
         assert self.tape is not None
         return self.tape.grads.get(leaf) is not None
 
     def traverse(self, root: Ref) -> Traversal:
-        """The traversal of a backward call on a value."""
+        """The nodes that a backward call on a value traverses."""
         assert self.tape is not None
         return self.tape.traverse(Backward((root,), (None,)))
 
     def traversable(self, root: Ref) -> bool:
-        """Whether a backward call on a value is certain to meet nothing that was freed or written to."""
+        """Whether a backward call on a value certainly meets no freed node and no saved tensor that was written to."""
         assert self.tape is not None
         if not self.requires(root):
             return False

@@ -1,8 +1,8 @@
-"""What programs may be drawn from: the ops, dtypes and claims of the framework under test.
+"""The alphabet: the ops, dtypes and capabilities of the framework under test that programs may use.
 
-Strategies are made when the suites are imported, before a framework is known. So the alphabet is no argument of theirs
-but a value of the context that they draw in: a run sets it once, when the framework is known and its broken ops have
-been found, and each draft reads it once, when it begins.
+Strategies are created when the suites are imported, before the framework is known. So the alphabet is no argument of a
+strategy but a context variable. A run sets it once, after the framework and its faulty ops are known; each draft reads
+it once, when it begins.
 """
 
 from __future__ import annotations
@@ -29,60 +29,60 @@ CORE = (
     "mean", "reshape", "matrix_transpose", "relu", "split", "unstack", "concat", "expand_dims", "multiply_scalar",
     "softmax",
 )  # fmt: skip
-"""Ops that most programs are made of: the simplest first, which is also the order in which failures shrink."""
+"""The ops drawn most often, simplest first, which is also the order of shrinking."""
 
 
 SAVING = ("multiply", "sin", "square", "sigmoid", "tanh", "cos", "atan", "silu", "gelu")
-"""Smooth ops that certainly save, which situations are made of: where there is none, others stand in for them."""
+"""Smooth ops that always save tensors, preferred by the situations. `OpBuilder.substitutes` replaces missing ones."""
 
 
 @dataclass(frozen=True)
 class Alphabet:
-    """What programs may be made of, and what they may ask of a framework."""
+    """The ops, dtypes, capabilities and other features that programs may use."""
 
     ops: Sequence[str]
-    """Names of ops, the simplest first."""
+    """Names of ops, simplest first."""
 
     dtypes: Sequence[str] = ("float64", "float32")
-    """Names of dtypes, one of which a program computes in."""
+    """Names of dtypes; a program computes in one of them."""
 
     capabilities: frozenset[Capability] = frozenset(Capability)
-    """What the framework claims that it can do; no program asks for anything else."""
+    """The capabilities that the framework claims. Programs require no others."""
 
     excluded: frozenset[str] = frozenset()
-    """Ops that the framework has and that are in no program, because they are wrong by themselves."""
+    """Ops of the framework that no program uses, because they break a rule in isolation."""
 
     first_order_only: frozenset[str] = frozenset()
-    """Ops that are left out where a program differentiates twice or more often."""
+    """Ops not used in programs that differentiate twice or more."""
 
     second_order_only: frozenset[str] = frozenset()
-    """Further ops that are left out where a program differentiates three times."""
+    """Further ops not used in programs that differentiate three times."""
 
     optimizers: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """Names of optimizers, each with the settings that the framework knows of it."""
+    """Names of optimizers, each with the settings that the framework supports."""
 
     writes: Collection[str] = tuple(WRITES)
-    """Names of ops in place."""
+    """Names of in-place ops."""
 
     limits: Limits = field(default_factory=dict)
-    """What programs may ask of some ops and writes, where that is not all; others have no limit."""
+    """The supported forms of ops and writes that the framework supports in part. Others have no limit."""
 
     modules: Sequence[str] = ()
-    """Names of the framework's modules of layers, and of its random ops."""
+    """Names of the framework's layer modules and of its random ops."""
 
     traits: Traits = PYTORCH
-    """Which of the legal answers the framework gives."""
+    """The behaviour of the framework where the rules allow several."""
 
     regions: bool = False
-    """Whether the framework takes runs of instructions as units."""
+    """Whether the framework compiles or recomputes regions of several instructions."""
 
     absent_forms: frozenset[str] = frozenset()
-    """The forms of leaves, by `ops.rows.shapes.form`, that the framework does not have."""
+    """The forms of leaves, as named by `ops.shapes.form`, that the framework does not have."""
     retries: bool = False
-    """Whether a draw that comes upon an op that is not there is drawn anew, and does not end the test."""
+    """Whether a draw that needs an unsupported op is rejected and repeated, instead of ending the test."""
 
     weighted: Sequence[str] = field(init=False)
-    """The ops as they are drawn from: those of `CORE` come first, and so often that they are about half of all."""
+    """The ops to draw from evenly: those of `CORE` first, repeated so that they are about half of all draws."""
 
     def __post_init__(self) -> None:
         if self.limits_shapes or self.limits:
@@ -93,14 +93,14 @@ class Alphabet:
         object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
 
     def _is_drawable(self, op: str) -> bool:
-        """Whether there is a form of an op that can be drawn."""
+        """Whether any form of an op can be drawn."""
         row = self.row(op)
         return any(self.admits(first) and takes(row, first) for first in row.fresh)
 
     @cached_property
     def one_element(self) -> bool:
-        """Whether every value has one element: the framework has no others, or no call can begin at one of several, for
-        want of explicit cotangents and of a sum.
+        """Whether every value has one element: because the framework has only scalars, or because it has neither
+        explicit cotangents nor a sum, so that no backward call can begin at a value of several elements.
         """
         return self.traits.scalars or not (Capability.COTANGENTS in self.capabilities or "sum" in self.ops)
 
@@ -111,12 +111,12 @@ class Alphabet:
 
     @cached_property
     def has_binary_op(self) -> bool:
-        """Whether there is an op that makes one value of two."""
+        """Whether the framework has an op of two operands."""
         return TWO_OPERANDS.satisfied_by(Offer(frozenset(self.ops), self.capabilities, self.traits))
 
     @property
     def needs_retries(self) -> bool:
-        """Whether some draws come to shapes with which their programs cannot go on, and others have to be tried."""
+        """Whether some draws reach shapes that no op can continue from, so that others have to be tried."""
         return self.limits_shapes or "sum" not in self.ops or self.limits_forms or not {*SAVING} & {*self.ops}
 
     def admits(self, shape: Shape) -> bool:
@@ -126,7 +126,7 @@ class Alphabet:
         return not self.one_element or (shape == () if self.traits.scalars else prod(shape) == 1)
 
     def row(self, name: str) -> Op:
-        """The row of an op, or of a write, with the shapes and attributes that can be drawn."""
+        """The row of an op or a write, limited to the shapes and attributes that the framework supports."""
         return self._limited.get(name) or row_of(name)
 
     @cached_property
@@ -135,53 +135,53 @@ class Alphabet:
 
     @cached_property
     def limits_forms(self) -> bool:
-        """Whether there are ops or writes that cannot be drawn in all their forms, or writes that cannot at all."""
+        """Whether some ops or writes are supported in part only, or some writes not at all."""
         return bool(self.limits) or len({*self.writes}) < len(WRITES)
 
     def unsupported(self, op: str, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
-        """What of an op, or of a write, cannot be drawn, in words; None where it all can."""
+        """The unsupported part of an op or a write, in words; None if it is supported."""
         if op in WRITES and op not in self.writes:
             return op
         return outside(self.limits, op, shapes, attrs)
 
     def retrying(self) -> Alphabet:
-        """The alphabet with which draws that come upon an op that is not there are drawn anew."""
+        """This alphabet, with draws that need unsupported ops rejected and repeated."""
         return replace(self, retries=True)
 
     def without(self, ops: Collection[str]) -> Alphabet:
-        """The alphabet without these ops."""
+        """This alphabet without some ops."""
         return replace(self, ops=tuple(name for name in self.ops if name not in ops))
 
     @cached_property
     def second_order(self) -> Alphabet:
-        """The alphabet of programs that differentiate twice."""
+        """The alphabet for programs that differentiate twice."""
         return self.without(self.first_order_only)
 
     @cached_property
     def third_order(self) -> Alphabet:
-        """The alphabet of programs that differentiate three times."""
+        """The alphabet for programs that differentiate three times."""
         return self.without(self.first_order_only | self.second_order_only)
 
 
 EVERYTHING = Alphabet(tuple(OPS), optimizers={name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()})
-"""Every op, dtype, optimizer and capability; no modules."""
+"""All ops, dtypes, optimizers and capabilities; no modules."""
 
 _in_use = ContextVar("alphabet", default=EVERYTHING)
 
 
 def current() -> Alphabet:
-    """The alphabet in use: everything where none was set."""
+    """The alphabet in use; `EVERYTHING` if none was set."""
     return _in_use.get()
 
 
 def use(alphabet: Alphabet) -> None:
-    """Make an alphabet the one that strategies draw from, for the rest of the run."""
+    """Set the alphabet for the rest of the run."""
     _in_use.set(alphabet)
 
 
 @contextmanager
 def using(alphabet: Alphabet) -> Iterator[Alphabet]:
-    """Make an alphabet the one that strategies draw from inside a `with` block; others set there go at its end, too."""
+    """Set the alphabet inside a `with` block. At its end the earlier one is restored, whatever was set inside."""
     token = _in_use.set(alphabet)
     try:
         yield alphabet

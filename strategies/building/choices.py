@@ -1,4 +1,4 @@
-"""Choices: numbers, and one of several, each drawn so that a failure shrinks to the simplest."""
+"""Draws numbers, bytes and list elements so that failures shrink to the simplest choice."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.independent import MOST, independent
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
-"""A function that draws from a strategy, as Hypothesis hands one to composite strategies."""
+"""The function `draw` that Hypothesis passes to a composite strategy."""
 
 T = TypeVar("T")
 
 COIN = st.booleans()
 
 RETAIN = (None, True, False, True)
-"""The argument `retain_graph` of a call, drawn from these."""
+"""Values of the argument `retain_graph`, drawn evenly."""
 
 
 @lru_cache(maxsize=None)
@@ -39,8 +39,8 @@ def _part(draw: Draw, choices: Choices, act: Callable[[], T]) -> T:
 
 
 class Choices:
-    """Draws by `draw`, as few bytes as each choice needs: directly while programs are generated, and else by way of
-    Hypothesis, which follows each choice to shrink it.
+    """Draws choices with few bytes each: directly while programs are generated, and through Hypothesis while it shrinks
+    or replays a program, which needs a record of each choice.
     """
 
     def __init__(self, draw: Draw) -> None:
@@ -48,7 +48,7 @@ class Choices:
 
     @property
     def draw(self) -> Draw:
-        """What draws from a strategy."""
+        """The function that draws from a strategy."""
         return self._draw
 
     @draw.setter
@@ -56,21 +56,21 @@ class Choices:
         self._draw, self._direct = draw, independent(draw)
 
     def below(self, n: int) -> int:
-        """A number from 0 to n - 1; nothing is drawn where there is no choice."""
+        """A number from 0 to n - 1. For n of 1 or less nothing is drawn."""
         if n <= 1:
             return 0
         return self._draw(_below(n)) if self._direct is None or n > MOST else self._direct.below(n)
 
     def coin(self) -> bool:
-        """False or True, False being the simpler one."""
+        """A boolean; False is simpler."""
         return self._draw(COIN) if self._direct is None else self._direct.coin()
 
     def raw(self, size: int) -> bytes:
-        """So many bytes."""
+        """A number of bytes."""
         return self._draw(_raw(size)) if self._direct is None else self._direct.raw(size)
 
     def part(self, act: Callable[[], T]) -> T:
-        """What a function makes whose draws shrinking may leave out together."""
+        """Call a function whose draws form a part that shrinking may remove as a whole. Return its result."""
         return self._draw(_part(self, act)) if self._direct is None else self._direct.part(act)
 
     def pick(self, options: Sequence[Any]) -> Any:
@@ -78,10 +78,10 @@ class Choices:
         return options[self.below(len(options))]
 
     def recent(self, options: Sequence[Ref]) -> Ref:
-        """One of several values, half of the time the newest, which is the simplest."""
+        """One of several values: with probability one half the newest, which is the simplest."""
         return options[len(options) - 1 - self.back(len(options))]
 
     def back(self, n: int) -> int:
-        """How many places to go back among `n`: none, half of the time, so that graphs grow deep."""
-        back = self.below(2 * n - 1)  # one number for both choices: what lies beyond is the newest, too
+        """A distance from 0 to n - 1: 0 with probability one half, so that graphs grow deep."""
+        back = self.below(2 * n - 1)  # one number for both choices: numbers from n on mean 0, too
         return back if back < n else 0

@@ -1,6 +1,6 @@
-"""A draft: a program under construction, one valid instruction after another, whose exact values are known at any time.
+"""A draft: a program under construction, made of valid instructions, with its exact values known at each instruction.
 
-A draft draws numbers, tensors and calls; which ops and operands to draw is up to `OpBuilder`.
+A draft draws numbers, tensors and calls. `OpBuilder` draws ops and operands.
 """
 
 from __future__ import annotations
@@ -58,83 +58,85 @@ from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
 
-SOME = Gradient(np.zeros(()), "float64")
-"""What stands for any gradient, where only whether there is one matters."""
+ANY_GRADIENT = Gradient(np.zeros(()), "float64")
+"""Placeholder for any gradient where only its existence matters."""
 
 
 class Unsupported(Exception):
-    """No program of a kind can be drawn for this framework; the message says what it lacks."""
+    """No program of this kind can be drawn for the framework. The message names the missing feature."""
 
 
 class UnsupportedOp(Unsupported):
-    """A draw came upon an op that the framework does not have; other draws may need none."""
+    """This draw needs an op that the framework does not have; other draws may not need it."""
 
 
 class UnsupportedShape(Unsupported, UnsatisfiedAssumption):
-    """This program cannot be drawn, for the shape of something in it; another draw may give one that can: Hypothesis
-    goes on to that.
+    """This draw needs a shape or form that the framework does not have. Hypothesis rejects the draw and tries another
+    one.
     """
 
 
 class Draft(Choices):
     """A program under construction, together with its values.
 
-    It asks for nothing that the framework does not claim: a call that would is brought within the claims, or left out.
+    It requires only capabilities that the framework claims. A call that needs others is changed or left out.
     """
 
     requiring: Sequence[bool] = (True, True, True, True, False)
-    """Whether a fresh operand requires grad is drawn from these, and whether a leaf is an input of a call of the
-    functional form that stands for one of another.
+    """Drawn evenly: whether a fresh operand requires grad; also whether a leaf is an input of a functional call made in
+    place of a backward call.
     """
 
     def __init__(self, draw: Draw, dtype: str | None = None, tracked: bool = False) -> None:
         super().__init__(draw)
 
         self.alphabet: Alphabet = current()
-        """What the program may be made of."""
+        """The ops, dtypes and capabilities that the program may use."""
 
         self.limited = self.alphabet.traits.distinct_roots or not (
             {Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS} <= self.alphabet.capabilities
         )
-        """Whether some backward calls have to be brought within the claims."""
+        """Whether some backward calls have to be changed to what the framework's capabilities allow."""
 
         self.reference = Reference(traits=self.alphabet.traits)
-        """The instructions so far, and the exact values that they make."""
+        """The instructions so far, with their exact values."""
 
         self.dtype = dtype or self.pick(tuple(self.alphabet.dtypes))
         """The dtype of new leaves."""
 
         self.dtypes: dict[Ref, str] = {}
-        """The dtype of every value."""
+        """The dtype of each value."""
 
         self.live: list[Ref] = []
         """The values that later instructions may use, oldest first."""
 
         self.leaves: list[Ref] = []
-        """The leaves among them."""
+        """The leaves among `live`."""
 
         self.saving: set[Ref] = set()
-        """The values from which no second backward call is possible once the graph is freed: tensors were saved."""
+        """The values whose graph certainly saved tensors, so that a second backward call raises if the graph was freed.
+        """
 
         self.totals: dict[Ref, Ref] = {}
-        """For values that stood for a root by their sum: that sum."""
+        """The sums computed by `total`, by their operand."""
 
         self.modes: Modes = ()
-        """The grad modes that the next instruction stands under, the outermost first."""
+        """The grad modes of the next instruction, outermost first."""
 
         self.under_modes: list[Modes] = []
-        """The grad modes of every instruction so far."""
+        """The grad modes of each instruction so far."""
 
         self.tape = Tape(self.reference, self.alphabet.capabilities, counts=False) if tracked else None
-        """The model of the tape, where the draft has to know which of its instructions will raise."""
+        """The tape model, if the draft has to know which instructions will raise; else None."""
 
         self.fails = False
-        """Whether the newest instruction will raise, or may do anything; never without a tape."""
+        """Whether the newest instruction will raise or has an unspecified outcome. Always False without a tape model.
+        """
         self.expectation = Expectation()
-        """What the model of the tape allowed for the last instruction of a tracked draft."""
+        """The outcomes that the tape model allows for the newest instruction."""
 
     def can(self, *needs: Capability) -> bool:
-        """Whether the framework claims what is needed."""
+        """Whether the framework has these capabilities."""
         return self.alphabet.capabilities.issuperset(needs)
 
     def available(self, *names: str) -> tuple[str, ...]:
@@ -150,14 +152,14 @@ class Draft(Choices):
         return found
 
     def require_absent_grad(self) -> None:
-        """Give up where leaves always hold a gradient."""
+        """Raise `Unsupported` if a leaf's `.grad` is never None."""
         if self.alphabet.traits.begins_with_zeros and not self.can(Capability.ZERO_TO_NONE):
             raise Unsupported("every leaf holds a gradient, of zeros in the beginning")
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:
-        """Those of some shapes that can be drawn; raises `Unsupported` where there is none."""
+        """Those of some shapes that can be drawn. Raises `UnsupportedShape` if there are none."""
         if not self.alphabet.limits_shapes:
             return options
         found = tuple(filter(self.alphabet.admits, options))
@@ -170,14 +172,14 @@ class Draft(Choices):
         return found
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
-        """A literal inside a domain."""
+        """A drawn literal of a shape, inside a domain."""
         data = self.raw(size(shape)) if size(shape) else b""
         return literal(data, shape, dtype or self.dtype, domain)
 
     # -- adding instructions ------------------------------------------------------------------------------------------
 
     def add(self, step: Instruction) -> int:
-        """Append an instruction; its values become operands for later ones."""
+        """Append an instruction and make its results operands of later ones. Return its index."""
         if self.alphabet.limits_forms and isinstance(step, Apply | InPlace):
             self._require_supported(step)
         at = len(self.reference.steps)
@@ -205,18 +207,20 @@ class Draft(Choices):
         return at
 
     def _require_supported(self, step: Apply | InPlace) -> None:
-        """Raise `UnsupportedShape` where the framework does not take an op, or a write, in this form."""
-        beyond = self.unsupported_form(step)
-        if beyond is not None:
-            raise UnsupportedShape(f"the framework does not take {beyond}")
+        """Raise `UnsupportedShape` if the framework does not support this form of an op or a write."""
+        unsupported = self.unsupported_form(step)
+        if unsupported is not None:
+            raise UnsupportedShape(f"the framework does not take {unsupported}")
 
     def unsupported_form(self, step: Apply | InPlace) -> str | None:
-        """What of an op, or of a write, the framework does not take, in words; None where it takes it all."""
+        """The unsupported part of an op or a write, in words; None if the framework supports it."""
         shapes = [self.shape(ref) for ref in operands(step)]
         return self.alphabet.unsupported(step.op, shapes, step.attrs)
 
     def _record(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
-        """Let the reference take an instruction, unless it will raise; `fails` says whether it will."""
+        """Add an instruction to the reference, unless it will raise. Return its values, and set `fails` and
+        `expectation` if the draft is tracked.
+        """
         if self.tape is None:
             return self.reference.add(step, self.modes)
         self.expectation = expectation = self.tape.expect(at, step, self.modes)
@@ -224,33 +228,33 @@ class Draft(Choices):
         made: tuple[np.ndarray, ...] = ()
         if self.fails:
             self.reference.skip(step)
-            seen = StepObservation(Raised(next(iter(expectation.raises), Kind.UNKNOWN), "", ""))
+            observed = StepObservation(Raised(next(iter(expectation.raises), Kind.UNKNOWN), "", ""))
         else:
             made = self.reference.add(step, self.modes)
-            seen = StepObservation(Returned())
-        self.tape.record(at, step, expectation, seen, self.modes)
+            observed = StepObservation(Returned())
+        self.tape.record(at, step, expectation, observed, self.modes)
         if isinstance(step, ACTIONS):
             self._follow_grads(step, expectation.traversal.must_accumulate)
         return made
 
     def _follow_grads(self, step: Instruction, into: Iterable[Ref]) -> None:
-        """Follow whether leaves will have a gradient after an action, not which."""
+        """Record which leaves have a gradient after an action, without its values."""
         assert self.tape is not None
         if isinstance(step, ZeroGrad) and step.set_to_none:
             self.tape.grads.update(dict.fromkeys(step.leaves))
         elif isinstance(step, Backward) and not self.fails:
-            self.tape.grads.update(dict.fromkeys(into, SOME))
+            self.tape.grads.update(dict.fromkeys(into, ANY_GRADIENT))
         elif isinstance(step, AssignGrad) and not self.fails:
-            self.tape.grads[step.leaf] = None if step.value is None else SOME
+            self.tape.grads[step.leaf] = None if step.value is None else ANY_GRADIENT
         self.tape.actions += 1
 
     def _is_used(self, step: Grad, number: int) -> bool:
-        """Whether a result of the functional form will be a gradient, not none."""
+        """Whether a result of the functional form will be a gradient and not None."""
         return step.materialize_grads or self.reference.edge(step.inputs[number]) in self.reference.pullback(step)
 
     @contextmanager
     def under(self, *modes: str) -> Iterator[None]:
-        """Inside the `with` block, instructions stand under these grad modes as well."""
+        """Add grad modes to the instructions appended inside a `with` block."""
         before, self.modes = self.modes, (*self.modes, *modes)
         try:
             yield
@@ -288,7 +292,7 @@ class Draft(Choices):
     def leaf(
         self, shape: Shape | None = None, requires_grad: bool = True, domain: Domain = ANY, value: Literal | None = None
     ) -> Ref:
-        """A fresh leaf."""
+        """A fresh leaf; its shape and values are drawn if not given."""
         if value is None:
             value = self.tensor(self.pick(self.shapes(POOL)) if shape is None else shape, domain=domain)
         if self.alphabet.traits.scalars and value.shape != ():
@@ -300,30 +304,30 @@ class Draft(Choices):
         return ref
 
     def apply(self, op: str, args: Iterable[Ref], attrs: Attrs = ()) -> list[Ref]:
-        """An op on given operands; its results."""
+        """Append an op on these operands. Return its results."""
         args = tuple(args)
         made = self.reference.apply(op, args, attrs)
         at = self.add(Apply(op, args, attrs, len(made)))
         return [Ref(at, k) for k in range(len(made))]
 
     def detach(self, source: Ref) -> Ref:
-        """A detached value."""
+        """Append the detaching of a value. Return the detached value."""
         return Ref(self.add(Detach(source)))
 
     def backward(
         self, *roots: Ref, retain: bool | None = None, cotangents: Sequence[Literal | None] | None = None
     ) -> None:
-        """A backward call; cotangents are drawn where none are given."""
+        """Append a backward call. Cotangents are drawn if none are given."""
         if self.limited:
             roots, retain, cotangents = self._within_capabilities(roots, retain, cotangents)
         given = tuple(self.cotangent(r) for r in roots) if cotangents is None else tuple(cotangents)
-        self.add(self.called(roots, given, retain))
+        self.add(self.backward_call(roots, given, retain))
 
-    def called(
+    def backward_call(
         self, roots: Sequence[Ref], cotangents: Sequence[Literal | None], retain: bool | None, create: bool = False
     ) -> BackwardCall:
-        """A backward call that reaches leaves, in the form that the framework has: without an imperative one, the
-        functional form gives the gradients of leaves, all or some. So it does where that form alone creates a graph.
+        """A backward call whose gradients reach leaves. If the framework has no imperative form, or `create` is set and
+        only the functional form can create a graph, it is a functional call for all or some leaves.
         """
         if self.can(Capability.IMPERATIVE) and (self.can(Capability.CREATES_IN_LEAVES) or not create):
             return Backward(tuple(roots), tuple(cotangents), retain, create)
@@ -336,7 +340,9 @@ class Draft(Choices):
     def _within_capabilities(
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
     ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None] | None]:
-        """The nearest call within the claims: one root, its sum, each root once, nothing said about the graph."""
+        """The roots, `retain` and cotangents of the most similar call that the framework supports: one root, its sum,
+        distinct roots, or no `retain_graph`.
+        """
         if not self.can(Capability.MULTIPLE_ROOTS):
             roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
         if self.alphabet.traits.distinct_roots:
@@ -347,7 +353,7 @@ class Draft(Choices):
         return roots, retain if self.can(Capability.RETAIN) else None, cotangents
 
     def total(self, root: Ref) -> Ref:
-        """One element made from a root, the same one each time."""
+        """The sum of a root's elements, computed once; the root itself if it needs no cotangent."""
         if self.alphabet.traits.implies(self.shape(root)):
             return root
         if root not in self.totals:
@@ -355,7 +361,9 @@ class Draft(Choices):
         return self.totals[root]
 
     def summed(self, value: Ref) -> Ref:
-        """The sum of all elements; raises `UnsupportedShape` where the framework has none: other shapes need none."""
+        """The sum of all elements. Raises `UnsupportedShape` if the framework has no working `sum`; other shapes need
+        none.
+        """
         if "sum" not in self.alphabet.ops:
             raise UnsupportedShape(
                 "several elements have to become one: it needs explicit cotangents, or a working sum"
@@ -371,7 +379,7 @@ class Draft(Choices):
         return found
 
     def cotangent(self, root: Ref) -> Literal | None:
-        """A legal cotangent for a root: None is one where it has one element."""
+        """A legal cotangent for a root; None may be drawn if the root has one element."""
         shape = self.shape(root)
         may, must = self.alphabet.traits.implies(shape), not self.can(Capability.COTANGENTS)
         if may and (must or (self.can(Capability.IMPERATIVE) and self.coin())):
@@ -379,8 +387,8 @@ class Draft(Choices):
         return self.tensor(shape, self.dtypes[root])
 
     def refused_cotangents(self, root: Ref) -> list[Literal | None]:
-        """The cotangents with which a call on a root may be refused: none, and one of two elements. What a framework
-        does with one that it neither takes nor claims to refuse is said nowhere.
+        """Illegal cotangents of a root that the framework rejects: None, or one of two elements. If the framework
+        neither supports a cotangent nor claims to reject it, its behaviour is unspecified.
         """
         shape = self.shape(root)
         implicit = self.can(Capability.NON_SCALAR_CHECK) or self.alphabet.traits.implies(shape)
@@ -388,7 +396,7 @@ class Draft(Choices):
         return [*([None] if implicit else []), *([self.tensor((2,), self.dtypes[root])] if checked else [])]
 
     def zero_grad(self, *leaves: Ref, to_none: bool = True) -> None:
-        """Clear gradients to none or to zeros, as far as the framework claims either."""
+        """Clear gradients to None or to zeros, whichever the framework supports."""
         none, zeros = self.can(Capability.ZERO_TO_NONE), self.can(Capability.ZERO_TO_ZEROS)
         if not (none or zeros):
             return
@@ -400,10 +408,10 @@ class Draft(Choices):
         return Program(tuple(self.reference.steps), tuple(self.under_modes))
 
     def drawn(self) -> Drawn:
-        """The program so far, and its reference, which must not be added to from then on."""
+        """The program so far with its reference; nothing may be added to the draft afterwards."""
         return Drawn(self.program(), self.reference)
 
-    # -- looking ------------------------------------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------------------------------
 
     def shape(self, ref: Ref) -> Shape:
         """The shape of a value."""
@@ -414,9 +422,9 @@ class Draft(Choices):
         return self.reference.requires_grad[ref]
 
     def made(self) -> list[Ref]:
-        """The values that ops made and that require grad."""
+        """The values that are results of ops and require grad."""
         return [r for r in self.live if self.requires(r) and isinstance(self.reference.steps[r.at], Apply)]
 
 
 def _without_values(step: Instruction) -> AssertionError:
-    return AssertionError(f"a value of {step}, which makes none")
+    return AssertionError(f"{step} has no values")

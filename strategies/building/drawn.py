@@ -1,4 +1,4 @@
-"""What a strategy hands on: a program, and the reference whose values it was drawn by."""
+"""The result of a strategy: a program with its reference values."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from autograd_conformance.reference.reference import Reference
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawn:
-    """A drawn program and its reference, so that whoever judges the program need not compute its values again."""
+    """A drawn program and its reference, so that the judge does not have to compute the values again."""
 
     program: Program
 
     reference: Reference = field(compare=False)
-    """The exact values of the whole program, as if every instruction of it returned."""
+    """The exact values of the whole program, as if every instruction returned."""
 
     def __repr__(self) -> str:
-        """The program's text, where Hypothesis would write out every field."""
+        """The program's text, shorter than a list of all fields."""
         return f"<drawn: {'; '.join(render(self.program).splitlines())}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

@@ -1,10 +1,9 @@
-"""The Hypothesis backend that draws the suites' programs: each choice is drawn uniformly and independently of the
-others.
+"""The Hypothesis backend that draws the suites' programs: every choice is uniform and independent of the others.
 
 Hypothesis's own backend follows each program by up to five that repeat parts of it, keeps a tree of all that it tried,
-and records for each choice what shrinking needs. Our programs differ so much that this takes two thirds of the time of
-drawing and gains nothing. This backend keeps the choices of a program to itself and passes them to Hypothesis only if
-the program fails, so shrinking works as usual.
+and records for each choice the data that shrinking needs. Our programs differ so much that this takes two thirds of the
+time of drawing and gains nothing. This backend keeps the choices of a program to itself and passes them to Hypothesis
+only if the program fails, so shrinking works as usual.
 """
 
 from __future__ import annotations
@@ -79,8 +78,8 @@ class Independent(HypothesisProvider):
     # -- passing choices to Hypothesis --------------------------------------------------------------------------------
 
     def _keep(self, choice: int | bytes | bool, most: int) -> None:
-        """Keep a choice for which Hypothesis counts at most `most` bytes; pass all of them on if the size limit is
-        near.
+        """Keep a choice for which Hypothesis counts at most `most` bytes. If the size limit may be reached, pass all
+        choices on.
         """
         self._pending.append(choice)
         self._room -= most

@@ -1,7 +1,7 @@
-"""Layouts: values that lie in memory otherwise than one after another, made by an op that gives such a view.
+"""Memory layouts: values that are not contiguous, made by view ops such as `matrix_transpose` and `narrow`.
 
-A cotangent gets a layout from what the graph does behind a value. A framework whose ops copy has no layouts; there the
-same programs compute the same, and the op that would give the view stands in the graph as any other.
+A cotangent gets its layout from the op applied to a value afterwards. In a framework whose ops copy, all values are
+contiguous; the same programs then compute the same values, and the view op is an ordinary op of the graph.
 """
 
 from __future__ import annotations
@@ -16,36 +16,38 @@ from autograd_conformance.programs.own_numpy import np
 Layout = typing.Literal["transposed", "permuted", "stepped", "offset", "columns", "reversed", "expanded"]
 
 LAYOUTS: tuple[Layout, ...] = ("transposed", "stepped", "columns", "expanded", "offset", "reversed", "permuted")
-"""Every layout, those that frameworks get wrong most easily first."""
+"""All layouts, those that frameworks most often handle wrongly first."""
 
 LEAST_RANK: dict[Layout, int] = {
     "transposed": 2, "permuted": 3, "stepped": 1, "offset": 1, "columns": 2, "reversed": 1, "expanded": 1,
 }  # fmt: skip
-"""How many dimensions a value of a layout has at least."""
+"""Smallest number of dimensions of a value in a layout."""
 
 FILLED = 0.625
-"""What lies between the elements that a view takes: any number will do."""
+"""Value of the elements of the base that a view leaves out; any number would do."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a value comes to lie as it does."""
+    """A leaf and the view op that together give a value a layout."""
 
     base: np.ndarray
-    """What a leaf holds."""
+    """The leaf's values."""
     op: str
-    """The op that makes the value of it."""
+    """The view op."""
     attrs: Attrs
     """The op's attributes."""
 
     @property
     def literal(self) -> Literal:
-        """What a leaf holds, as programs write it."""
+        """The leaf's values as a literal of a program."""
         return Literal(tuple(self.base.ravel().tolist()), self.base.shape, self.base.dtype.name)
 
 
 def view(value: np.ndarray, layout: Layout) -> View | None:
-    """How a value comes to lie in a layout; None where it has too few dimensions, or no equal parts to expand."""
+    """The leaf and the view op that give a value a layout. None if the value has too few dimensions, or for "expanded"
+    no dimension along which all parts are equal.
+    """
     if value.ndim < LEAST_RANK[layout]:
         return None
     match layout:
@@ -71,21 +73,21 @@ def view(value: np.ndarray, layout: Layout) -> View | None:
 
 
 def _narrow(value: np.ndarray, dim: int) -> View:
-    """All but the first along a dimension of something longer."""
+    """A view of all but the first index along a dimension of a larger array."""
     count = value.shape[dim]
     base = _around(value, dim, count + 1, slice(1, count + 1))
     return View(base, "narrow", (("dim", dim), ("start", 1), ("length", count)))
 
 
 def _around(value: np.ndarray, dim: int, count: int, taken: slice) -> np.ndarray:
-    """An array of which a value is a part along a dimension."""
+    """An array that contains a value as a slice along a dimension."""
     base = np.full((*value.shape[:dim], count, *value.shape[dim + 1 :]), FILLED, value.dtype)
     base[(*[slice(None)] * dim, taken)] = value
     return base
 
 
 def _expanded(value: np.ndarray) -> View | None:
-    """One place for several elements, along the first dimension in which they are equal."""
+    """A view that repeats one part along the first dimension in which all parts are equal; None if there is none."""
     for dim, count in enumerate(value.shape):
         first = value.take([0], dim) if count > 1 else None
         if first is not None and np.array_equal(np.broadcast_to(first, value.shape), value):
@@ -94,13 +96,13 @@ def _expanded(value: np.ndarray) -> View | None:
 
 
 def equal_along(value: np.ndarray, dim: int) -> np.ndarray:
-    """The first of a value's parts along a dimension, in the place of all of them."""
+    """The value with its first part along a dimension repeated in place of all others."""
     return np.broadcast_to(value.take([0], dim), value.shape) if value.shape[dim] else value
 
 
 def differs_from_contiguous(shape: Shape, layout: Layout) -> bool:
-    """Whether a value of some shape lies otherwise in a layout than one element after another: not where dimensions of
-    size one leave nothing to see.
+    """Whether a layout places the elements of this shape in memory differently from a contiguous value. Dimensions of
+    size one make no difference.
     """
     if len(shape) < LEAST_RANK[layout] or 0 in shape:
         return False
@@ -121,8 +123,8 @@ def differs_from_contiguous(shape: Shape, layout: Layout) -> bool:
 
 
 def downstream_op(shape: Shape, layout: Layout) -> tuple[str, Attrs] | None:
-    """An op, with its attributes, behind which the cotangent of a value of some shape lies in a layout; None where its
-    shape does not allow it.
+    """The op, with its attributes, that gives the cotangent of its operand a layout when backward passes it. None if
+    the shape does not allow the layout.
     """
     if len(shape) < LEAST_RANK[layout]:
         return None

@@ -1,8 +1,8 @@
-"""`OpBuilder` draws ops and operands into a draft, every one of them valid when it is drawn.
+"""`OpBuilder` draws ops and operands into a draft. Each op is valid when it is drawn.
 
-An op is offered only operands inside its domain; where no value fits, a fresh leaf is made that does. Nothing is
-rejected and drawn again. Choices run from the newest value to the oldest and from the simplest op to the rarest,
-which is the order in which Hypothesis shrinks.
+An op gets only operands inside its domain; if no value fits, a fresh leaf is created. So no draw is rejected for its
+values. Choices run from the newest value to the oldest and from the simplest op to the rarest, which is the order in
+which Hypothesis shrinks.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from autograd_conformance.strategies.building.draft import Draft, Unsupported, U
 from autograd_conformance.strategies.building.layouts import Layout, downstream_op, equal_along, view
 
 LIMIT = 100.0
-"""The largest magnitude of a value: what would exceed it is passed through a calm op instead."""
+"""Largest absolute value of a result. If an op would exceed it, an op of `CALM` is applied instead."""
 
 CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
-"""Ops that take every value and make none larger than it was or than one."""
+"""Ops that accept every value, with results no larger in magnitude than the operand or 1."""
 
 Rarity = typing.Literal["beside", "mixed", "default"]
-"""A view of the first operand as the second one of an op; operands of several dtypes; another default dtype."""
+"""Rare features: the second operand is a view of the first; operands of several dtypes; another default dtype."""
 
 RARE: dict[Rarity, int] = {"beside": 16, "mixed": 12, "default": 12}
-"""Of how many ops, or programs, that allow a rarity one has it; Hypothesis takes numbers up to 10 for alternatives."""
+"""One in this many ops or programs has the feature. Hypothesis treats ranges of up to 10 numbers as alternatives."""
 
 OTHER_DEFAULT = "float64"
-"""The default dtype of some of the programs in a narrower one."""
+"""The default dtype of some programs that compute in a narrower one."""
 
 _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 
@@ -43,21 +43,22 @@ class OpBuilder(Draft):
     """A draft that draws its ops."""
 
     largest = 2 * LARGEST
-    """The most elements that a result has."""
+    """Largest number of elements of a result."""
     layouts: Sequence[Layout | None] = (None,)
-    """The layouts that fresh operands are drawn in, the simplest first; None is that of a leaf."""
+    """The layouts of fresh operands, drawn evenly, simplest first; None is contiguous."""
 
     def begin(self) -> None:
-        """Begin a program, now and then under another default dtype than that of most."""
-        rare = self.can(Capability.DEFAULT_DTYPE) and self.rarely("default")  # drawn in either dtype: so it shrinks
+        """Begin a program; rarely with another default dtype."""
+        # drawn in either dtype, so that a program shrinks from one dtype to the other
+        rare = self.can(Capability.DEFAULT_DTYPE) and self.rarely("default")
         if rare and self.dtype != OTHER_DEFAULT:
             self.add(DefaultDtype(OTHER_DEFAULT))
 
     # -- drawing ops --------------------------------------------------------------------------------------------------
 
     def op(self, name: str | None = None, fresh: bool = False, on: Ref | None = None) -> list[Ref]:
-        """A drawn op on drawn operands; `fresh` makes all operands leaves, `on` is used as the first operand where it
-        can be.
+        """Append a drawn op, or the named one, on drawn operands, and return its results. With `fresh` all operands are
+        new leaves. `on` is the first operand if the op accepts it.
         """
         if name is None and not self.alphabet.weighted:
             raise Unsupported("no program can be drawn: no op of the framework works")
@@ -89,17 +90,17 @@ class OpBuilder(Draft):
         return self.checked(op, args, attrs)
 
     def rarely(self, rarity: Rarity) -> bool:
-        """Whether an op that allows a rarity has it."""
+        """Draw whether this op or program has a rare feature."""
         return self.below(RARE[rarity]) == RARE[rarity] - 1
 
     def _beside(self, op: Op, first: Ref, options: Sequence[tuple[Shape, ...]]) -> list[Ref]:
-        """A view of the first operand as the second one of an op, whose other operands may have some shapes together;
-        nothing where no view fits.
+        """A view of the first operand that can be the second operand of an op. `options` are the shapes that the other
+        operands may have together. The list is empty if no view fits.
         """
         shapes = {shapes[0] for shapes in options}
 
         def suits(value: np.ndarray) -> bool:
-            """Whether a view, or a calm value in its place, may be the second operand."""
+            """Whether a value may be the second operand."""
             return value.shape in shapes and op.domain(1).holds(value)
 
         rows = [self.alphabet.row(name) for name in self.alphabet.ops if name in VIEWS]
@@ -113,7 +114,7 @@ class OpBuilder(Draft):
         return []
 
     def other_dtype(self, op: Op, first: Ref) -> str | None:
-        """A dtype of the further operands of an op that promotes, which is not the first one's; None where there is
+        """A dtype for the other operands that differs from the first operand's; None if the op or the framework allows
         none.
         """
         others = [dtype for dtype in self.alphabet.dtypes if dtype != self.dtypes[first]]
@@ -121,8 +122,8 @@ class OpBuilder(Draft):
         return self.pick(others) if fits else None
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
-        """The op itself, or a calm one (or none) of its first operand where its results would be too large or its
-        operands tie.
+        """Append an op and return its results. If a result would be too large, or operands are tied, an op of `CALM` is
+        applied to the first operand instead; if there is none, the first operand is returned.
         """
         values = self.reference.values
         if op.apart is None or op.apart(*(values[r] for r in args)):
@@ -137,7 +138,7 @@ class OpBuilder(Draft):
         return self.apply(calm, args[:1]) if calm else [args[0]]
 
     def form(self, op: Op, operands: Sequence[Shape], attrs: Attrs) -> list[Ref]:
-        """An op with some attributes on fresh leaves of some shapes."""
+        """Append an op with these attributes on fresh leaves of these shapes. Return its results."""
         leaves = [self.leaf(value=self.tensor(shape, self.dtype, op.domain(k))) for k, shape in enumerate(operands)]
         return self.checked(op, tuple(leaves), attrs)
 
@@ -154,7 +155,7 @@ class OpBuilder(Draft):
         dtype: str | None = None,
         where: Callable[[Ref], bool] | None = None,
     ) -> Ref:
-        """An existing value that fits (the newest first), or a fresh leaf in the op's domain."""
+        """An existing value that fits, preferably a recent one, or a fresh leaf in the op's domain."""
         domain = op.domain(place)
         values, dtypes = self.reference.values, self.dtypes
         fitting = [] if fresh else [
@@ -173,7 +174,7 @@ class OpBuilder(Draft):
         return self._leaf_in_layout(value, domain, self.pick(self.requiring))
 
     def _leaf_in_layout(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
-        """A fresh leaf, or a view of one that lies in one of `layouts` where shape and domain allow it."""
+        """A fresh leaf, or a view of one in a drawn layout of `layouts` if its shape and domain allow it."""
         layout = self.pick(self.layouts)
         if layout is None or self.alphabet.one_element:
             return self.leaf(value=value, requires_grad=requires_grad)
@@ -187,11 +188,13 @@ class OpBuilder(Draft):
         return self.apply(made.op, (self.leaf(value=made.literal, requires_grad=requires_grad),), made.attrs)[0]
 
     def _views(self, op: str, shape: Shape, attrs: Attrs) -> bool:
-        """Whether a view of a value of some shape can be drawn."""
+        """Whether a view op on a value of some shape can be drawn."""
         return op in self.alphabet.ops and self.alphabet.unsupported(op, (shape,), attrs) is None
 
     def with_cotangent_layout(self, value: Ref, layout: Layout | None) -> Ref:
-        """A value made from another one, whose cotangent lies in a layout for it; itself where that cannot be."""
+        """A view op applied to `value`, so that the cotangent of `value` gets a layout. If that is impossible, `value`
+        itself.
+        """
         made = None if layout is None or self.alphabet.one_element else downstream_op(self.shape(value), layout)
         if made is None or not self._views(made[0], self.shape(value), made[1]):
             return value
@@ -199,22 +202,22 @@ class OpBuilder(Draft):
         return self.apply(op, (value,), attrs)[0]
 
     def grow(self, least: int, most: int) -> None:
-        """Between `least` and `most` drawn ops."""
+        """Append between `least` and `most` drawn ops."""
         for _ in range(least + self.below(most - least + 1)):
             self.op()
 
     # -- values with a property ---------------------------------------------------------------------------------------
 
     def required(self) -> Ref:
-        """A non-empty value that requires grad: one that is there, or a fresh leaf."""
+        """A non-empty value that requires grad: an existing one or a fresh leaf."""
         options = [r for r in self.live if self.requires(r) and self.reference.values[r].size]
         if options and self.below(4) < 3:
             return self.recent(options)
         return self.leaf(self.pick(self.shapes(_NONEMPTY)))
 
     def nonlinear(self, value: Ref, name: str | None = None) -> Ref:
-        """The result of an op that certainly saves tensors, all of whose operands are `value`; of any op where the
-        framework has none that saves.
+        """The result of an op that saves tensors, with `value` for all its operands. If the framework has no such op,
+        the result of any op that accepts `value`.
         """
         name = name or self.pick(self.saving_ops() or self.substitutes(value))
         args = (value,) * arity(OPS[name])
@@ -226,8 +229,8 @@ class OpBuilder(Draft):
         return tuple(found[0] or found[1])
 
     def substitutes(self, value: Ref) -> tuple[str, ...]:
-        """Where none of the usual ops is there: those that certainly save and give another value of this one's shape;
-        of a framework that has none which saves, those that take the value. Raises `UnsupportedShape` where no op does.
+        """The ops that can replace the usual saving ops: those that always save and keep the shape of `value`, or if
+        the framework has none that saves, those that accept `value`. Raises `UnsupportedShape` if there are none.
         """
         rows = [self.alphabet.row(name) for name in self.alphabet.ops]
         saving = [row for row in rows if row.saves is Certainty.ALWAYS]
@@ -239,8 +242,8 @@ class OpBuilder(Draft):
         return found
 
     def _made(self, row: Op, args: tuple[Ref, ...]) -> Shape | None:
-        """The shape of what an op makes of some values; None where it does not take them, or makes what is too large or
-        several results.
+        """The shape of an op's result on some values. None if the op does not accept them, or its result is too large,
+        or it has several results.
         """
         values = [self.reference.values[ref] for ref in args]
         shapes = tuple(map(self.shape, args))
@@ -253,7 +256,7 @@ class OpBuilder(Draft):
         return made[0].shape if len(made) == 1 and calm else None
 
     def join(self, one: Ref, other: Ref) -> Ref:
-        """A value made from two of one shape: their sum, or what another op that takes both makes of them."""
+        """The sum of two values of one shape, or the result of another op of two operands."""
         usual = ("add", "subtract", "multiply")
         pairs = [row for row in map(self.alphabet.row, self.alphabet.ops) if arity(row) == 2]
         named = next((name for name in usual if name in self.alphabet.ops), None)
@@ -267,7 +270,7 @@ class OpBuilder(Draft):
         return self.apply(name, (one, other), attrs[0] if attrs else ())[0]
 
     def root(self, most: int = 5) -> Ref:
-        """A value on which a call certainly needs saved tensors, at the end of up to `most` drawn ops."""
+        """A value, after up to `most` drawn ops, whose backward call needs saved tensors."""
         if not self.leaves:
             self.leaf(self.pick(self.shapes(_NONEMPTY)))
         self.grow(0, most)
@@ -277,7 +280,7 @@ class OpBuilder(Draft):
         return self.nonlinear(self.required())
 
     def successor(self, value: Ref) -> Ref:
-        """A new value made from `value` by one op that can take it."""
+        """A new value computed from `value` by one op."""
         for _ in range(2):
             made = self.op(on=value)[0]
             if value in operands(self.reference.steps[made.at]) and self.requires(made):
@@ -286,7 +289,7 @@ class OpBuilder(Draft):
         return self.apply(self.pick(named), (value,))[0] if named else self.nonlinear(value)
 
     def rebuild(self, value: Ref) -> Ref:
-        """A value computed anew, by the same ops from the same leaves."""
+        """The value recomputed by the same ops from the same leaves."""
         new: dict[Ref, Ref] = {}
         for at in sorted(self._ancestors(value)):
             step = self.reference.steps[at]
@@ -296,7 +299,7 @@ class OpBuilder(Draft):
         return new.get(value, value)
 
     def _ancestors(self, value: Ref) -> set[int]:
-        """The ops that a value was made by."""
+        """Indices of the ops that a value was computed by."""
         step = self.reference.steps[value.at]
         if not isinstance(step, Apply):
             return set()

@@ -1,4 +1,4 @@
-"""Drawing optimizers: which one, its settings, how it is implemented, and how it groups its leaves."""
+"""Draws optimizers: the kind, its settings, its implementation and its parameter groups."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ PLAIN: tuple[tuple[str, Attrs], ...] = (
     ("adam", (("lr", 0.125),)),
     ("adam", (("lr", 0.125), ("betas", (0.5, 0.75)), ("weight_decay", 0.25))),
 )
-"""Optimizers for programs that are about something else, with settings large enough that a step shows."""
+"""Optimizers for programs about something else, with settings large enough that a step is visible."""
 
 
 def plain_optimizer(b: Draft) -> tuple[str, Attrs]:
-    """An optimizer of whichever kind and implementation, for a program in which it matters only that it steps."""
+    """An optimizer of any kind and implementation, for a program in which only the fact of a step matters."""
     known = b.alphabet.optimizers
     found = [(row, given) for row, given in PLAIN if row in known and set(known[row]).issuperset(dict(given))]
     return _varied(b, *b.pick(found if found and b.can(Capability.OPTIMIZERS) else choices(b)))
 
 
 def _varied(b: Draft, row: str, settings: Attrs) -> tuple[str, Attrs]:
-    """An optimizer as it is, or, now and then, in another of its implementations."""
+    """An optimizer's name and settings; one time in three with another of its implementations."""
     others = variants(b, row)
     return row, (*settings, *b.pick(others)) if others and b.below(3) == 2 else settings
 
 
 def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
-    """The optimizers, or those of a name, that the framework has with settings that it knows, the simplest first."""
+    """The optimizers, or those of a name, with settings that the framework supports, simplest first."""
     if not b.can(Capability.OPTIMIZERS):
         raise Unsupported("needs optimizers, not claimed")
     known = {row: set(settings) for row, settings in b.alphabet.optimizers.items() if name in (None, row)}
@@ -51,7 +51,7 @@ def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
 
 
 def variants(b: Draft, name: str) -> list[Attrs]:
-    """The implementations that a framework claims to have of an optimizer, as settings."""
+    """The implementations of an optimizer that the framework claims, as settings."""
     return [
         variant
         for variant in OPTIMIZERS[name].variants
@@ -60,7 +60,7 @@ def variants(b: Draft, name: str) -> list[Attrs]:
 
 
 def optimizer(b: Draft, count: int, name: str | None = None, grouped: bool | None = None) -> OptimizerChoice:
-    """An optimizer of so many leaves: mostly a plain one; now and then in a variant, or with parameter groups."""
+    """An optimizer of `count` leaves, mostly a plain one; sometimes in another implementation or with groups."""
     row, settings = _varied(b, *b.pick(choices(b, name)))
     if not b.can(Capability.GROUPS) or not (b.below(4) == 3 if grouped is None else grouped):
         return row, settings, ()
@@ -68,7 +68,7 @@ def optimizer(b: Draft, count: int, name: str | None = None, grouped: bool | Non
 
 
 def groups(b: Draft, name: str, settings: Attrs, count: int) -> Groups:
-    """Parameter groups of so many leaves, most of them with one setting of their own."""
+    """Parameter groups for `count` leaves. Two groups of three override one setting."""
     found: list[tuple[int, Attrs]] = []
     while count:
         size = 1 + b.below(count)
@@ -78,7 +78,7 @@ def groups(b: Draft, name: str, settings: Attrs, count: int) -> Groups:
 
 
 def _own(b: Draft, name: str, settings: Attrs) -> Attrs:
-    """A setting that differs from the optimizer's own, and may be a group's."""
+    """A setting that a group may override, with a value other than the optimizer's."""
     row, given = OPTIMIZERS[name], dict(settings)
     others = [
         (key, value)

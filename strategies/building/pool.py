@@ -1,5 +1,4 @@
-"""Reuses the compiled regions of earlier programs, for frameworks that take far longer to compile a region than to run
-it.
+"""Reuses compiled regions of earlier programs, for frameworks where compiling takes far longer than running.
 
 Most programs repeat the choices of an earlier program and change some of them: values of tensors, roots of calls,
 flags, hooks, whole actions. If a change makes a region that was not compiled before, the program is dropped before it

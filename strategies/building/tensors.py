@@ -1,7 +1,8 @@
-"""Tensors from bytes: one draw per tensor, shrinking towards 1, 2, 3, with zeros and repeated values among them.
+"""Makes tensors from bytes: one draw per tensor, which shrinks towards 1, 2, 3; zeros and repeated values occur.
 
-Most hold multiples of 1/8, which sums and products of a few keep exact and a person reads easily. The sum of the bytes
-decides which do not: some have full mantissas, which a shorter format would change, some several zeros, some are large.
+Most tensors contain multiples of 1/8, which short sums and products keep exact and which are easy to read. The sum of
+the bytes selects the others: tensors with full mantissas, which a shorter format would round, with several zeros, or
+with large values.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from autograd_conformance.programs.own_numpy import np
 
 
 def _plain() -> np.ndarray:
-    """256 multiples of 1/8 between -4 and 4: whole numbers first, then halves, then the rest; a zero in every 16."""
+    """256 multiples of 1/8 between -4 and 4: integers first, then halves, then the rest; every 16th is zero."""
     grid = [n / 8 for n in range(-32, 33) if n]
     grid.sort(key=lambda x: (x % 1 != 0, x % 0.5 != 0, x < 0, abs(x)))
     values = [grid[n % len(grid)] for n in range(256)]
@@ -21,21 +22,21 @@ def _plain() -> np.ndarray:
 
 
 VALUES = _plain()
-"""The number that each byte of a drawn tensor stands for, counted from its place: the simplest tensor is 1, 2, 3, 4."""
+"""The number for each byte of a drawn tensor, offset by the element's index: the simplest tensor is 1, 2, 3, 4."""
 
 
 FULL = 1.0 + 2.0**0.5 / 64
-"""What makes a full mantissa of a short one: the values stay about as large as they were."""
+"""Factor that gives a number a full mantissa and hardly changes its size."""
 
 LARGE = 20.0
-"""How much larger large tensors are: 80 at most, beyond which single precision cannot exponentiate."""
+"""Factor of large tensors: their values are up to 80, about the limit of `exp` in single precision."""
 
 STYLES = 16
-"""In how many equal parts tensors are divided by the sum of their bytes."""
+"""Number of classes of tensors by the sum of their bytes."""
 
 
 def _styled(values: np.ndarray, style: int, domain: Domain) -> np.ndarray:
-    """Drawn values with full mantissas, several zeros, or large; in most styles as they are."""
+    """The values with full mantissas, several zeros, or large; for most styles unchanged."""
     match style:
         case 10 | 11 | 12 | 13:
             return domain.fit(values * FULL)
@@ -48,7 +49,7 @@ def _styled(values: np.ndarray, style: int, domain: Domain) -> np.ndarray:
 
 
 def literal(data: bytes, shape: Shape, dtype: str, domain: Domain = ANY) -> Literal:
-    """The tensor that bytes stand for, moved into a domain, exactly representable in its dtype."""
+    """The tensor made from bytes, moved into a domain and exactly representable in its dtype."""
     drawn = np.frombuffer(data, np.uint8)
     values = VALUES[(drawn + np.arange(len(data))) % 256].reshape(shape)
     values = _styled(values, int(drawn.sum()) % STYLES, domain).astype(dtype)

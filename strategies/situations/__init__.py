@@ -1,5 +1,6 @@
-"""One strategy for each situation that a rule is about: what makes the rule bite is built in, the rest is drawn.
+"""Situations: one strategy for each precondition of a rule. The precondition is fixed and everything else is drawn.
 
-A situation is a few lines that call a builder. Ops, shapes, values, depths and the noise between the calls vary; that
-backward was called on the root before, that the graph was retained, that two leaves are equal, does not.
+A situation is a few lines that call a builder. Ops, shapes, values, depths and unrelated instructions between the calls
+vary. The precondition does not: that backward was called on the root before, that the graph was retained, that two
+leaves are equal.
 """

@@ -1,4 +1,6 @@
-"""The `.grad` of leaves: added to, cleared, not reached, not meant to be there."""
+"""Situations of `.grad`: accumulated, cleared, assigned, replaced, clipped, and of leaves that the root does not depend
+on.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from autograd_conformance.strategies.situations.base import (
 
 @situation
 def accumulations(b: OpBuilder) -> None:
-    """Two to five backward calls that reach the same leaves: from one retained root, from several, or from rebuilt
+    """Two to five backward calls whose gradients reach the same leaves: on one retained root, on several, or on rebuilt
     ones.
     """
     root = b.root()
@@ -41,7 +43,7 @@ def _cleared(to_none: bool) -> Callable[[OpBuilder], None]:
         root = b.root(3)
         b.backward(root, retain=True)
         leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
-        if b.can(Capability.COTANGENTS) and b.below(6) == 5:  # zeros, whatever was there
+        if b.can(Capability.COTANGENTS) and b.below(6) == 5:  # infinite and NaN gradients are cleared to zeros, too
             leaf = leaves[0]
             infinite = b.tensor(b.shape(leaf), b.dtypes[leaf])
             b.backward(leaf, cotangents=[replace(infinite, data=tuple(x * inf if x else nan for x in infinite.data))])
@@ -53,7 +55,7 @@ def _cleared(to_none: bool) -> Callable[[OpBuilder], None]:
 
     write.__name__ = "cleared_to_none" if to_none else "cleared_to_zeros"
     kind = "none" if to_none else "zeros"
-    write.__doc__ = f"Backward, clear some gradients, infinite ones perhaps, to {kind}, perhaps backward again."
+    write.__doc__ = f"A call, clearing of some gradients, perhaps infinite ones, to {kind}, perhaps further calls."
     return write
 
 
@@ -63,7 +65,7 @@ cleared_to_zeros = situation(_cleared(False))
 
 @situation
 def unreached_leaves(b: OpBuilder) -> None:
-    """Leaves that the root does not depend on, with and without a gradient of their own."""
+    """Leaves that the root does not depend on, with and without an earlier gradient."""
     other = b.leaf()
     if b.below(2):
         b.backward(b.nonlinear(other), cotangents=None)
@@ -73,7 +75,7 @@ def unreached_leaves(b: OpBuilder) -> None:
 
 @situation
 def constant_leaves(b: OpBuilder) -> None:
-    """A leaf that requires no grad, as an operand beside one that does."""
+    """A leaf that requires no grad and is an operand beside one that does."""
     value = b.required()
     constant = b.leaf(b.shape(value), requires_grad=False)
     if b.dtypes[constant] != b.dtypes[value]:
@@ -89,14 +91,14 @@ def constant_leaves(b: OpBuilder) -> None:
 SHAPES = ((3,), (2, 3), (), (2, 2))
 
 
-def _again(b: ActionBuilder, leaf: Ref, root: Ref) -> Ref:
-    """A root that leads to a leaf, and on which a call is legal: the same one where it was retained, or a new one."""
+def _callable_root(b: ActionBuilder, leaf: Ref, root: Ref) -> Ref:
+    """A root that depends on a leaf and may be called on: the same one if it was retained, or a new one."""
     return root if b.can(Capability.RETAIN) and b.below(2) else b.nonlinear(leaf)
 
 
 @action_situation
 def added_in_place(b: ActionBuilder) -> None:
-    """References to the gradient that a leaf holds, and calls that add to it: the references see the sum."""
+    """References to a leaf's gradient, and further calls that add to it in place: the references observe the sum."""
     b.require(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     root = chain(b, leaf)
@@ -104,7 +106,7 @@ def added_in_place(b: ActionBuilder) -> None:
     b.call(root, retain=keep)
     grad = b.read_grad(leaf)
     for _ in range(1 + b.below(2)):
-        b.call(_again(b, leaf, root), retain=keep)
+        b.call(_callable_root(b, leaf, root), retain=keep)
         if b.below(2):
             b.nonlinear(grad)
         if b.below(4) == 3:
@@ -114,29 +116,29 @@ def added_in_place(b: ActionBuilder) -> None:
 
 @action_situation
 def replaced_gradients(b: ActionBuilder) -> None:
-    """A leaf that holds a gradient, and a call with create_graph: a new object, and the old one as it was."""
+    """A leaf with a gradient, and a call with create_graph: `.grad` is a new object, and the old one is unchanged."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
     leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     root = chain(b, leaf)
     keep = True if b.can(Capability.RETAIN) else None
     b.call(root, retain=keep, create=bool(b.below(2)))
     grad = b.read_grad(leaf)
-    b.call(_again(b, leaf, root), create=True)
+    b.call(_callable_root(b, leaf, root), create=True)
     b.nonlinear(grad) if b.below(2) else b.read_grad(leaf)
     if b.below(2):
-        b.call(_again(b, leaf, root), create=bool(b.below(2)))
+        b.call(_callable_root(b, leaf, root), create=bool(b.below(2)))
 
 
 @action_situation
 def layouts(b: ActionBuilder) -> None:
-    """Leaves of every layout: as they were made, or detached from a view that is transposed, spread or one of many."""
+    """Leaves of every layout: contiguous, or detached from a view that is transposed, strided or expanded."""
     b.require_absent_grad()
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2, 3), (3, 2)))))
     if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")
         fitting = [n for n in b.available(*names) if takes(b.alphabet.row(n), b.shape(leaf))]
-        seen = b.op(b.pick(fitting), on=leaf)[0] if fitting and b.below(3) else view(b, leaf)
-        leaf = b.detach(seen)
+        viewed = b.op(b.pick(fitting), on=leaf)[0] if fitting and b.below(3) else view(b, leaf)
+        leaf = b.detach(viewed)
         b.set_requires_grad(leaf, True)
     if not b.reference.values[leaf].size:
         return
@@ -149,7 +151,9 @@ def layouts(b: ActionBuilder) -> None:
 
 @action_situation
 def misshapen_gradients(b: ActionBuilder) -> None:
-    """A gradient of another shape, also one that would broadcast, assigned: refused; a fitting one after it."""
+    """Assigning `.grad` a value of another shape, also of one that would broadcast, which is rejected; then perhaps one
+    of the leaf's shape.
+    """
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2,)))))
     root = chain(b, leaf)
@@ -160,13 +164,13 @@ def misshapen_gradients(b: ActionBuilder) -> None:
     b.assign_grad(leaf, b.leaf(b.pick(b.shapes(others)), requires_grad=False))
     if b.below(2):
         b.assign_grad(leaf, b.leaf(shape, requires_grad=False))
-    b.call(_again(b, leaf, root))
+    b.call(_callable_root(b, leaf, root))
 
 
 @action_situation
 def assigned_objects(b: ActionBuilder) -> None:
-    """A gradient that is assigned: a constant, what another leaf holds, a part of something; added to and written to
-    afterwards.
+    """Assigning `.grad` a constant, another leaf's gradient or a detached value, which is then accumulated into and
+    written to.
     """
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf, other = (b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(2))
@@ -185,12 +189,12 @@ def assigned_objects(b: ActionBuilder) -> None:
     if b.can(Capability.WRITES) and b.below(2):
         b.write(given if b.below(2) and b.reference.is_leaf(given) else b.read_grad(leaf), "mul_scalar_")
     for _ in range(b.below(3)):
-        b.call(_again(b, leaf, root), retain=keep)
+        b.call(_callable_root(b, leaf, root), retain=keep)
 
 
 @action_situation
 def clipped_gradients(b: ActionBuilder) -> None:
-    """Gradients scaled or clipped in place, then used by a step, as in a training loop."""
+    """Gradients scaled or clipped in place and then used by a step, as in a training loop."""
     b.require(Capability.ASSIGNS, Capability.WRITES, Capability.MODES)
     leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     optimizer = plain_optimizer(b) if b.can(Capability.OPTIMIZERS) else None
@@ -207,7 +211,7 @@ def clipped_gradients(b: ActionBuilder) -> None:
 
 @action_situation
 def assigned_gradients(b: ActionBuilder) -> None:
-    """A gradient replaced, by another value or by none, and added to."""
+    """Assigning `.grad` another value or None, then further calls that add to it."""
     b.require(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     root = chain(b, leaf)

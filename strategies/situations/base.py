@@ -1,4 +1,4 @@
-"""How a situation is defined, and the pieces that situations of several families are made of."""
+"""The decorators that define situations, and the parts that several situations share."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from autograd_conformance.strategies.building.op_builder import OpBuilder
 Programs = st.SearchStrategy[Drawn]
 
 FREEING = (None, False)
-"""The two ways to say that a graph need not be kept."""
+"""The values of `retain_graph` with which a call frees its graph."""
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (2, 3), ())
 
 
 def situation(write: Callable[..., None]) -> Callable[..., Programs]:
-    """The strategy of the programs that `write` puts into an `OpBuilder`."""
+    """Make a strategy of a function that adds instructions to an `OpBuilder`."""
 
     @st.composite
     def drawn(draw: Draw, *args: object) -> Drawn:
@@ -40,7 +40,7 @@ def situation(write: Callable[..., None]) -> Callable[..., Programs]:
 
 
 def action_situation(write: Callable[..., None]) -> Callable[..., Programs]:
-    """The strategy of the programs that `write` puts into an `ActionBuilder`."""
+    """Make a strategy of a function that adds instructions to an `ActionBuilder`."""
 
     @st.composite
     def drawn(draw: Draw, *args: object) -> Drawn:
@@ -54,7 +54,7 @@ def action_situation(write: Callable[..., None]) -> Callable[..., Programs]:
 
 
 def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
-    """One value that depends on all the given ones, by as few ops as their shapes allow."""
+    """One value that depends on all given ones, by as few ops as their shapes allow."""
     if len({(b.shape(v), b.dtypes[v]) for v in values}) > 1:
         values = [b.summed(v) for v in values]
     made = values[0]
@@ -65,13 +65,15 @@ def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
 
 
 def joined_roots(b: OpBuilder, values: Sequence[Ref]) -> Sequence[Ref]:
-    """The roots of one call that depends on all the given values: one that joins them, or all where no op joins."""
+    """The roots of one call on all given values: one value that depends on all of them, or the values themselves if the
+    framework has no op of two operands.
+    """
     return (joined(b, values),) if b.alphabet.has_binary_op else values
 
 
 def joining(b: OpBuilder, names: Sequence[str], most: int = 3) -> Callable[[Ref, Ref], Ref]:
-    """What makes one value of two of one shape: one of the named ops, drawn from the first `most` that are there, or
-    whatever op takes both.
+    """A function that combines two values of one shape: by an op drawn from the first `most` of the named ones that the
+    framework has, or by any op of two operands if it has none of them.
     """
     found = [name for name in names if name in b.alphabet.ops][:most]
     if not found:
@@ -81,12 +83,12 @@ def joining(b: OpBuilder, names: Sequence[str], most: int = 3) -> Callable[[Ref,
 
 
 def negative(b: OpBuilder) -> str | None:
-    """The simplest op that saves nothing, where there is one."""
+    """The simplest op that saves no tensor, if the framework has it."""
     return "negative" if "negative" in b.alphabet.ops else None
 
 
 def end_region(b: OpBuilder) -> None:
-    """An action that has nothing to do with what was computed: the unit ends here."""
+    """End the current region by an action on an unrelated leaf."""
     leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     if b.can(Capability.ZERO_TO_NONE):
         b.zero_grad(leaf)
@@ -95,8 +97,9 @@ def end_region(b: OpBuilder) -> None:
 
 
 def maybe_end_region(b: OpBuilder) -> None:
-    """Where the framework takes functions as units, mostly a cut: between two results of one unit nothing may flow, so
-    that what is about a value within a graph needs a unit on either side of it.
+    """If the framework compiles or recomputes regions, end the current region in three cases of four. Values between
+    two results of one region are not observable, so a situation about a value inside a graph needs a region on either
+    side of the value.
     """
     if b.alphabet.regions and b.below(4):
         end_region(b)
@@ -108,10 +111,10 @@ VIEW_OPS = (
     "reshape", "slice", "matrix_transpose", "expand_dims", "select", "diagonal", "transpose", "narrow", "permute_dims",
     "squeeze", "flatten", "moveaxis", "unflatten",
 )  # fmt: skip
-"""Ops that give one view, no two elements of which are one in memory."""
+"""View ops of one result whose elements do not overlap in memory."""
 
 MULTI_VIEW_OPS = ("split", "unstack", "chunk", "tensor_split")
-"""Ops that give several views."""
+"""View ops of several results."""
 
 
 @lru_cache(maxsize=8)
@@ -120,7 +123,7 @@ def _without_views(weighted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def plain(b: ActionBuilder, value: Ref) -> Ref:
-    """A value with memory of its own, made from `value` by a drawn op that can take it."""
+    """A value that shares no memory with `value`, computed from it by a drawn op."""
     names = _without_views(tuple(b.alphabet.weighted))
     for _ in range(2 if names else 0):
         made = b.op(b.pick(names), on=value)[0]
@@ -130,8 +133,8 @@ def plain(b: ActionBuilder, value: Ref) -> Ref:
 
 
 def computed(b: ActionBuilder, *shapes: Shape, most: int = 2) -> Ref:
-    """A value with memory of its own that requires grad and is no leaf, `most` ops or fewer from a leaf of one of
-    the shapes.
+    """A value that requires grad, is no leaf and shares no memory, at most `most` ops from a leaf of one of the
+    shapes.
     """
     value = b.leaf(b.pick(b.shapes(shapes or NONEMPTY)))
     for _ in range(b.below(most)):
@@ -141,8 +144,8 @@ def computed(b: ActionBuilder, *shapes: Shape, most: int = 2) -> Ref:
 
 
 def view(b: ActionBuilder, source: Ref, most: int = 2, several: bool = False) -> Ref:
-    """A view of a value, by one to `most` view ops, each on the result of the one before; `several` lets in the ops
-    that give several views.
+    """A view of a value, made by one to `most` view ops in a row; with `several`, also by view ops of several
+    results.
     """
     names = b.available(*VIEW_OPS, *(MULTI_VIEW_OPS if several else ()))
     made = source
@@ -157,7 +160,7 @@ def view(b: ActionBuilder, source: Ref, most: int = 2, several: bool = False) ->
 
 
 def alias(b: ActionBuilder, source: Ref) -> Ref:
-    """A value in the memory of another: a view of it, or it detached, or a view of that."""
+    """A value that shares memory with another: a view of it, the value detached, or a view of that."""
     if not b.can(Capability.DETACH) or b.below(3):
         return view(b, source)
     detached = b.detach(source)
@@ -171,7 +174,9 @@ SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp")
 
 
 def chain(b: OpBuilder, value: Ref, most: int = 3) -> Ref:
-    """One to `most` smooth ops that save, each on the result of the one before; other ops where none is there."""
+    """The result of one to `most` smooth ops in a row that save tensors; of other ops if the framework has none of
+    these.
+    """
     smooth = [name for name in SMOOTH[:5] if name in b.alphabet.ops]
     for _ in range(1 + b.below(most)):
         value = b.nonlinear(value, b.pick(smooth)) if smooth else b.successor(value)
@@ -179,8 +184,8 @@ def chain(b: OpBuilder, value: Ref, most: int = 3) -> Ref:
 
 
 def among(b: OpBuilder, root: Ref) -> tuple[Ref, ...]:
-    """The roots of a call on a value: mostly that alone; now and then beside one that is made from it, or from nothing
-    that was there, before or after it.
+    """The roots of a call on a value: mostly only the value. One time in four, also another value, before or after it,
+    that is computed from the value or from a fresh leaf.
     """
     if not b.can(Capability.MULTIPLE_ROOTS) or b.below(4) < 3:
         return (root,)

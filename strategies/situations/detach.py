@@ -1,4 +1,4 @@
-"""Values cut off from their history, beside the values that keep it."""
+"""Situations of `detach` and `detach_`: detached values beside values that keep their history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autograd_conformance.strategies.situations.base import (
 
 @situation
 def detached_operands(b: OpBuilder) -> None:
-    """A detached value beside its source, or alone, in the way to the root."""
+    """A detached value as an operand on the path to the root, with its source or another leaf as the other operand."""
     source = b.nonlinear(b.required()) if b.below(2) else b.required()
     detached = b.detach(source)
     other = b.pick([source, b.leaf(b.shape(source))]) if b.dtypes[source] == b.dtype else source
@@ -27,7 +27,7 @@ def detached_operands(b: OpBuilder) -> None:
 
 @situation
 def detached_roots(b: OpBuilder) -> None:
-    """A backward call on a detached value, or on what was made from detached values only."""
+    """A backward call on a detached value, or on a value computed only from detached ones."""
     source = b.root(3)
     root = b.detach(source if b.can(Capability.COTANGENTS) else b.total(source))
     if b.below(3) == 2:
@@ -37,7 +37,7 @@ def detached_roots(b: OpBuilder) -> None:
 
 @situation
 def detached_sources(b: OpBuilder) -> None:
-    """A value that was detached, perhaps used in its detached form, and a call on itself."""
+    """A value that was detached, whose detached form is perhaps used, and a call on the value."""
     source = b.root(3)
     detached = b.detach(source)
     if b.below(2):
@@ -47,8 +47,8 @@ def detached_sources(b: OpBuilder) -> None:
 
 @action_situation
 def values_detached_twice(b: ActionBuilder) -> None:
-    """A value that is detached twice; between that, the first detached one is switched to require grad, or gets a
-    history by a write, or is only used.
+    """A value that is detached twice. In between, the first detached value is switched to require grad, gets a history
+    by a write, or is used.
     """
     b.require(Capability.DETACH)
     source = b.nonlinear(b.required()) if b.below(2) else b.required()
@@ -93,7 +93,7 @@ def values_detached_in_place(b: ActionBuilder) -> None:
 
 @action_situation
 def views_detached_in_place(b: ActionBuilder) -> None:
-    """A view that is detached in place: refused, and a call on the graph stays legal."""
+    """A view that is detached in place, which is rejected; a call on the graph stays legal."""
     b.require(Capability.DETACH, Capability.WRITES, Capability.VIEWS)
     source = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2))))) if b.below(2) else computed(b, (3,), (2, 3), (2, 2))
     target = view(b, source)

@@ -1,4 +1,6 @@
-"""Calls that have to be refused, and calls that fail on their way."""
+"""Situations of errors: calls that must be rejected, calls that fail during their traversal, and legal calls
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from autograd_conformance.strategies.situations.base import FREEING, action_situ
 
 @situation
 def no_grad_roots(b: OpBuilder) -> None:
-    """A root that requires no grad, alone or among others."""
+    """A root that requires no grad, as the only root or among others."""
     root = b.leaf(requires_grad=False)
     if b.below(2):
         root = b.nonlinear(root)
@@ -23,7 +25,7 @@ def no_grad_roots(b: OpBuilder) -> None:
 
 @situation
 def implicit_cotangents(b: OpBuilder) -> None:
-    """A root that has not exactly one element, and a backward call on it without a cotangent."""
+    """A root that does not have exactly one element, and a backward call on it without a cotangent."""
     b.grow(0, 3)
     root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2,), (2, 3), (0,), (2, 1))))))
     roots = among(b, root)
@@ -32,16 +34,16 @@ def implicit_cotangents(b: OpBuilder) -> None:
 
 
 def _each(b: OpBuilder, roots: tuple[Ref, ...]) -> None:
-    """Half of the time, a legal call from each of the roots."""
+    """With probability one half, a legal call on each root."""
     for each in roots if b.below(2) else ():
         b.backward(each, retain=True if len(roots) > 1 else None)
 
 
 @situation
 def wrong_cotangents(b: OpBuilder) -> None:
-    """A cotangent of another shape, also one that would broadcast; then perhaps the right one."""
+    """A cotangent of another shape, also of one that would broadcast; then perhaps a legal one."""
     if not b.can(Capability.COTANGENTS):
-        raise Unsupported("the framework claims to take no cotangents")
+        raise Unsupported("needs cotangents, not claimed")
     root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2,), (), (2, 3), (1,), (3, 2))))))
     shape = b.shape(root)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (2, 3), (1, *shape), shape[::-1], shape[1:]) if s != shape]
@@ -57,19 +59,19 @@ REFUSALS = (
     (Capability.COTANGENT_CHECK, Capability.COTANGENTS),
     (Capability.NO_GRAD_CHECK, Capability.DETACH, Capability.MULTIPLE_ROOTS),
 )
-"""The capabilities that each way to have a call refused needs."""
+"""The capabilities required by each kind of rejected call."""
 
 
 @situation
 def refused_after_gradients(b: OpBuilder) -> None:
-    """Leaves that hold gradients, a call that is refused for its arguments, and the legal call after it."""
+    """Leaves with gradients, a call rejected for its arguments, and a legal call afterwards."""
     _refused(b, True)
 
 
 @situation
 def refused(b: OpBuilder) -> None:
-    """A call that is refused for its arguments, and the legal call after it, which may be the first that
-    traverses the graph.
+    """A call rejected for its arguments, and a legal call afterwards, which may be the first that traverses the
+    graph.
     """
     _refused(b, bool(b.below(2)))
 
@@ -77,7 +79,7 @@ def refused(b: OpBuilder) -> None:
 def _refused(b: OpBuilder, called: bool) -> None:
     refusals = [n for n, needs in enumerate(REFUSALS) if b.can(*needs)]
     if not refusals:
-        raise Unsupported("the framework claims to refuse no call")
+        raise Unsupported("needs a framework that claims to reject some call")
     root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2, 3), (2,))))))
     if called:
         b.backward(root, retain=True)
@@ -93,7 +95,7 @@ def _refused(b: OpBuilder, called: bool) -> None:
 
 @situation
 def failing_calls(b: OpBuilder) -> None:
-    """A call that meets a freed part of its graph after, or before, it has traversed other parts."""
+    """A call that reaches a freed part of its graph after, or before, it has traversed other parts."""
     freed = b.nonlinear(b.leaf((3,)))
     other = b.nonlinear(b.leaf((3,)))
     parts = [freed, other] if b.below(2) else [other, freed]
@@ -109,13 +111,13 @@ SHAPES = ((3,), (2, 3), (), (2,))
 
 
 def _freed(b: ActionBuilder, root: Ref, part: Ref) -> None:
-    """A call that meets a freed part, perhaps after parts that are not."""
+    """A call that reaches a freed part, perhaps after other parts."""
     b.call(part)
     b.call(root)
 
 
 def _modified(b: ActionBuilder, root: Ref, part: Ref) -> None:
-    """A call that meets a value that was written to since."""
+    """A call that reaches a saved tensor that was written to."""
     saved = b.nonlinear(part, b.pick(b.available("exp", "tanh", "sigmoid", "square", "multiply")))
     whole = _together(b, [root, saved] if b.below(2) else [saved, root])
     b.write(b.pick((part, saved)), b.pick(("mul_scalar_", "zero_", "add_scalar_")))
@@ -123,14 +125,14 @@ def _modified(b: ActionBuilder, root: Ref, part: Ref) -> None:
 
 
 def _raising(b: ActionBuilder, root: Ref, part: Ref) -> None:
-    """A call that meets a hook that raises, or that returns a gradient of another shape."""
+    """A call that reaches a hook that raises, or that returns a gradient of another shape."""
     handle = b.hook(part, b.pick(("raise", "misshape")))
     b.call(root, retain=True if b.can(Capability.RETAIN) else None)
     b.remove_hook(handle)
 
 
 def _unused(b: ActionBuilder, root: Ref, part: Ref) -> None:
-    """A functional call for an input that is not used."""
+    """A functional call for an input that the root does not depend on."""
     b.grad([root], [b.leaf(b.pick(b.shapes(SHAPES))), *b.leaves[:1]], True if b.can(Capability.RETAIN) else None)
 
 
@@ -140,17 +142,17 @@ def _implicit(b: ActionBuilder, root: Ref, part: Ref) -> None:
 
 
 def _creating(b: ActionBuilder, root: Ref, part: Ref) -> None:
-    """A call that would record itself, and is refused for want of a cotangent."""
+    """A call with create_graph that is rejected because a cotangent is missing."""
     b.call(b.nonlinear(b.leaf((3,))), create=True, cotangents=[None])
 
 
 def _rootless(b: ActionBuilder, root: Ref, part: Ref) -> None:
-    """A call on what has no history."""
+    """A call on a value without history."""
     b.call(b.nonlinear(b.detach(root)))
 
 
 def _options(b: ActionBuilder, root: Ref, part: Ref) -> None:
-    """A functional call with options that contradict each other."""
+    """A functional call with contradicting options."""
     b.grad([root], b.leaves[:1], unused=False, materialize=True)
 
 
@@ -176,20 +178,20 @@ FAILURES: tuple[tuple[Callable[[ActionBuilder, Ref, Ref], None], tuple[Capabilit
     (_inputless, (Capability.INPUTS,)),
     (_written_leaf, (Capability.WRITES, Capability.WRITE_CHECKS)),
 )
-"""Ways to fail, each with what it needs."""
+"""The kinds of failing calls, each with the capabilities that it needs."""
 
 
 def _together(b: ActionBuilder, parts: list[Ref]) -> Ref:
-    """One value that depends on all of some, or on one of them where no op makes one value of two."""
+    """One value that depends on all given ones; one of them if the framework has no op of two operands."""
     return joined(b, parts) if b.alphabet.has_binary_op else b.recent(parts)
 
 
 @action_situation
 def resumed(b: ActionBuilder) -> None:
-    """Leaves with or without gradients, a call that fails, and legal calls over other graphs and the same leaves."""
+    """Leaves with or without gradients, a failing call, then legal calls on other graphs with the same leaves."""
     ways = [fail for fail, needs in FAILURES if b.can(*needs)]
     if not ways:
-        raise Unsupported("the framework claims to refuse nothing")
+        raise Unsupported("needs a framework that claims to reject some call or write")
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(2)]
     parts = [b.nonlinear(leaf) for leaf in leaves]
     root = b.nonlinear(_together(b, parts))
@@ -199,12 +201,12 @@ def resumed(b: ActionBuilder) -> None:
     for _ in range(1 + b.below(2)):
         b.pick(ways)(b, root, b.pick(parts))
         _legal_calls(b, leaves, other)
-    if b.below(3) == 2:  # what had to fail has to fail still; what had not works still
+    if b.below(3) == 2:  # calls that had to fail still have to; others still work
         b.call(*among(b, b.pick([root, *parts])), retain=True if b.can(Capability.RETAIN) else None)
 
 
 def _legal_calls(b: ActionBuilder, leaves: list[Ref], other: Ref) -> None:
-    """A legal call or two: over a graph that is there and was not touched, over a new one, over the failed one anew."""
+    """One or two legal calls: on an earlier graph that did not fail, on a new one, or on the failed graph rebuilt."""
     if b.below(3) == 2:
         b.zero_grad(*leaves, to_none=bool(b.below(2)))
     if b.traversable(other) and b.below(2):

@@ -1,4 +1,4 @@
-"""Gradients as results, and backward calls that are restricted to inputs."""
+"""Situations of the functional form (`grad`) and of backward calls restricted to inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHAPES = ((3,), (2, 3), (), (2,))
 
 
 def _graph(b: ActionBuilder) -> tuple[Ref, list[Ref], list[Ref]]:
-    """A root, the leaves that it certainly depends on, and a value between each of these and the root."""
+    """A root, the leaves that it depends on, and for each leaf a value between it and the root."""
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(3))]
     inner = [b.nonlinear(b.successor(leaf)) if b.below(2) else b.nonlinear(leaf) for leaf in leaves]
     root = joined(b, inner)
@@ -19,13 +19,13 @@ def _graph(b: ActionBuilder) -> tuple[Ref, list[Ref], list[Ref]]:
 
 
 def _keeping(b: ActionBuilder) -> bool | None:
-    """Something to say about whether the graph is kept."""
+    """A drawn value of `retain_graph`."""
     return b.pick((None, True, False)) if b.can(Capability.RETAIN) else None
 
 
 @action_situation
 def functional_gradients(b: ActionBuilder) -> None:
-    """Gradients of one or several roots with respect to leaves and other values, used as values afterwards."""
+    """Gradients of one or two roots with respect to leaves and other values, used as operands afterwards."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     roots = [root, *([b.pick([*inner, root])] if b.can(Capability.MULTIPLE_ROOTS) and b.below(3) == 2 else [])]
@@ -37,7 +37,7 @@ def functional_gradients(b: ActionBuilder) -> None:
 
 @action_situation
 def functional_beside_grads(b: ActionBuilder) -> None:
-    """Leaves that hold gradients, and leaves that hold none, before and after a functional call."""
+    """Leaves with and without gradients, before and after a functional call."""
     b.require(Capability.FUNCTIONAL, Capability.RETAIN)
     root, leaves, _ = _graph(b)
     if b.below(4):
@@ -51,8 +51,8 @@ def functional_beside_grads(b: ActionBuilder) -> None:
 
 @action_situation
 def functional_frees(b: ActionBuilder) -> None:
-    """A functional call that does not retain, then another call over the same graph, or a larger one; perhaps with an
-    input that is not used, or only some of those that are.
+    """A functional call that does not retain its graph, then another call on the same graph or a larger one. The first
+    call may have an unused input, or only some of the used ones.
     """
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
@@ -69,7 +69,7 @@ def functional_frees(b: ActionBuilder) -> None:
 
 @action_situation
 def inner_inputs(b: ActionBuilder) -> None:
-    """Gradients with respect to results, to the root itself, to a result of several; written to before, perhaps."""
+    """Gradients with respect to results of ops, or to the root itself; the value may have been written to before."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     value = b.pick([*inner, root])
@@ -83,7 +83,7 @@ def inner_inputs(b: ActionBuilder) -> None:
 
 @action_situation
 def duplicate_inputs(b: ActionBuilder) -> None:
-    """The same input two or three times, beside others."""
+    """The same input two or three times, perhaps with others."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     twice = b.pick([*leaves, *inner])
@@ -94,19 +94,19 @@ def duplicate_inputs(b: ActionBuilder) -> None:
 
 
 def _unused(b: ActionBuilder) -> Ref:
-    """A value that requires grad and has nothing to do with what there is: a leaf, or a result."""
+    """A value that requires grad and is unrelated to all others: a leaf or a result."""
     return b.leaf(b.pick(b.shapes(SHAPES))) if b.below(2) else computed(b, *SHAPES)
 
 
 def _beside(b: ActionBuilder, value: Ref) -> Ref:
-    """A leaf of a value's shape, in another dtype where there is one."""
+    """A leaf of a value's shape, in another dtype if the framework has one."""
     others = [dtype for dtype in b.alphabet.dtypes if dtype != b.dtypes[value]]
     return b.leaf(value=b.tensor(b.shape(value), b.pick(others) if others else None))
 
 
 @action_situation
 def unused_inputs(b: ActionBuilder) -> None:
-    """An input that the roots do not depend on, where that is not allowed."""
+    """An input that the roots do not depend on, without allow_unused."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     other = b.successor(root) if b.below(4) == 3 else _unused(b)
@@ -117,7 +117,7 @@ def unused_inputs(b: ActionBuilder) -> None:
 
 @action_situation
 def allowed_unused(b: ActionBuilder) -> None:
-    """An input that the roots do not depend on, where that is allowed."""
+    """An input that the roots do not depend on, with allow_unused."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     b.grad([root], [_unused(b), *leaves[: b.below(3)], *([_unused(b)] if b.below(2) else [])], _keeping(b), unused=True)
@@ -125,8 +125,8 @@ def allowed_unused(b: ActionBuilder) -> None:
 
 @action_situation
 def materialized(b: ActionBuilder) -> None:
-    """An input that the roots do not depend on, whose gradient is to be zeros; used as a value afterwards. Another one
-    may have its shape, and another dtype.
+    """An input that the roots do not depend on, with materialize_grads; its gradient of zeros is used afterwards.
+    Another input may have the same shape and another dtype.
     """
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
@@ -139,7 +139,7 @@ def materialized(b: ActionBuilder) -> None:
 
 @action_situation
 def contradicting_options(b: ActionBuilder) -> None:
-    """Materialised gradients, and unused inputs forbidden: refused; the legal call after it works."""
+    """A call with materialize_grads and without allow_unused, which is rejected; a legal call afterwards."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     inputs = [*leaves, *([_unused(b)] if b.below(2) else [])]
@@ -149,7 +149,7 @@ def contradicting_options(b: ActionBuilder) -> None:
 
 @action_situation
 def constant_inputs(b: ActionBuilder) -> None:
-    """An input that requires no grad: a constant, a detached value; in the functional form, or of a backward call."""
+    """A constant or a detached value as an input of a functional or a backward call."""
     b.require(Capability.CONSTANTS)
     root, leaves, _ = _graph(b)
     constant = b.leaf(b.pick(b.shapes(SHAPES)), requires_grad=False)
@@ -166,7 +166,9 @@ def constant_inputs(b: ActionBuilder) -> None:
 
 @action_situation
 def restricted_calls(b: ActionBuilder) -> None:
-    """A backward call restricted to leaves and results: listed once or twice, reached or not, holding or not."""
+    """A backward call restricted to leaves and results: given once or twice, reached or not, with or without a
+    gradient.
+    """
     b.require(Capability.INPUTS)
     root, leaves, inner = _graph(b)
     if b.can(Capability.RETAIN) and b.below(3) == 2:
@@ -181,7 +183,7 @@ def restricted_calls(b: ActionBuilder) -> None:
 
 @action_situation
 def empty_inputs(b: ActionBuilder) -> None:
-    """A backward call with an empty list of inputs, and the legal call after it."""
+    """A backward call with an empty list of inputs, and a legal call afterwards."""
     b.require(Capability.INPUTS)
     root, leaves, _ = _graph(b)
     b.call(root, inputs=[], retain=_keeping(b))

@@ -1,4 +1,6 @@
-"""Graphs whose gradients are easily got wrong: fan-out, repeated operands, several results and roots, equal leaves."""
+"""Situations of gradients: single ops, and graphs with fan-out, repeated operands, several results or roots, equal
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +16,21 @@ SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
 """Ops with several results."""
 
 SLICING = ("slice", "narrow", "select", "take", "gather", "unfold", "diagonal", "tril")
-"""Ops that give a part of their operand, by their attributes this or that."""
+"""Ops that return a part of their operand, selected by their attributes."""
 
 ALL_LAYOUTS: tuple[Layout | None, ...] = (None, *LAYOUTS)
-"""As a leaf lies in memory, and in every other way."""
+"""All layouts; None is contiguous."""
 
 
 @situation
 def single_ops(b: OpBuilder, name: str) -> None:
-    """One op on fresh operands, and a backward call from its results; or, half of the time, on and from what lies in
-    memory now in this way, now in another.
+    """One op on fresh operands, and a backward call on its results. With probability one half, operands and cotangents
+    have drawn memory layouts.
     """
-    if name in b.alphabet.ops and b.below(2):  # what is wrong by itself is told by itself
+    if name in b.alphabet.ops and b.below(2):  # a faulty op gets contiguous operands only
         b.layouts = ALL_LAYOUTS
     made = b.op(name, fresh=True)
-    for _ in range(2):  # a draw whose results are too large, or whose operands tie, comes to a calm op instead
+    for _ in range(2):  # `op` replaces draws with too large results or tied operands
         if getattr(b.reference.steps[made[0].at], "op", None) == name:
             break
         made = b.op(name, fresh=True)
@@ -40,7 +42,7 @@ def single_ops(b: OpBuilder, name: str) -> None:
 
 @situation
 def whole_graphs(b: OpBuilder) -> None:
-    """A graph of one to twelve ops, and one backward call from a late value."""
+    """A graph of one to twelve ops, and a backward call on a late value."""
     b.leaf()
     b.grow(1, 12)
     root = b.recent(b.made() or [b.leaf()])
@@ -49,7 +51,7 @@ def whole_graphs(b: OpBuilder) -> None:
 
 @situation
 def chains(b: OpBuilder) -> None:
-    """A long chain: four to sixteen ops, each on the result of the one before, and a backward call from its end."""
+    """A chain of four to sixteen ops, and a backward call on its end."""
     value = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
     for _ in range(4 + b.below(13)):
         value = b.successor(value)
@@ -58,9 +60,7 @@ def chains(b: OpBuilder) -> None:
 
 @situation
 def fan_outs(b: OpBuilder) -> None:
-    """One value used two to ten times, its uses joined again; now and then each use is a part of it, cut out in one
-    way, so that parts overlap.
-    """
+    """One value used two to ten times, with its uses joined. Sometimes the uses are slices of it that may overlap."""
     value = b.required() if b.below(2) else b.nonlinear(b.required())
     cutting = [name for name in SLICING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if cutting and b.below(3) == 2:
@@ -75,7 +75,7 @@ def fan_outs(b: OpBuilder) -> None:
 
 @situation
 def same_arguments(b: OpBuilder) -> None:
-    """An op that takes the same value in two places, in a graph around it."""
+    """An op with the same value as both operands, inside a larger graph."""
     b.grow(0, 3)
     value = b.required()
     pairs = [n for n in ("multiply", "add", "subtract", "atan2", "hypot") if n in b.alphabet.ops]
@@ -93,8 +93,8 @@ def same_arguments(b: OpBuilder) -> None:
 
 @situation
 def one_op_again(b: OpBuilder) -> None:
-    """One op two to four times on operands of equal shapes, with these attributes and with others, and a call on each
-    result or on all: what is kept of one must not show in another.
+    """One op two to four times on operands of equal shapes, with equal and different attributes, and a call on each
+    result or on all. Results cached for one application must not appear in another.
     """
     made = b.op(fresh=True)
     step = b.reference.steps[made[0].at]
@@ -115,7 +115,7 @@ def one_op_again(b: OpBuilder) -> None:
 
 @situation
 def several_results(b: OpBuilder) -> None:
-    """An op with several results, of which one, some or all go on to the root."""
+    """An op with several results, of which one, some or all are used for the root."""
     b.available(*SEVERAL)
     made = b.op(b.pick([n for n in b.alphabet.ops if n in SEVERAL]), on=b.required())
     chosen = [r for r in made if b.requires(r)][: 1 + b.below(len(made))]
@@ -130,7 +130,7 @@ def several_results(b: OpBuilder) -> None:
 
 @situation
 def several_roots(b: OpBuilder) -> None:
-    """One backward call over two or three roots, some sharing a subgraph, some the same."""
+    """One backward call on two or three roots, some of which share a subgraph or are the same."""
     first = b.root()
     second = b.pick([b.successor(first), first, b.root(2)] if b.below(2) else [b.successor(first)])
     roots = [first, second] + ([b.recent(b.made())] if b.below(3) == 2 else [])
@@ -149,7 +149,7 @@ def weighted_roots(b: OpBuilder) -> None:
 
 @situation
 def equal_leaves(b: OpBuilder) -> None:
-    """Two leaves of equal values that go different ways into one root."""
+    """Two leaves with equal values that reach one root on different paths."""
     first = b.leaf(b.pick(b.shapes(((3,), (2,), (), (2, 3)))))
     step = b.reference.steps[first.at]
     assert isinstance(step, Leaf)
@@ -161,9 +161,7 @@ def equal_leaves(b: OpBuilder) -> None:
 
 @situation
 def shared_contributions(b: OpBuilder) -> None:
-    """Two or three leaves that receive the same contribution: an implementation may be tempted to hand out one
-    object.
-    """
+    """Two or three leaves that receive the same gradient, which an implementation might return as one shared object."""
     shape = b.pick(b.shapes(((3,), (), (2, 3), (1,))))
     leaves = [b.leaf(shape) for _ in range(2 + b.below(2))]
     made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.successor(leaf) for leaf in leaves])
@@ -174,7 +172,7 @@ def shared_contributions(b: OpBuilder) -> None:
 
 @situation
 def forms(b: OpBuilder) -> None:
-    """Leaves of every rank, with dimensions of zero and one, that reach a root through few ops."""
+    """Leaves of every rank, with dimensions of size zero and one, that reach a root by few ops."""
     shapes = ((), (1,), (0,), (2, 1), (0, 3), (2, 2, 3), (1, 2, 1, 2), (2, 3))
     value = b.leaf(b.pick(b.shapes(shapes)))
     made = b.nonlinear(value) if b.below(2) else b.successor(value)

@@ -1,4 +1,4 @@
-"""Gradients of gradients, up to the third order, by way of what leaves hold and by way of the functional form."""
+"""Situations of higher-order gradients, up to the third order, from `.grad` and from the functional form."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_
 
 SHAPES = ((3,), (2,), (), (2, 2))
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp", "cos")
-"""Ops that save, whose derivatives of every order are moderate."""
+"""Ops that save tensors and have moderate derivatives of every order."""
 
 MOVING = ("sum", "reshape", "matrix_transpose", "expand_dims", "mean", "negative", "slice", "select", "concat", "clone")
-"""Ops whose derivative is a move of elements."""
+"""Ops whose derivative moves or scales elements."""
 
 JOINING = ("multiply", "matmul", "add", "subtract", "linear")
 
 
 def _step(b: ActionBuilder, value: Ref, leaves: list[Ref]) -> Ref:
-    """One op on a value, of a kind whose derivatives are easily computed to the last place."""
+    """Apply one op to a value, of a kind whose derivatives can be computed to the last place."""
     kind = b.below(4)
     able = b.alphabet.third_order.ops
     moving = [n for n in MOVING if n in able]
@@ -37,14 +37,14 @@ def _step(b: ActionBuilder, value: Ref, leaves: list[Ref]) -> Ref:
 
 
 def _smooth(b: ActionBuilder, value: Ref) -> Ref:
-    """A smooth op on a value; on a large one, an op that neither grows nor saturates, which rounding would show in."""
+    """Apply a smooth op; to a large value, one that neither grows nor saturates, because rounding would dominate."""
     large = abs(b.reference.values[value]).max() > 2.5
     able = [n for n in SMOOTH if n in b.alphabet.third_order.ops]
     return b.nonlinear(value, b.pick(b.available(*([n for n in ("sin", "cos") if n in able] if large else able))))
 
 
-def _function(b: ActionBuilder, leaves: list[Ref], most: int = 3) -> Ref:
-    """A value that depends on all of the leaves by a few smooth ops."""
+def _smooth_function(b: ActionBuilder, leaves: list[Ref], most: int = 3) -> Ref:
+    """A value that depends on all leaves by a few smooth ops."""
     made = joined(b, [_step(b, leaf, leaves) for leaf in leaves])
     for _ in range(b.below(most)):
         made = _step(b, made, leaves)
@@ -56,7 +56,7 @@ def derivatives_of_grads(b: ActionBuilder) -> None:
     """A leaf's `.grad` after a call with create_graph, used and differentiated, up to the third order."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
-    root = _function(b, leaves)
+    root = _smooth_function(b, leaves)
     for _ in range(1 + b.below(2)):
         b.call(root, create=True)
         gradient = b.read_grad(b.pick(leaves))
@@ -69,10 +69,10 @@ def derivatives_of_grads(b: ActionBuilder) -> None:
 
 @action_situation
 def functional_derivatives(b: ActionBuilder) -> None:
-    """Gradients by the functional form with create_graph, differentiated again, up to the third order."""
+    """Gradients from the functional form with create_graph, differentiated again, up to the third order."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
-    root = _function(b, leaves)
+    root = _smooth_function(b, leaves)
     for _ in range(1 + b.below(2)):
         inputs = leaves if b.below(2) else leaves[:1]
         made = [r for r in b.grad([root], inputs, create=True, unused=True) if b.requires(r)]
@@ -88,10 +88,10 @@ def functional_derivatives(b: ActionBuilder) -> None:
 
 @action_situation
 def penalised_gradients(b: ActionBuilder) -> None:
-    """A gradient penalty: the gradient's square is added to the loss, and backward is called on the sum."""
+    """A gradient penalty: the square of the gradient is added to the loss, and backward is called on the sum."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
-    loss = _function(b, leaves)
+    loss = _smooth_function(b, leaves)
     if b.below(3) == 2 and b.can(Capability.HOOKS):
         b.hook(b.pick(leaves), "scale", 2.0)
     made = [r for r in b.grad([loss], leaves, create=True, unused=True) if b.requires(r)]
@@ -101,10 +101,12 @@ def penalised_gradients(b: ActionBuilder) -> None:
 
 @action_situation
 def created_graphs(b: ActionBuilder) -> None:
-    """A graph is retained by create_graph, unless it is said to be freed; the gradient's own graph is freed."""
+    """A graph retained by create_graph unless retain_graph is False, and further calls on it and on the gradient's
+    graph.
+    """
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.RETAIN)
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
-    root = _function(b, leaves)
+    root = _smooth_function(b, leaves)
     made = [r for r in b.grad([root], leaves[:1], b.pick((None, True, False)), True) if b.requires(r)]
     for again in [*made, root, *made][: 1 + b.below(3)]:
         b.grad([again], leaves, b.pick((None, True)), unused=True)
@@ -112,10 +114,10 @@ def created_graphs(b: ActionBuilder) -> None:
 
 @action_situation
 def plain_results(b: ActionBuilder) -> None:
-    """A gradient computed without create_graph, by either form, taken for a root: it has no history."""
+    """A gradient computed without create_graph, in either form, used as a root: it has no history."""
     b.require(Capability.FUNCTIONAL)
     leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
-    root = _function(b, leaves)
+    root = _smooth_function(b, leaves)
     made = b.grad([root], leaves[:1], b.pick((None, True)) if b.can(Capability.RETAIN) else None)
     if made:
         b.call(b.nonlinear(made[0]) if b.below(6) == 5 else made[0])
@@ -124,7 +126,7 @@ def plain_results(b: ActionBuilder) -> None:
 
 @action_situation
 def second_derivatives(b: ActionBuilder) -> None:
-    """A gradient computed with create_graph, used in a computation, and differentiated; up to the third order."""
+    """A gradient computed with create_graph, used in a computation and differentiated, up to the third order."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     root = chain(b, leaf)
@@ -138,7 +140,7 @@ def second_derivatives(b: ActionBuilder) -> None:
 
 @action_situation
 def plain_gradients(b: ActionBuilder) -> None:
-    """A gradient computed without create_graph, retained or not, taken for a root."""
+    """A gradient computed without create_graph, with or without retain_graph, used as a root."""
     b.require(Capability.ASSIGNS)
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     keep = b.pick((None, True)) if b.can(Capability.RETAIN) else None

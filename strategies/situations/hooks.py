@@ -1,4 +1,4 @@
-"""Hooks, and retained gradients of values that are no leaves."""
+"""Situations of hooks, and of values that are no leaves and retain their gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGING = (("scale", 2.0), ("replace", 0.5), ("scale", -0.5), ("replace", 0.0),
 
 
 def _hooked(b: ActionBuilder) -> tuple[Ref, Ref]:
-    """A value that a hook may be put on (a leaf, a result, a view), and a root that depends on it."""
+    """A value to hook (a leaf, a result or a view), and the leaf that it depends on."""
     leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     match b.below(4):
         case 0:
@@ -33,13 +33,13 @@ def _hooked(b: ActionBuilder) -> tuple[Ref, Ref]:
 
 
 def _root(b: ActionBuilder, value: Ref) -> Ref:
-    """A root that certainly depends on a value, perhaps in several ways."""
+    """A root that depends on a value, perhaps on several paths."""
     uses = [b.nonlinear(value), *(b.successor(value) for _ in range(b.below(3)))]
     return joined(b, uses)
 
 
 def _call(b: ActionBuilder, root: Ref, *values: Ref, last: bool = True) -> None:
-    """A call of any kind that comes by all that the root depends on."""
+    """A backward, restricted or functional call whose traversal reaches `values`."""
     retain = None if last or not b.can(Capability.RETAIN) else True
     match b.below(4):
         case 3 if b.can(Capability.FUNCTIONAL):
@@ -52,7 +52,7 @@ def _call(b: ActionBuilder, root: Ref, *values: Ref, last: bool = True) -> None:
 
 @action_situation
 def observed(b: ActionBuilder) -> None:
-    """A hook that observes, on a leaf, a result or a view; one to three calls."""
+    """A hook that observes a leaf, a result or a view, during one to three calls."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     before = b.below(2)
@@ -66,7 +66,7 @@ def observed(b: ActionBuilder) -> None:
 
 @action_situation
 def changing_hooks(b: ActionBuilder) -> None:
-    """Hooks that scale or replace the gradient that goes on from there."""
+    """Hooks that scale or replace the gradient that is passed on."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
@@ -80,9 +80,7 @@ def changing_hooks(b: ActionBuilder) -> None:
 
 @action_situation
 def ordered_hooks(b: ActionBuilder) -> None:
-    """Two to four hooks on one value, some of which change the gradient; one is taken away, perhaps, and another one
-    put on.
-    """
+    """Two to four hooks on one value, some of which change the gradient; one may be removed and another added."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
@@ -98,7 +96,7 @@ def ordered_hooks(b: ActionBuilder) -> None:
 
 @action_situation
 def hooks_and_writes(b: ActionBuilder) -> None:
-    """Hooks put on a value before and after a recorded write to it: each stays with the value that it was put on."""
+    """Hooks on a value before and after a recorded write to it: each belongs to the version that it was added to."""
     b.require(Capability.HOOKS, Capability.WRITES)
     value = computed(b, *SHAPES)
     b.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
@@ -111,7 +109,7 @@ def hooks_and_writes(b: ActionBuilder) -> None:
 
 @action_situation
 def removed_hooks(b: ActionBuilder) -> None:
-    """One to four hooks on a value, some of which are taken away, in any order: before any call or between two."""
+    """One to four hooks on a value, some of which are removed, in any order, before or between calls."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
@@ -125,7 +123,7 @@ def removed_hooks(b: ActionBuilder) -> None:
 
 @action_situation
 def accumulated_hooks(b: ActionBuilder) -> None:
-    """Hooks after accumulation, on leaves that hold a gradient already, or none; other hooks beside them."""
+    """Hooks after accumulation, on leaves with and without a gradient, perhaps with other hooks."""
     b.require(Capability.ACCUMULATED_HOOKS)
     leaf = b.leaf(b.pick(b.shapes(SHAPES)))
     root = _root(b, leaf)
@@ -147,7 +145,7 @@ def accumulated_hooks(b: ActionBuilder) -> None:
 
 @action_situation
 def refused_hooks(b: ActionBuilder) -> None:
-    """A hook on a constant or a detached value, or one after accumulation on a result: refused."""
+    """A hook on a constant or a detached value, or one after accumulation on a result, which is rejected."""
     b.require(Capability.HOOKS)
     value = computed(b, *SHAPES)
     if b.can(Capability.ACCUMULATED_HOOKS) and b.below(2):
@@ -163,7 +161,7 @@ def refused_hooks(b: ActionBuilder) -> None:
     b.call(value)
 
 
-def _broken(b: ActionBuilder, effect: str) -> None:
+def _failing_hook(b: ActionBuilder, effect: str) -> None:
     value, leaf = _hooked(b)
     other = b.leaf(b.pick(b.shapes(SHAPES)))
     root = joined(b, [_root(b, value), b.nonlinear(other)] if b.below(2) else [b.nonlinear(other), _root(b, value)])
@@ -181,16 +179,16 @@ def _broken(b: ActionBuilder, effect: str) -> None:
 
 @action_situation
 def raising_hooks(b: ActionBuilder) -> None:
-    """A hook that raises; without it the next call works."""
+    """A hook that raises; after its removal the next call works."""
     b.require(Capability.HOOKS)
-    _broken(b, "raise")
+    _failing_hook(b, "raise")
 
 
 @action_situation
 def misshaping_hooks(b: ActionBuilder) -> None:
-    """A hook that returns a gradient of another shape; without it the next call works."""
+    """A hook that returns a gradient of another shape; after its removal the next call works."""
     b.require(Capability.HOOKS)
-    _broken(b, "misshape")
+    _failing_hook(b, "misshape")
 
 
 # -- retained gradients ------------------------------------------------------------------------------------------------
@@ -198,7 +196,7 @@ def misshaping_hooks(b: ActionBuilder) -> None:
 
 @action_situation
 def retained_gradients(b: ActionBuilder) -> None:
-    """Values that retain their gradient, over several calls, with hooks, after writes, and beside functional calls."""
+    """Values that retain their gradient, over several calls, with hooks, after writes, and with functional calls."""
     b.require(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
     value = view(b, value, 1) if b.can(Capability.VIEWS) and b.below(4) == 3 else value
@@ -225,7 +223,7 @@ def retained_gradients(b: ActionBuilder) -> None:
 
 @action_situation
 def refused_retains(b: ActionBuilder) -> None:
-    """A constant, or a detached value, that is asked to retain its gradient: refused."""
+    """`retain_grad` on a constant or a detached value, which is rejected."""
     b.require(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
     if b.can(Capability.DETACH) and b.below(2):

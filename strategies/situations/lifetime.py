@@ -1,4 +1,4 @@
-"""Graphs traversed twice, retained, freed in part, rebuilt, or with nothing saved in them."""
+"""Situations of a graph's lifetime: traversed twice, retained, freed in part, rebuilt, or without saved tensors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from autograd_conformance.strategies.situations.base import (
 
 @situation
 def backward_twice(b: OpBuilder) -> None:
-    """A call that does not retain its graph, and another one on the same root, perhaps among others, each of which is
-    called from once more.
+    """A call that frees its graph, then another one on the same root, perhaps with other roots, and on each of these
+    again.
     """
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
@@ -30,7 +30,7 @@ def backward_twice(b: OpBuilder) -> None:
 
 @situation
 def default_frees(b: OpBuilder) -> None:
-    """A call that leaves retain_graph out, and another one on the same root."""
+    """A call without retain_graph, and another one on the same root."""
     root = b.root()
     b.backward(root)
     b.backward(root)
@@ -38,7 +38,7 @@ def default_frees(b: OpBuilder) -> None:
 
 @situation
 def new_root_on_freed(b: OpBuilder) -> None:
-    """A freed graph, and a new root built on a value inside it."""
+    """A freed graph, and a call on a new root computed from a value inside it."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
     new = b.successor(root)
@@ -49,7 +49,7 @@ def new_root_on_freed(b: OpBuilder) -> None:
 
 @situation
 def late_retains(b: OpBuilder) -> None:
-    """A freed graph, and a later call that asks to keep it."""
+    """A freed graph, and a later call with retain_graph=True."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
     b.backward(*among(b, b.successor(root) if b.below(3) == 2 else root), retain=True)
@@ -57,7 +57,7 @@ def late_retains(b: OpBuilder) -> None:
 
 @situation
 def last_calls(b: OpBuilder) -> None:
-    """One to three calls that retain, one that does not, and one more."""
+    """One to three calls that retain the graph, one that frees it, and one more."""
     root = b.root()
     for _ in range(1 + b.below(3)):
         b.backward(root, retain=True)
@@ -67,7 +67,9 @@ def last_calls(b: OpBuilder) -> None:
 
 @situation
 def retained(b: OpBuilder) -> None:
-    """A graph traversed two to five times, always retained until the last call; ops and clearings may stand between."""
+    """A graph traversed two to five times and retained until the last call, with ops and clearing of gradients in
+    between.
+    """
     root = b.root()
     b.backward(root, retain=True)
     for _ in range(b.below(4)):
@@ -80,7 +82,7 @@ def retained(b: OpBuilder) -> None:
 
 @situation
 def branches(b: OpBuilder) -> None:
-    """One graph with two branches; a call on the first must leave the second."""
+    """One graph with two branches: a call on the first must not free the second."""
     left = b.nonlinear(b.leaf((3,)))
     if b.below(2):
         left = b.successor(left)
@@ -98,7 +100,7 @@ def branches(b: OpBuilder) -> None:
 
 @situation
 def independent_graphs(b: OpBuilder) -> None:
-    """Two graphs that share leaves and nothing else; one is freed, the other traversed."""
+    """Two graphs that share only leaves: one is freed and the other traversed."""
     shared = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     first = b.nonlinear(shared)
     maybe_end_region(b)
@@ -109,7 +111,9 @@ def independent_graphs(b: OpBuilder) -> None:
 
 @situation
 def rebuilt(b: OpBuilder) -> None:
-    """A graph freed, computed anew by the same ops from the same leaves, and traversed again; several times perhaps."""
+    """A graph that is freed, rebuilt by the same ops from the same leaves, and traversed again, perhaps several
+    times.
+    """
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (1,)))))
     names = [b.pick(b.saving_ops() or b.substitutes(leaf)) for _ in range(1 + b.below(4))]
     for _ in range(2 + b.below(3)):
@@ -121,7 +125,7 @@ def rebuilt(b: OpBuilder) -> None:
 
 @situation
 def nothing_saved(b: OpBuilder) -> None:
-    """A graph of ops that save nothing, traversed two or three times without retaining it."""
+    """A graph of ops that save no tensor, traversed two or three times without retaining it."""
     value = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     linear = b.available("negative", "sum", "reshape", "expand_dims", "add")
     for _ in range(1 + b.below(4)):

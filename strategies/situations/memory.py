@@ -1,6 +1,6 @@
-"""Saved tensors and what keeps them: graphs traversed, retained, deleted, tied to their gradients, built again.
+"""Situations of saved tensors: graphs traversed, retained, deleted, kept alive by their gradients, or built again.
 
-A program keeps every value until it deletes it, whether an instruction names the value later or not.
+A program keeps every value alive until it deletes it, even if no later instruction uses the value.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, action_situation, joined
 
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
-"""Ops that save and may be differentiated twice."""
+"""Ops that save tensors and can be differentiated twice."""
 
 TIMES = (2, 3, 4, 5, 100)
-"""How often something is done again."""
+"""Numbers of repetitions."""
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
 def _backward(a: ActionBuilder, root: Ref, retain: bool | None, create: bool = False) -> None:
-    """A call by either form: over the whole graph, or restricted to a leaf or to a value on the way."""
-    due = a.reference.pullback(Backward((root,), (a.cotangent(root),)))
-    inputs = [r for r in a.live if a.requires(r) and a.reference.edge(r) in due and r != root]
+    """A call of either form: on the whole graph, or restricted to a leaf or an intermediate value."""
+    reached = a.reference.pullback(Backward((root,), (a.cotangent(root),)))
+    inputs = [r for r in a.live if a.requires(r) and a.reference.edge(r) in reached and r != root]
     form = a.below(4) if inputs else 0
     if form == 3 and a.can(Capability.FUNCTIONAL):
         a.grad([root], [a.recent(inputs)], retain, create, unused=True)
@@ -41,7 +41,7 @@ def _backward(a: ActionBuilder, root: Ref, retain: bool | None, create: bool = F
 
 
 def _smooth(a: ActionBuilder, value: Ref) -> Ref:
-    """One to three ops that save and may be differentiated twice."""
+    """Apply one to three ops that save tensors and can be differentiated twice."""
     for _ in range(1 + a.below(3)):
         value = a.nonlinear(value, a.pick(a.available(*SMOOTH)))
     return value
@@ -57,12 +57,12 @@ def _delete(a: ActionBuilder, values: Sequence[Ref]) -> None:
 
 
 def _values_since(a: ActionBuilder, start: int = 0) -> list[Ref]:
-    """The values made since instruction `start`; since the beginning, those that are no leaves."""
+    """The values made since instruction `start`; for 0, all that are no leaves."""
     return [r for r in a.live if r.at >= start and (start or r not in a.leaves)]
 
 
 def _clear(a: ActionBuilder) -> None:
-    """Make every leaf hold no gradient."""
+    """Clear the gradients of all leaves to None, or to zeros if the framework has no None."""
     leaves = [r for r in a.leaves if a.requires(r)]
     if a.can(Capability.ASSIGNS) and a.below(3) == 2:
         for leaf in leaves:
@@ -76,7 +76,7 @@ def _clear(a: ActionBuilder) -> None:
 
 @action_situation
 def freed(a: ActionBuilder) -> None:
-    """A graph traversed without retaining it, beside one that is not, or that has a part which is not."""
+    """A graph traversed and freed, perhaps with another graph, or as part of a larger one, that is not traversed."""
     root = a.root()
     if a.below(2):
         other = a.nonlinear(a.required())
@@ -90,7 +90,9 @@ def freed(a: ActionBuilder) -> None:
 
 @action_situation
 def retained(a: ActionBuilder) -> None:
-    """A graph traversed two to four times, retained each time but perhaps the last; values come and go between."""
+    """A graph traversed two to four times, retained each time except perhaps the last, with values created and deleted
+    between.
+    """
     root = a.root()
     for _ in range(1 + a.below(3)):
         _backward(a, root, True)
@@ -107,8 +109,8 @@ def retained(a: ActionBuilder) -> None:
 
 @action_situation
 def deleted(a: ActionBuilder) -> None:
-    """A graph that is deleted, never traversed, or traversed and retained, or in part; detached values may stay, and
-    values may have hooks.
+    """A graph that is deleted after no traversal, or after a traversal of all or a part of it that retains it. Detached
+    values may be kept, and values may have hooks.
     """
     root = a.root()
     if a.can(Capability.HOOKS) and a.below(4) == 3:
@@ -130,8 +132,8 @@ def deleted(a: ActionBuilder) -> None:
 
 @action_situation
 def failed(a: ActionBuilder) -> None:
-    """A call that meets a freed part on its way, or a hook that raises, beside parts that it has yet to reach; then all
-    values are deleted; perhaps another call returns before it, or behind it.
+    """A call that reaches a freed part or a raising hook, perhaps before other parts. Then all values are deleted.
+    Another call may return before or after that.
     """
     first = a.nonlinear(a.leaf(a.pick(a.shapes(LEAF_SHAPES))))
     parts = [a.nonlinear(a.required()) for _ in range(1 + a.below(2))]
@@ -153,8 +155,8 @@ def failed(a: ActionBuilder) -> None:
 
 @action_situation
 def cycles(a: ActionBuilder) -> None:
-    """Gradients that are differentiable, perhaps differentiated, then cleared; all values deleted before or after, but
-    for a gradient's detached value, perhaps.
+    """Differentiable gradients, perhaps differentiated, then cleared. All values are deleted before or after that,
+    except perhaps a detached gradient.
     """
     a.require(Capability.CREATE_GRAPH)
     stays: list[Ref] = []
@@ -177,7 +179,7 @@ def cycles(a: ActionBuilder) -> None:
         _clear(a)
 
 
-# -- again and again ---------------------------------------------------------------------------------------------------
+# -- repetitions -------------------------------------------------------------------------------------------------------
 
 
 def _plain(a: ActionBuilder, leaf: Ref) -> None:
@@ -235,7 +237,7 @@ BODIES: tuple[Callable[[ActionBuilder, Ref], None], ...] = (
 
 @st.composite
 def repeated(draw: Draw) -> Program:
-    """Two to a hundred times the same: build, call (or fail to, or not), clear, delete."""
+    """The same instructions two to a hundred times: build, call (or fail, or do not call), clear, delete."""
     a = ActionBuilder(draw)
     leaf = a.leaf(a.pick(a.shapes(LEAF_SHAPES)))
     start = len(a.reference.steps)
@@ -247,7 +249,7 @@ def repeated(draw: Draw) -> Program:
 
 
 def repeat(program: Program, start: int, times: int) -> Program:
-    """The program with its instructions from `start` on repeated so many times; they use older values as before."""
+    """The program with its instructions from index `start` repeated. They use older values as before."""
     body, count = range(start, len(program)), len(program) - start
     new = {Ref(at, k): Ref(at, k) for at in range(start) for k in range(results(program[at]))}
     steps: list[Instruction] = list(program.instructions[:start])

@@ -1,4 +1,4 @@
-"""Ops, writes and calls under no_grad and enable_grad, and leaves whose requires_grad is changed."""
+"""Situations of grad modes: ops, writes and calls under `no_grad` and `enable_grad`, and changes of `requires_grad`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from autograd_conformance.strategies.situations.base import (
 
 OFF = (("no_grad",), ("no_grad", "no_grad"), ("enable_grad", "no_grad"), ("no_grad", "enable_grad", "no_grad"))
 ON = (("no_grad", "enable_grad"), ("enable_grad",), ("no_grad", "no_grad", "enable_grad"))
-"""Ways to stand with recording off, and on, inside of modes."""
+"""Nested grad modes in which recording is off (`OFF`) and on (`ON`)."""
 
 
 def _source(b: ActionBuilder) -> Ref:
@@ -27,13 +27,13 @@ def _source(b: ActionBuilder) -> Ref:
 
 
 def _uses(b: ActionBuilder, *values: Ref) -> Ref:
-    """A value that depends on all of the given ones."""
+    """A value that depends on all given ones."""
     return joined(b, [b.nonlinear(v) if b.below(2) else v for v in values])
 
 
 @action_situation
 def unrecorded(b: ActionBuilder) -> None:
-    """Ops under no_grad, however it is nested, on values that require grad."""
+    """Ops under nested `no_grad` on values that require grad."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
@@ -48,7 +48,7 @@ def unrecorded(b: ActionBuilder) -> None:
 
 @action_situation
 def unrecorded_views(b: ActionBuilder) -> None:
-    """Views, made under no_grad, of values that require grad."""
+    """Views of values that require grad, made under `no_grad`."""
     b.require(Capability.MODES)
     source = _source(b)
     b.portable = False
@@ -59,7 +59,7 @@ def unrecorded_views(b: ActionBuilder) -> None:
 
 @action_situation
 def recorded(b: ActionBuilder) -> None:
-    """Ops under enable_grad inside no_grad are recorded: backward can be called on their result."""
+    """Ops under `enable_grad` inside `no_grad`, which are recorded, and a call on their result."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(ON)):
@@ -71,7 +71,7 @@ def recorded(b: ActionBuilder) -> None:
 
 @action_situation
 def restored(b: ActionBuilder) -> None:
-    """A no_grad block that ends normally, or by an error, and ops after it; perhaps the same as in it."""
+    """A `no_grad` block that ends normally or by an error, then ops, perhaps the same as inside it."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
@@ -83,7 +83,7 @@ def restored(b: ActionBuilder) -> None:
 
 
 def _fail(b: ActionBuilder, source: Ref) -> None:
-    """An error, where one can be provoked under no_grad."""
+    """An error under `no_grad`, if the framework claims one that can be provoked."""
     options = [
         *(["root"] if b.can(Capability.NO_GRAD_CHECK) else []),
         *(["set_requires_grad"] if b.can(Capability.SWITCHES) and not b.reference.is_leaf(source) else []),
@@ -106,7 +106,7 @@ def _fail(b: ActionBuilder, source: Ref) -> None:
 
 @action_situation
 def constants(b: ActionBuilder) -> None:
-    """A value computed under no_grad, as an operand beside values that require grad."""
+    """A value computed under `no_grad` as an operand, with an operand that requires grad."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
@@ -119,7 +119,7 @@ def constants(b: ActionBuilder) -> None:
 
 @action_situation
 def constant_roots(b: ActionBuilder) -> None:
-    """A backward call on a value that was computed under no_grad, inside of it or after it."""
+    """A backward call, under `no_grad` or after it, on a value computed under `no_grad`."""
     b.require(Capability.MODES)
     source = _source(b)
     modes = b.pick(OFF)
@@ -133,7 +133,7 @@ def constant_roots(b: ActionBuilder) -> None:
 
 @action_situation
 def unrecorded_calls(b: ActionBuilder) -> None:
-    """A backward call, or a functional one, under no_grad, on a graph that was recorded before."""
+    """A backward or functional call under `no_grad` on a graph that was recorded before."""
     b.require(Capability.MODES)
     root = _uses(b, *(_source(b) for _ in range(1 + b.below(2))))
     root = b.nonlinear(root)
@@ -148,8 +148,8 @@ def unrecorded_calls(b: ActionBuilder) -> None:
 
 @action_situation
 def unrecorded_writes(b: ActionBuilder) -> None:
-    """A write under no_grad to a leaf or to a result, after which what is computed from it flows as before; or of what
-    requires grad into a constant, which stays one.
+    """A write under `no_grad` to a leaf or a result, which leaves its history unchanged; or a write of a value that
+    requires grad into a constant, which stays a constant.
     """
     b.require(Capability.MODES, Capability.WRITES)
     target = _source(b)
@@ -172,7 +172,7 @@ def unrecorded_writes(b: ActionBuilder) -> None:
 
 @action_situation
 def frozen_leaves(b: ActionBuilder) -> None:
-    """A leaf that is frozen between the forward pass and the call, and perhaps set free again."""
+    """A leaf whose `requires_grad` is set to False between forward and backward, and perhaps to True again."""
     b.require(Capability.SWITCHES)
     leaf, other = b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), b.leaf((3,))
     root = _uses(b, b.nonlinear(leaf), other) if b.below(2) else b.nonlinear(leaf)
@@ -187,7 +187,9 @@ def frozen_leaves(b: ActionBuilder) -> None:
 
 @action_situation
 def frozen_results(b: ActionBuilder) -> None:
-    """A value that is no leaf cannot be frozen; a call on its graph stays legal."""
+    """Setting `requires_grad` to False on a value that is no leaf, which is rejected; a call on its graph stays
+    legal.
+    """
     b.require(Capability.SWITCHES)
     value = computed(b)
     value = view(b, value) if b.below(3) == 2 and any(n in b.alphabet.ops for n in VIEW_OPS) else value
@@ -198,7 +200,7 @@ def frozen_results(b: ActionBuilder) -> None:
 
 @action_situation
 def unfrozen_constants(b: ActionBuilder) -> None:
-    """A constant, or a detached value, that is made a leaf after all: it gets a gradient from then on."""
+    """Setting `requires_grad` to True on a constant or a detached value, which gets gradients from then on."""
     b.require(Capability.SWITCHES)
     if b.can(Capability.DETACH) and b.below(2):
         source = computed(b)

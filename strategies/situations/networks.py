@@ -1,4 +1,4 @@
-"""Networks by a framework's modules: one call or several, of all results or some, in the middle of other ops."""
+"""Situations of networks from a framework's modules, and of random ops: one or several calls on some or all results."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ KINDS: tuple[Callable[[ActionBuilder], Network], ...] = (
 
 
 def network(b: ActionBuilder) -> Network:
-    """A network of modules, of any kind that is not recurrent; some of its parameters may require no grad."""
+    """A network from modules, of any kind except recurrent ones. Some parameters may require no grad."""
     made = b.pick(KINDS)(b)
     made.needs_modules(b)
     return made
 
 
 def roots(b: ActionBuilder, results: Sequence[Ref]) -> list[Ref]:
-    """The roots of a call: all results of a network, one of them, or a loss."""
+    """The roots of a call: all results of a network, one of them, a value computed from one, or a loss."""
     match b.pick(("one", "all", "loss", "beyond")):
         case "all":
             return list(results)
@@ -46,11 +46,13 @@ def roots(b: ActionBuilder, results: Sequence[Ref]) -> list[Ref]:
 
 
 def passes_and_calls(b: ActionBuilder, made: Network, once: bool) -> None:
-    """One or two forward passes, and calls on them; all but the last retain unless it is `once`."""
+    """One or two forward passes, and calls on them. With `once`, one pass and one call; otherwise calls may retain the
+    graph.
+    """
     passes = []
     for _ in range(1 if once else 1 + b.below(2)):
         inputs = made.inputs(b, bool(b.below(3)))
-        if b.below(4) == 3:  # not only on leaves
+        if b.below(4) == 3:  # an input need not be a leaf
             inputs[0] = b.nonlinear(inputs[0])
         passes.append(made.module(b, *inputs))
     for results in passes:
@@ -70,13 +72,13 @@ def single(b: ActionBuilder) -> None:
 
 @action_situation
 def several(b: ActionBuilder) -> None:
-    """Forward passes of one network, and calls that retain."""
+    """Forward passes of one network, and calls that retain the graph."""
     passes_and_calls(b, network(b), once=False)
 
 
 @action_situation
 def chained(b: ActionBuilder) -> None:
-    """Two networks one after the other; the second's parameters may be the first's."""
+    """Two networks in a row, which may share their parameters."""
     width = 2
     first = mlp(b, width, width, 1 + b.below(2))
     first.needs_modules(b)
@@ -93,11 +95,11 @@ NOISES = ("random_normal", "random_uniform")
 
 
 def _claims(b: ActionBuilder) -> None:
-    """Give up unless the framework has random ops."""
+    """Raise `Unsupported` unless the framework has all random ops."""
     b.require(Capability.RANDOM)
     missing = [name for name in RANDOM_OPS if name not in b.alphabet.modules]
     if missing:
-        raise Unsupported(f"the framework does not have: {', '.join(missing)}")
+        raise Unsupported(f"the framework has no {' or '.join(missing)}")
 
 
 def _attributes(b: ActionBuilder, name: str, value: Ref) -> Attrs:
@@ -106,7 +108,7 @@ def _attributes(b: ActionBuilder, name: str, value: Ref) -> Attrs:
 
 @action_situation
 def dropouts(b: ActionBuilder) -> None:
-    """Dropout once or several times, with a seed of its own or with the same one, and calls through it."""
+    """Dropout once or several times, with fresh masks or the same one, and calls through it."""
     _claims(b)
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     value = chain(b, leaf, 2) if b.below(2) else leaf
@@ -124,7 +126,7 @@ def dropouts(b: ActionBuilder) -> None:
 
 @action_situation
 def noisy(b: ActionBuilder) -> None:
-    """A location and a scale with noise between them: the noise is a constant, whatever it was drawn for."""
+    """A location plus a scale times noise: the noise is a constant for any distribution."""
     _claims(b)
     location = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     scale = b.leaf(b.shape(location))

@@ -1,4 +1,4 @@
-"""Optimizers: steps by every formula, what is remembered between them, groups, clearing, and clipped gradients."""
+"""Situations of optimizers: steps of each formula, state between steps, parameter groups, clearing and clipping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograd_conformance.strategies.building.optimizers import OptimizerChoice,
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain
 
 BOUNDS = (1.0, 0.25, 4.0, 0.0625, 64.0)
-"""The bounds that gradients are clipped to."""
+"""Bounds for clipping."""
 
 
 def _leaves(b: ActionBuilder, least: int = 1) -> list[Ref]:
@@ -18,7 +18,7 @@ def _leaves(b: ActionBuilder, least: int = 1) -> list[Ref]:
 
 
 def _others(b: ActionBuilder) -> list[Ref]:
-    """Perhaps a leaf that is none of an optimizer's."""
+    """With probability one half, a leaf that the optimizer does not have."""
     return [b.leaf(b.pick(b.shapes(LEAF_SHAPES)))] if b.below(2) else []
 
 
@@ -29,7 +29,7 @@ def _differentiate(b: ActionBuilder, leaves: list[Ref]) -> None:
 
 
 def _renew(b: ActionBuilder, leaves: list[Ref]) -> None:
-    """Gradients of a new forward pass; the old ones are mostly cleared."""
+    """Compute new gradients, mostly after clearing the old ones."""
     if b.below(3) < 2:
         b.zero_grad(*leaves, to_none=not b.below(2))
     _differentiate(b, leaves)
@@ -37,7 +37,7 @@ def _renew(b: ActionBuilder, leaves: list[Ref]) -> None:
 
 @action_situation
 def steps(b: ActionBuilder, name: str | None = None) -> None:
-    """One to four iterations of forward, backward and step, some without clearing, some leaves without a gradient."""
+    """One to four iterations of forward, backward and step. Some do not clear, and some leaves have no gradient."""
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves), name)
     for _ in range(1 + b.below(4)):
@@ -49,7 +49,7 @@ def steps(b: ActionBuilder, name: str | None = None) -> None:
 
 @action_situation
 def remembered(b: ActionBuilder, name: str | None = None) -> None:
-    """Two to six steps of one optimizer over leaves that all hold gradients each time."""
+    """Two to six steps of one optimizer on leaves that all have gradients each time."""
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves), name)
     _differentiate(b, leaves)
@@ -61,7 +61,7 @@ def remembered(b: ActionBuilder, name: str | None = None) -> None:
 
 @action_situation
 def skipped(b: ActionBuilder) -> None:
-    """A leaf that some steps find without a gradient, between steps that move it."""
+    """A leaf without a gradient in some steps, between steps that change it."""
     b.require_absent_grad()
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
@@ -79,7 +79,7 @@ def skipped(b: ActionBuilder) -> None:
 
 @action_situation
 def grouped(b: ActionBuilder) -> None:
-    """Steps over leaves in groups with settings of their own."""
+    """Steps on leaves in parameter groups with different settings."""
     b.require(Capability.OPTIMIZERS, Capability.GROUPS)
     leaves = _leaves(b, 2)
     drawn = optimizer(b, len(leaves), grouped=True)
@@ -103,7 +103,7 @@ def varied(b: ActionBuilder) -> None:
 
 @action_situation
 def layouts(b: ActionBuilder) -> None:
-    """Steps of leaves whose elements do not stand side by side in memory, or not in the order of their gradients'."""
+    """Steps on leaves that are not contiguous, or whose layout differs from their gradient's."""
     b.require(Capability.OPTIMIZERS, Capability.VIEWS, Capability.DETACH, Capability.SWITCHES, Capability.ASSIGNS)
     leaves = [_spread(b), *_leaves(b)[1:]]
     name, settings, groups = optimizer(b, len(leaves))
@@ -119,7 +119,7 @@ def layouts(b: ActionBuilder) -> None:
 
 
 def _spread(b: ActionBuilder) -> Ref:
-    """A leaf that is a part of another value, or its transpose, or neither."""
+    """A leaf that is a slice or the transpose of another value, or contiguous."""
     (transpose,) = b.available("matrix_transpose")
     base = b.leaf(b.pick(b.shapes(((2, 3), (3, 2), (2, 2)))), requires_grad=False)
     if b.requires(base):
@@ -138,7 +138,7 @@ def _spread(b: ActionBuilder) -> Ref:
 
 @action_situation
 def kept_gradients(b: ActionBuilder) -> None:
-    """A step, and what the leaves, and others, hold afterwards; a second step along the same gradients."""
+    """A step, which must not change gradients, and a second step with the same gradients; other leaves may exist."""
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
     _differentiate(b, [*leaves, *_others(b)])
@@ -148,7 +148,7 @@ def kept_gradients(b: ActionBuilder) -> None:
 
 @action_situation
 def cleared(b: ActionBuilder) -> None:
-    """Gradients cleared by an optimizer, of its leaves in all groups, beside others that hold gradients."""
+    """Gradients cleared by an optimizer for its leaves in all groups, while other leaves keep theirs."""
     b.require(Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS)
     leaves = _leaves(b)
     drawn: OptimizerChoice = optimizer(b, len(leaves))
@@ -163,7 +163,7 @@ def cleared(b: ActionBuilder) -> None:
 
 @action_situation
 def clipped(b: ActionBuilder) -> None:
-    """Gradients clipped by their norm or by value, above the bound or within it; some leaves hold none, or have another
+    """Gradients clipped by norm or value, above or within the bound. Some leaves may have no gradient, or another
     dtype.
     """
     b.require(Capability.CLIPS)

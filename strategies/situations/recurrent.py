@@ -1,4 +1,6 @@
-"""Recurrent networks: whole sequences at once, and sequences in parts whose state is carried over, detached or not."""
+"""Situations of recurrent networks: whole sequences, and sequences in parts with the state carried over, detached or
+not.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from autograd_conformance.strategies.situations import networks
 from autograd_conformance.strategies.situations.base import FREEING, action_situation
 
 SHORT = ((2, 1), (1, 2), (3, 2), (1, 0))
-"""Lengths and batches of a sequence's parts."""
+"""Lengths and batch sizes of a sequence's parts; 0 is no batch."""
 
 
 def _network(b: ActionBuilder, cell: str | None = None) -> Recurrent:
@@ -34,13 +36,13 @@ def single(b: ActionBuilder) -> None:
 
 @action_situation
 def several(b: ActionBuilder) -> None:
-    """One or two sequences through one module, and calls that retain."""
+    """One or two sequences through one module, and calls that retain the graph."""
     networks.passes_and_calls(b, _network(b), once=False)
 
 
 @action_situation
 def partial_roots(b: ActionBuilder) -> None:
-    """Calls that begin at one time of the output, or at a part of the last state alone."""
+    """Calls on the output at one time, or on one part of the last state."""
     made = _network(b)
     inputs = made.inputs(b, bool(b.below(3)))
     out, *last = made.module(b, *inputs)
@@ -56,7 +58,7 @@ def partial_roots(b: ActionBuilder) -> None:
 
 @action_situation
 def composed(b: ActionBuilder) -> None:
-    """A sequence through cells that are composed of ops, and one or two calls on what comes out."""
+    """A sequence through cells composed of ops, and one or two calls on the output."""
     part = _composed(b)
     state: Sequence[Ref] = ()
     for _ in range(1 + b.below(2)):
@@ -69,7 +71,9 @@ def composed(b: ActionBuilder) -> None:
 # -- sequences in parts ------------------------------------------------------------------------------------------------
 
 Part = Callable[[Sequence[Ref]], tuple[Ref, Sequence[Ref]]]
-"""One part of a sequence from a state on (from the first where it is empty): its output and its last state."""
+"""A function that computes one part of a sequence from a state (empty for the first) and returns its output and last
+state.
+"""
 
 
 def _elementwise(b: ActionBuilder) -> tuple[tuple[Ref, ...], Part]:
@@ -105,7 +109,7 @@ def _composed(b: ActionBuilder) -> Part:
 
 
 def _parts(b: ActionBuilder, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
-    """A recurrent network, by whatever the framework has: its parameters, and how a part is computed."""
+    """A recurrent network in any form that the framework supports: its parameters, and the function of a part."""
     known = [f"nn_{cell}" for cell in CELLS]
     ways = [lambda: _elementwise(b)]
     if any(composable(b, cell) for cell in CELLS):
@@ -116,7 +120,7 @@ def _parts(b: ActionBuilder, modules: bool = True) -> tuple[tuple[Ref, ...], Par
 
 
 def _truncated(b: ActionBuilder, detaches: bool) -> None:
-    """A sequence in two to four parts, each with a call of its own, and perhaps with steps between them."""
+    """A sequence in two to four parts, with a call on each part and perhaps steps between them."""
     parameters, part = _parts(b)
     steps = optimizer(b, len(parameters)) if b.can(Capability.OPTIMIZERS) and b.below(3) == 2 else None
     state: Sequence[Ref] = ()
@@ -135,12 +139,12 @@ def _truncated(b: ActionBuilder, detaches: bool) -> None:
 
 @action_situation
 def detached_states(b: ActionBuilder) -> None:
-    """A sequence in parts; each part's state is detached before the next one begins with it."""
+    """A sequence in parts, each of which begins with the detached last state of the part before it."""
     b.require(Capability.DETACH)
     _truncated(b, detaches=True)
 
 
 @action_situation
 def carried_states(b: ActionBuilder) -> None:
-    """A sequence in parts; the next one begins with the last one's state as it is."""
+    """A sequence in parts, each of which begins with the last state of the part before it."""
     _truncated(b, detaches=False)

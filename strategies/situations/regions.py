@@ -1,7 +1,7 @@
-"""Functions that a framework takes as units: what becomes of their inputs and of their results.
+"""Situations of regions: ops that a framework compiles or recomputes together, with their inputs and results.
 
-An action ends a unit; so these programs put one between what has to stand in units of its own. Only frameworks that
-take functions as units are asked.
+An action ends a region, so these programs put an action between instructions that need separate regions. They are drawn
+only for frameworks that compile or recompute regions.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from autograd_conformance.strategies.situations.base import (
 from autograd_conformance.strategies.situations.writes import LINEAR, require_known_needs
 
 VIEWING = tuple(name for name in VIEW_OPS if OPS[name].aliases is Certainty.ALWAYS)
-"""Ops that certainly give a view: of what stays within a unit, nobody sees what another one gave."""
+"""View ops that always return a view. Inside a region, a view and a copy cannot be distinguished."""
 
 RETAINING = (True, None, False)
-"""What a call may say of its graph."""
+"""Values of `retain_graph`, drawn evenly."""
 
 
 def for_regions(write: Callable[[ActionBuilder], None]) -> Callable[..., Programs]:
-    """The strategy of the programs that `write` puts together for a framework that takes functions as units."""
+    """Make a strategy of a function for frameworks that compile or recompute regions. Others raise `Unsupported`."""
 
-    def asked(b: ActionBuilder) -> None:
+    def with_regions(b: ActionBuilder) -> None:
         b.require_regions()
         write(b)
 
-    asked.__name__, asked.__doc__ = write.__name__, write.__doc__
-    return action_situation(asked)
+    with_regions.__name__, with_regions.__doc__ = write.__name__, write.__doc__
+    return action_situation(with_regions)
 
 
 def retain(b: ActionBuilder) -> bool | None:
-    """What a call says of its graph, as far as the framework lets it."""
+    """A drawn value of `retain_graph`, or None if the framework has no such option."""
     return b.pick(RETAINING) if b.can(Capability.RETAIN) else None
 
 
 def call_some(b: ActionBuilder, roots: Sequence[Ref], least: int) -> None:
-    """Calls from some of these values, where they require grad, in any order, with whatever they say of the graph."""
+    """At least `least` calls on drawn values of those that require grad, in any order, with any `retain_graph`."""
     options = [root for root in roots if b.requires(root)]
     for _ in range(least + b.below(3) if options else 0):
         b.call(b.pick(options), retain=retain(b))
@@ -62,7 +62,7 @@ def call_some(b: ActionBuilder, roots: Sequence[Ref], least: int) -> None:
 
 
 def viewed(b: ActionBuilder, value: Ref) -> Ref:
-    """A value in the memory of another: it detached, or a view of it, by an op that certainly gives one."""
+    """The value detached, or a view of it by an op that always returns one; the value itself if neither is possible."""
     fitting = [name for name in VIEWING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if b.can(Capability.DETACH) and (not fitting or b.below(2)):
         return b.detach(value)
@@ -72,7 +72,7 @@ def viewed(b: ActionBuilder, value: Ref) -> Ref:
 
 @for_regions
 def results_apart(b: ActionBuilder) -> None:
-    """Several results of one unit, with a part in common or none, called from one after the other."""
+    """Several results of one region, with or without a common part, and calls on one after another."""
     shape = b.pick(b.shapes(SHAPES))
     trunk = chain(b, b.leaf(shape), 2)
     results = [chain(b, trunk if b.below(2) else b.leaf(shape), 2) for _ in range(2 + b.below(2))]
@@ -83,7 +83,7 @@ def results_apart(b: ActionBuilder) -> None:
 
 @for_regions
 def branches_apart(b: ActionBuilder) -> None:
-    """One graph whose branches are units of their own: a call on the first leaves the second as it was."""
+    """One graph with its branches in separate regions: a call on the first must not free the second."""
     shape = b.pick(b.shapes(SHAPES))
     left = chain(b, b.leaf(shape), 2)
     end_region(b)
@@ -97,7 +97,9 @@ def branches_apart(b: ActionBuilder) -> None:
 
 @for_regions
 def viewed_results(b: ActionBuilder) -> None:
-    """A value among a unit's results beside views of it, or it detached; one of them is written to, others are used."""
+    """A value and views or detached aliases of it as results of one region. One is written to, and the others are
+    used.
+    """
     b.require(Capability.WRITES, Capability.VIEWS)
     base = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 2), (2, 3))))), 2)
     family = [base, viewed(b, base)]
@@ -118,7 +120,9 @@ def viewed_results(b: ActionBuilder) -> None:
 
 @for_regions
 def unneeded_written(b: ActionBuilder) -> None:
-    """A result that no derivative of its unit needs, written to behind the unit; then a call on what was made of it."""
+    """A result that no derivative of its region needs. It is written to after the region, before a call on a later
+    value.
+    """
     b.require(Capability.WRITES)
     require_known_needs(b)
     shape = b.pick(b.shapes(((3,), (2, 2), (2, 3))))
@@ -133,7 +137,9 @@ def unneeded_written(b: ActionBuilder) -> None:
 
 @for_regions
 def inputs_given_out(b: ActionBuilder) -> None:
-    """Results of a unit that are all of an input: a view of it, it detached, a copy; written to, or gone on with."""
+    """Results of a region that are views, detached aliases or copies of an input, some of which are written to or
+    used.
+    """
     shape = b.pick(b.shapes(((3,), (2, 3), ())))
     value = chain(b, b.leaf(shape), 1) if b.below(2) else b.leaf(shape, requires_grad=bool(b.below(4)))
     end_region(b)
@@ -159,7 +165,7 @@ def inputs_given_out(b: ActionBuilder) -> None:
 
 @for_regions
 def inputs_written(b: ActionBuilder) -> None:
-    """An input or a result of a unit, or what shares its memory, written to between the unit and a call through it."""
+    """An input or a result of a region, or an alias of it, written to between the region and a call through it."""
     b.require(Capability.WRITES)
     shape = b.pick(b.shapes(((3,), (2, 3), ())))
     given = b.leaf(shape, requires_grad=bool(b.below(3))) if b.below(2) else chain(b, b.leaf(shape), 1)
@@ -182,7 +188,7 @@ def inputs_written(b: ActionBuilder) -> None:
 
 @for_regions
 def weights_stepped(b: ActionBuilder) -> None:
-    """A unit whose weights are moved by a step between two calls from it, and the same unit on the weights moved."""
+    """A region whose weights are changed by a step between two calls on it, and the same region on the new weights."""
     b.require(Capability.OPTIMIZERS, Capability.RETAIN)
     weight = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     names = [b.pick(b.available(*SMOOTH)) for _ in range(1 + b.below(2))]
@@ -202,7 +208,7 @@ def weights_stepped(b: ActionBuilder) -> None:
 
 @for_regions
 def hooked_between(b: ActionBuilder) -> None:
-    """Hooks on inputs and results of a unit, and results that retain, between the unit and the calls through it."""
+    """Hooks on inputs and results of a region, or retained gradients, added between the region and calls through it."""
     b.require(Capability.HOOKS)
     shape = b.pick(b.shapes(((3,), (2, 3), ())))
     given = chain(b, b.leaf(shape), 1)
@@ -220,7 +226,7 @@ def hooked_between(b: ActionBuilder) -> None:
 
 @for_regions
 def twins(b: ActionBuilder) -> None:
-    """Inputs of a unit that share memory: a value, it detached, its views; read, and written to inside."""
+    """Inputs of a region that share memory (a value, and the value detached or a view), read and written inside it."""
     b.require(Capability.VIEWS)
     shape = b.pick(b.shapes(((3,), (2, 2))))
     value = chain(b, b.leaf(shape), 1) if b.below(3) else b.leaf(shape, requires_grad=bool(b.below(2)))
@@ -235,7 +241,7 @@ def twins(b: ActionBuilder) -> None:
 
 @for_regions
 def numbers_and_empties(b: ActionBuilder) -> None:
-    """Inputs of a unit without dimensions, or without elements, beside others."""
+    """Inputs of a region without dimensions or without elements, with other inputs."""
     shape = b.pick(b.shapes(((3,), (2, 3), (0,), (2, 0))))
     number = b.leaf((), requires_grad=bool(b.below(4)))
     several = chain(b, b.leaf(shape), 1)

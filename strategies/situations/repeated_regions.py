@@ -1,4 +1,4 @@
-"""Functions that a framework takes as units, once more: on other values, after an error, in other modes, recomputed."""
+"""Situations of a region run several times: on other values, after an error, in other grad modes, recomputed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from autograd_conformance.strategies.situations.regions import call_some, for_re
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a function of two values computes: equal recipes, in units of their own, are one function."""
+    """The computation of a region on two values. Equal recipes in separate regions are the same compiled region."""
 
     ops: tuple[str, ...]
-    """Ops, each on the result of the one before, with the second value where they take two; or what `applied` knows
-    besides: to detach, to write to the second value.
+    """Ops, each on the result of the one before, with the second value as the other operand if they take two. "detach"
+    and "write" are no ops: they detach the result, and write it to the second value.
     """
     branch: str
-    """An op on the first result."""
+    """An op on the first op's result, for a second result of the region."""
     unrecorded: tuple[int, ...] = ()
-    """Which of the ops stand under no_grad."""
+    """Indices of the ops under `no_grad`."""
 
     def applied(self, b: ActionBuilder, first: Ref, second: Ref) -> list[Ref]:
-        """Those of the recipe's results for two values that it does not use itself: these are given out each time."""
+        """Apply the recipe to two values. Return the two results that it does not use itself, which are the region's
+        results.
+        """
         made = [first]
         for k, op in enumerate(self.ops):
             with b.under(*(["no_grad"] if k in self.unrecorded else [])):
@@ -45,7 +47,7 @@ class Recipe:
 
 
 def drawn_recipe(b: ActionBuilder, writes: bool = False) -> Recipe:
-    """A recipe of two to four ops, and a branch."""
+    """A recipe of two to four ops and a branch."""
     ops = [b.pick(b.available("multiply", "add"))]
     kinds = [*b.available(*SMOOTH[:5]), *(["detach"] if b.can(Capability.DETACH) else [])]
     ops += [b.pick(kinds) for _ in range(1 + b.below(2))]
@@ -59,12 +61,12 @@ def drawn_recipe(b: ActionBuilder, writes: bool = False) -> Recipe:
 OF_ONE_SIZE: tuple[tuple[Shape, ...], ...] = (
     ((3,), (1, 3), (3, 1), (2,)), ((2, 2), (4,), (1, 4), (2, 3)), ((), (1,), (1, 1), (3,)),
 )  # fmt: skip
-"""Shapes in which a function may be called again: most of as many elements, one of more or fewer."""
+"""Shapes for repeated runs of a region: most of a row have equally many elements, the last has another number."""
 
 
 @for_regions
 def called_again(b: ActionBuilder) -> None:
-    """One function, two or three times, on values that differ in all but form, or in form, too; calls between."""
+    """One region two or three times, on values that differ, perhaps in shape or dtype, too, with calls in between."""
     writes = b.can(Capability.WRITES, Capability.CONSTANTS) and b.below(4) == 3
     recipe = drawn_recipe(b, writes)
     roots: list[Ref] = []
@@ -88,7 +90,7 @@ def called_again(b: ActionBuilder) -> None:
 
 
 def _fresh(b: ActionBuilder, shape: Shape, dtype: str) -> Ref:
-    """A fresh leaf, a constant perhaps, in a layout of its own where that can be."""
+    """A fresh leaf or constant, sometimes transposed."""
     kind = b.below(6)
     value = b.leaf(value=b.tensor(shape[::-1], dtype), requires_grad=kind < 4)
     if len(shape) == 2 and kind % 2 and "matrix_transpose" in b.alphabet.ops:
@@ -98,7 +100,7 @@ def _fresh(b: ActionBuilder, shape: Shape, dtype: str) -> Ref:
 
 @for_regions
 def inputs_toggled(b: ActionBuilder) -> None:
-    """A leaf that is frozen, or set free, between a unit and a call through it; then the same unit again."""
+    """A leaf whose `requires_grad` changes between a region and a call through it; then the same region again."""
     b.require(Capability.SWITCHES)
     shape = b.pick(b.shapes(((3,), (2, 3), ())))
     first = bool(b.below(3)) or not b.can(Capability.CONSTANTS)
@@ -117,7 +119,7 @@ def inputs_toggled(b: ActionBuilder) -> None:
 
 @for_regions
 def called_after_an_error(b: ActionBuilder) -> None:
-    """A function that raises, for it writes to a leaf, and the same function on values that it may write to."""
+    """A region that raises because it writes to a leaf, then the same region on values that may be written to."""
     b.require(Capability.WRITES, Capability.WRITE_CHECKS, Capability.CONSTANTS)
     shape = b.pick(b.shapes(((3,), (2, 3), ())))
     recipe = drawn_recipe(b, writes=True)
@@ -135,7 +137,7 @@ def called_after_an_error(b: ActionBuilder) -> None:
 
 @for_regions
 def modes_inside(b: ActionBuilder) -> None:
-    """One computation several times in a unit, under other grad modes each time, which may stand in one another."""
+    """One computation several times in a region, each time in other grad modes, which may be nested."""
     b.require(Capability.MODES)
     value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), 1)
     if b.below(2):
@@ -153,7 +155,7 @@ def modes_inside(b: ActionBuilder) -> None:
 
 @for_regions
 def computed_again(b: ActionBuilder) -> None:
-    """One computation several times in a unit, with writes to its operand between, or to its results."""
+    """One computation several times in a region, with writes to its operand or its results in between."""
     b.require(Capability.WRITES)
     value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), 1)
     if b.below(2):
@@ -171,16 +173,16 @@ def computed_again(b: ActionBuilder) -> None:
 
 @for_regions
 def masks_inside(b: ActionBuilder) -> None:
-    """Dropout in a unit, once or several times, whose mask is seen; calls, and other draws, between."""
+    """Dropout in a region, once or several times, with an observable mask; calls and other random ops in between."""
     b.require(Capability.RANDOM)
     if not {"dropout", "dropout_mask"} <= {*b.alphabet.modules}:
-        raise Unsupported("it has no dropout")
+        raise Unsupported("the framework has no dropout")
     value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3))))), 1)
     results = []
     for _ in range(1 + b.below(2)):
         attrs = b.pick(choices_of(RANDOM_OPS["dropout_mask"], (b.shape(value),)))
         (mask,) = b.apply("dropout_mask", (value,), attrs)
-        end_region(b)  # it has to be seen: what stays within a unit is not
+        end_region(b)  # the mask has to be observed: values inside a region are not
         (made,) = b.apply("dropout", (value, mask), attrs)
         results.append(chain(b, made, 1))
         value = made

@@ -1,4 +1,4 @@
-"""Values that share memory, and those that must not."""
+"""Situations of views: values that share memory, and values that must not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.strategies.situations.base import action_situation, al
 
 
 def _touch(b: ActionBuilder, target: Ref) -> None:
-    """A write that changes a value whatever it is, under no_grad where it is a leaf that requires grad."""
+    """A write that changes any value, under `no_grad` if it is a leaf that requires grad."""
     leaf = b.requires(target) and b.reference.is_leaf(b.reference.storages.base(target))
     if leaf and not b.can(Capability.MODES):
         return
@@ -21,7 +21,7 @@ def _touch(b: ActionBuilder, target: Ref) -> None:
 
 @action_situation
 def views(b: ActionBuilder) -> None:
-    """Views of leaves and of results, views of views, detached values; a write shows who shares."""
+    """Views of leaves and of results, views of views, detached values; a write makes observable which share memory."""
     b.require(Capability.WRITES, Capability.VIEWS)
     source = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2, 3))))) if b.below(2) else computed(b)
     values = [source]
@@ -36,7 +36,7 @@ def views(b: ActionBuilder) -> None:
 
 @action_situation
 def copies(b: ActionBuilder) -> None:
-    """Results that have memory of their own, also those that are equal to their operand; a write shows it."""
+    """Results that must not share memory with their operand, even if equal to it; a write makes sharing observable."""
     b.require(Capability.WRITES)
     source = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2))))) if b.below(2) else computed(b)
     same = [
@@ -55,7 +55,7 @@ def copies(b: ActionBuilder) -> None:
 
 @action_situation
 def view_histories(b: ActionBuilder) -> None:
-    """A recorded write to a view, or to its base; then the base and other views of it are used and differentiated."""
+    """A recorded write to a view or to its base; then the base and other views of it are used and differentiated."""
     b.require(Capability.WRITES, Capability.VIEWS)
     base = computed(b, (3,), (2, 3), (2, 2), (2, 2, 3))
     others = [view(b, base) for _ in range(1 + b.below(2))]
@@ -77,7 +77,7 @@ def view_histories(b: ActionBuilder) -> None:
 
 @action_situation
 def buffered_histories(b: ActionBuilder) -> None:
-    """A plain buffer that is filled, part by part, with what requires grad; then the whole is used."""
+    """A constant buffer whose rows are overwritten by values that require grad; then the whole is used."""
     b.require(Capability.WRITES, Capability.VIEWS)
     buffer = b.leaf(b.pick(b.shapes(((2, 3), (3, 2), (2, 2), (3,)))), requires_grad=False)
     if "select" not in b.alphabet.ops:
@@ -91,7 +91,7 @@ def buffered_histories(b: ActionBuilder) -> None:
 
 @action_situation
 def restricted_views(b: ActionBuilder) -> None:
-    """A view made under no_grad, or one of several made by one op: written to, or used after its base was written."""
+    """A view made under `no_grad`, or one of several views of one op, written to, or used after a write to its base."""
     b.require(Capability.WRITES, Capability.VIEWS)
     if b.can(Capability.MODES, Capability.CONSTANTS) and b.below(2):
         base = b.leaf(b.pick(b.shapes(((2, 3), (3,), (2, 2)))), requires_grad=False)

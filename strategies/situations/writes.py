@@ -1,4 +1,4 @@
-"""Values written to in place: what they become, who sees it, and what a graph that was recorded makes of it."""
+"""Situations of in-place writes: to values, aliases and leaves, and to tensors that a graph saved."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from autograd_conformance.strategies.situations.base import (
 )
 
 GAPS: tuple[layouts.Layout, ...] = ("stepped", "columns", "offset")
-"""Layouts in which a value lies in memory with something else between its elements, or before them."""
+"""Layouts in which other elements of the base are between or before a value's elements in memory."""
 
 LINEAR = ("negative", "add", "subtract", "mean", "sum", "flip")
-"""Ops whose derivatives need nothing."""
+"""Ops whose derivatives need no saved tensor."""
 
 
 def around(b: ActionBuilder) -> list[str]:
-    """The grad modes that a write may stand under: mostly none."""
+    """The grad modes of a write: mostly none."""
     return ["no_grad"] if b.can(Capability.MODES) and b.below(4) == 3 else []
 
 
 @action_situation
 def single_writes(b: ActionBuilder, name: str) -> None:
-    """One write to a copy of a fresh leaf, or to a part that lies in one with gaps, with operands that may require
-    grad, and a backward call from its target, or from all of the copy.
+    """One write to a copy of a fresh leaf, or to a strided part of the copy, with operands that may require grad. Then
+    a backward call on the target or on the whole copy.
     """
     b.require(Capability.WRITES)
     if name not in b.writes[1]:
-        raise Unsupported(f"{name} is not there, or the op of it is not, or is wrong")
+        raise Unsupported(f"the framework has no {name}, or its out-of-place op is missing or breaks a rule")
     row = b.alphabet.row(name)
     for _ in range(3):
         value = b.tensor(b.pick(b.shapes(row.fresh)), domain=row.domain(0))
@@ -54,7 +54,7 @@ def single_writes(b: ActionBuilder, name: str) -> None:
 
 
 def _copied(b: ActionBuilder, value: Literal, requires_grad: bool) -> tuple[Ref, Ref]:
-    """A copy of a leaf, and what of it holds a value: all, or a part of it with gaps."""
+    """A copy of a leaf, and the copy or the strided part of it that contains `value`."""
     (clone,) = b.available("clone")
     array = np.array(value.data, value.dtype).reshape(value.shape)
     layout = b.pick((None, None, *GAPS)) if b.can(Capability.VIEWS) else None
@@ -68,7 +68,7 @@ def _copied(b: ActionBuilder, value: Literal, requires_grad: bool) -> tuple[Ref,
 
 @action_situation
 def written_values(b: ActionBuilder) -> None:
-    """One to four writes to values of every kind, among values that have nothing to do with them."""
+    """One to four writes to values of every kind, with unrelated values beside them."""
     b.require(Capability.WRITES)
     values = [computed(b), b.leaf(requires_grad=False), b.leaf()][: 2 + b.below(2)]
     for _ in range(1 + b.below(4)):
@@ -84,7 +84,7 @@ def written_values(b: ActionBuilder) -> None:
 
 
 def _call(b: ActionBuilder, values: list[Ref]) -> None:
-    """A backward call on a new value, made from one of the values that require grad if there is one."""
+    """A backward call on a new value, computed from one of the values that require grad if there is one."""
     roots = [r for r in values if b.requires(r) and b.reference.values[r].size]
     b.call(plain(b, b.recent(roots) if roots else computed(b)))
 
@@ -106,11 +106,11 @@ def written_aliases(b: ActionBuilder) -> None:
 
 @action_situation
 def recorded_writes(b: ActionBuilder) -> None:
-    """A value that is computed, written to by a recorded write, and gone on with; several times perhaps."""
+    """A computed value with a recorded write to it, which is used afterwards; perhaps several times."""
     b.require(Capability.WRITES)
     if b.below(3):
         target = computed(b)
-    else:  # a plain buffer, into which something that requires grad is copied
+    else:  # a constant buffer, into which a value that requires grad is written
         target = plain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))), requires_grad=False))
     for _ in range(1 + b.below(3)):
         if b.requires(target) and b.below(6) == 5:
@@ -124,7 +124,7 @@ def recorded_writes(b: ActionBuilder) -> None:
 
 
 def _record(b: ActionBuilder, target: Ref) -> None:
-    """A write that is recorded: to a value that requires grad, or of one."""
+    """A recorded write: to a value that requires grad, or of one."""
     if b.requires(target):
         b.write(target)
         return
@@ -138,7 +138,7 @@ def _record(b: ActionBuilder, target: Ref) -> None:
 
 @action_situation
 def requiring_writes(b: ActionBuilder) -> None:
-    """Something that requires grad, written into a value that may require none: the target has to require it then."""
+    """A value that requires grad, written into one that may not: the target then has to require grad."""
     b.require(Capability.WRITES)
     if b.below(2):
         target = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))), requires_grad=False)
@@ -153,12 +153,12 @@ def requiring_writes(b: ActionBuilder) -> None:
 
 @action_situation
 def written_leaves(b: ActionBuilder) -> None:
-    """A recorded write to a leaf that requires grad, or to a view of one: refused; other calls stay legal."""
+    """A recorded write to a leaf that requires grad, or to a view of one, which is rejected; other calls stay legal."""
     b.require(Capability.WRITES, Capability.WRITE_CHECKS)
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
     root = plain(b, leaf)
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(2) else leaf
-    maybe_end_region(b)  # of a unit that is refused as a whole, nobody says which values it keeps
+    maybe_end_region(b)  # if a region raises, the values that it leaves are unspecified
     modes = ("no_grad", "enable_grad") if b.can(Capability.MODES) and b.below(4) == 3 else ()
     with b.under(*modes):
         b.write(target)
@@ -166,12 +166,12 @@ def written_leaves(b: ActionBuilder) -> None:
         b.call(root)
 
 
-# -- writes to what a graph was recorded with --------------------------------------------------------------------------
+# -- writes to operands and results of a graph -------------------------------------------------------------------------
 
 
 @action_situation
 def written_saved(b: ActionBuilder) -> None:
-    """A value that a derivative needs, written to after it was saved: by whatever way memory can be reached."""
+    """A saved tensor that a derivative needs, written to directly or through an alias."""
     b.require(Capability.WRITES)
     value = computed(b, most=1)
     names = b.available(
@@ -189,7 +189,7 @@ def written_saved(b: ActionBuilder) -> None:
 
 
 def _reach(b: ActionBuilder, target: Ref) -> None:
-    """A write to a value's memory: to itself, to a view, to a detached value; recorded or not."""
+    """A write to a value, a view of it or its detached alias, recorded or not."""
     if b.can(Capability.VIEWS) and b.below(2):
         target = alias(b, target)
     with b.under(*around(b)):
@@ -199,7 +199,7 @@ def _reach(b: ActionBuilder, target: Ref) -> None:
 
 @action_situation
 def written_parameters(b: ActionBuilder) -> None:
-    """A leaf that was saved, written to under no_grad, as an optimizer of one's own would; then the old graph."""
+    """A saved leaf, written to under `no_grad` as a hand-written optimizer does; then a call on the old graph."""
     b.require(Capability.WRITES, Capability.MODES, Capability.RETAIN)
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(3) == 2 else leaf
@@ -215,7 +215,7 @@ def written_parameters(b: ActionBuilder) -> None:
 
 @action_situation
 def written_unneeded(b: ActionBuilder) -> None:
-    """A value that no derivative needs, written to; then a call on what was computed from it."""
+    """A value that no derivative needs, written to before a call on values computed from it."""
     b.require(Capability.WRITES)
     require_known_needs(b)
     start = (
@@ -229,23 +229,23 @@ def written_unneeded(b: ActionBuilder) -> None:
 
 
 def require_known_needs(b: OpBuilder) -> None:
-    """Give up where nobody says what the derivative of a unit needs: it may be any of the unit's values."""
+    """Raise `Unsupported` if a region is one graph node, because its derivative may need any value of the region."""
     if b.alphabet.traits.one_node:
-        raise Unsupported("a unit is one node, whose derivative may need any of its values")
+        raise Unsupported("a region is one graph node, whose derivative may need any of its values")
 
 
 def _unneeded(b: ActionBuilder, value: Ref) -> None:
-    """A write to a value whose own derivative does not need it either."""
+    """A write to a value, or to an alias of it, whose derivative does not need the value either."""
     target = alias(b, value) if b.can(Capability.VIEWS) and b.below(2) else value
     b.write(target, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
 
 
-# -- what is not specified ---------------------------------------------------------------------------------------------
+# -- unspecified writes ------------------------------------------------------------------------------------------------
 
 
 @action_situation
 def overlapping_writes(b: ActionBuilder) -> None:
-    """A write to a value of which several elements are one in memory, or one that reads what it writes."""
+    """A write to a value whose elements overlap in memory, or a write whose operand overlaps its target."""
     b.require(Capability.WRITES, Capability.VIEWS)
     value = computed(b, (3,), (3, 3), (2, 2))
     match b.below(3):
@@ -268,7 +268,9 @@ def overlapping_writes(b: ActionBuilder) -> None:
 
 @situation
 def written_between(b: OpBuilder) -> None:
-    """A retained graph, a step on what it saved, and another call: an error, or the gradient of what was recorded."""
+    """A retained graph, a step on its saved leaf, and another call: an error, or the gradient of the recorded
+    values.
+    """
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     root = chain(b, leaf)
     b.backward(root, retain=True)
@@ -278,7 +280,7 @@ def written_between(b: OpBuilder) -> None:
 
 @situation
 def written_unsaved(b: OpBuilder) -> None:
-    """A retained graph that needs nothing of the leaf that is stepped, and another call."""
+    """A retained graph that does not need the leaf that a step changes, and another call."""
     require_known_needs(b)
     leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
     value = leaf

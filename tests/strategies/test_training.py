@@ -126,7 +126,7 @@ def test_a_plan_is_one_program(sample: list[Plan]):
         assert build(plan) == build(plan)
 
 
-# -- what a bug changes --------------------------------------------------------------------------------------------
+# -- what a bug changes ------------------------------------------------------------------------------------------------
 
 FREE = {
     LoopBug.ZERO: "zero ", LoopBug.CLEARED: "zero ", LoopBug.EARLY: "step ", LoopBug.BETWEEN: "step ",
