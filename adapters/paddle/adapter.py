@@ -172,7 +172,7 @@ class Paddle:
         """The handle's own `remove`."""
         handle.remove()
 
-    def altered(self, gradient: Tensor, effect: str, factor: float) -> Tensor:
+    def hook_result(self, gradient: Tensor, effect: str, factor: float) -> Tensor:
         """What a hook makes of a gradient."""
         match effect:
             case "scale":

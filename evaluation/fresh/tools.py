@@ -222,7 +222,7 @@ def hooked(adapter: Torch, value: Any, calls: list, name: Any, effect: str = "ob
 
     def called(gradient: Any) -> Any:
         calls.append((name, adapter.read(gradient).tolist()))
-        return None if effect == "observe" else adapter.altered(gradient, effect, factor)
+        return None if effect == "observe" else adapter.hook_result(gradient, effect, factor)
 
     return adapter.hook(value, called)
 

@@ -9,7 +9,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.pytorch.regions import Function, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import Function, TorchRegions
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Program
 from evaluation.mutants.regions import OneNodeRegions, RecomputedRegions, Tensors
@@ -162,7 +162,7 @@ class WritesAgain(RecomputedRegions):
     killed_by = ("writes/nothing-else", "errors/legal-returns", "gradients/graph", "writes/value")
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        return TorchUnits.holds(self, program, at, run)
+        return TorchRegions.holds(self, program, at, run)
 
 
 class DrawsAnew(RecomputedRegions):

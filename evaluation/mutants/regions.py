@@ -13,7 +13,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.pytorch.regions import Function, TorchCheckpoint, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import Function, TorchCheckpoint, TorchRegions
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits
@@ -31,7 +31,7 @@ def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool(one.numel()) and one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
 
-class PlainRegions(Mutant, TorchUnits):
+class PlainRegions(Mutant, TorchRegions):
     """A mutant whose computing instructions stand in functions, which are called as they are."""
 
     def unit(self, source: str, inputs: Tensors) -> Tensors:
@@ -77,7 +77,7 @@ class RecomputedRegions(Mutant, TorchCheckpoint):
         return function(*inputs)
 
 
-class OneNodeRegions(Mutant, TorchUnits):
+class OneNodeRegions(Mutant, TorchRegions):
     """A mutant whose functions are one node of the graph each: they compute, they neither write nor give views."""
 
     capabilities = Mutant.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}

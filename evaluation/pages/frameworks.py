@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from autograd_conformance.frameworks.entry_points import frameworks
-from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import InProcess, opened
+from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.reporting.render.markdown import environment
@@ -35,7 +35,7 @@ def page(pythons: Mapping[str, str]) -> str:
 def _row(name: str, python: str | None) -> str:
     try:
         return row(name, python)
-    except BrokenAdapter:
+    except AdapterError:
         kept = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |")]
         if not kept:
             raise
@@ -43,10 +43,10 @@ def _row(name: str, python: str | None) -> str:
 
 
 def row(name: str, python: str | None = None) -> str:
-    """A framework's row, as it is in this environment or that of an interpreter; `BrokenAdapter` where it is not
+    """A framework's row, as it is in this environment or that of an interpreter; `AdapterError` where it is not
     installed.
     """
-    target = InProcess(load(name)) if python is None else opened(served(name, python, None))
+    target = InProcess(load(name)) if python is None else open_target(served(name, python, None))
     must = [rule for rule in RULES.values() if rule.level is Level.MUST]
     counter = target.saved_tensor_counter
     claimed = target.capabilities | (counter.capabilities if counter else frozenset())

@@ -11,7 +11,7 @@ import pytest
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import opened
+from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.observations import Kind, Raised, Returned
@@ -31,7 +31,7 @@ def in_float32(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def target() -> Target:
-    return opened(served("mindspore", PYTHON, None))
+    return open_target(served("mindspore", PYTHON, None))
 
 
 def test_it_is_served(target: Target):

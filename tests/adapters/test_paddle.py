@@ -9,7 +9,7 @@ pytest.importorskip("paddle")
 from autograd_conformance.adapters.paddle.adapter import Paddle
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.running.printed import seen_in_code
+from autograd_conformance.frameworks.running.printed import is_observable_in_code
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -47,7 +47,9 @@ def test_it_is_an_adapter():
 def test_it_does_what_it_claims_and_so_does_printed_code(text: str):
     program = parse(text, VOCABULARY)
     assert violation_of(program, TARGET) is None
-    assert not seen_in_code(program) or first_violation(program, TARGET.observe_printed(program), TARGET) is None
+    assert (
+        not is_observable_in_code(program) or first_violation(program, TARGET.observe_printed(program), TARGET) is None
+    )
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.rule}-{entry.op or entry.message}")

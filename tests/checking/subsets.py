@@ -26,7 +26,7 @@ import pytest
 from autograd_conformance.checking.audit.programs import audit
 from autograd_conformance.checking.audit.shares import Audit
 from autograd_conformance.checking.session import ADAPTER_ERROR
-from autograd_conformance.frameworks.target import InProcess, loaded
+from autograd_conformance.frameworks.target import InProcess, load_adapter
 from autograd_conformance.plugin import state
 from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.analysis.verdicts import Exit
@@ -117,7 +117,7 @@ def _become(out: Path, words: list[str]) -> None:
 
 
 def _audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice: bool, *others: Any) -> Audit:
-    return Audit(audit(InProcess(loaded(name, device)), dtypes, thrice), {})
+    return Audit(audit(InProcess(load_adapter(name, device)), dtypes, thrice), {})
 
 
 def main() -> int:

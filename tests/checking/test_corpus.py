@@ -74,8 +74,13 @@ def written(folder: Path, **changed: str | None) -> Path:
 
 
 def test_one_file_is_one_program(tmp_path: Path) -> None:
-    (find,) = corpus(written(tmp_path, link='"https://example.org"'))
-    assert (find.name, find.rule, len(find.program), find.link) == ("it", "accumulation/adds", 3, "https://example.org")
+    (find,) = corpus(written(tmp_path, connection='"https://example.org"'))
+    assert (find.name, find.rule, len(find.program), find.connection) == (
+        "it",
+        "accumulation/adds",
+        3,
+        "https://example.org",
+    )
 
 
 def test_a_replay_file_becomes_a_file_of_the_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,8 @@ from autograd_conformance.checking.audit.programs import fault_of, outcomes, pro
 from autograd_conformance.checking.audit.shares import audit
 from autograd_conformance.checking.audit.together import check_all, passing_in_batch
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
-from autograd_conformance.frameworks.pytorch.regions import TorchUnits
-from autograd_conformance.frameworks.remote.worker import greeting
+from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -29,7 +29,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 
 
-class Costly(TorchUnits):
+class Costly(TorchRegions):
     """PyTorch whose functions are said to cost much, and are counted."""
 
     programs_each = 16
@@ -89,7 +89,7 @@ def test_programs_are_joined():
     whole = joined([one, other]).program
     assert [type(step).__name__ for step in whole] == ["Leaf", "Apply", "Leaf", "Leaf", "Apply", "Backward"]
     assert operands(whole[4]) == (Ref(2), Ref(3)) and operands(whole[5]) == (Ref(1), Ref(4))
-    assert violation_of(whole, InProcess(TorchUnits())) is None
+    assert violation_of(whole, InProcess(TorchRegions())) is None
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ def test_an_op_without_a_kernel_is_missing_though_tried_with_others():
 
 
 def test_a_far_end_says_what_its_units_cost():
-    assert greeting(Costly())["programs_each"] == 16
-    assert greeting(TorchUnits())["programs_each"] == 0
+    assert handshake(Costly())["programs_each"] == 16
+    assert handshake(TorchRegions())["programs_each"] == 0
 
 
 @pytest.mark.parametrize(("programs_each", "order"), [(0, "dabcef"), (16, "dcfeab")])

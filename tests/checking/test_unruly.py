@@ -12,7 +12,7 @@ import pytest
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.frameworks.target import InProcess
@@ -67,9 +67,9 @@ RAISED = {
     "InterruptsInReset": "reset() raised KeyboardInterrupt: ",
     "ExitsInReset": "reset() raised SystemExit: 0",
     "EndsPytestInReset": "reset() raised Exit: enough",
-    "ClosesInForesee": "foresee() raised GeneratorExit: ",
-    "SkipsInForesee": "foresee() raised Skipped: not now",
-    "HalfInForesee": r"foresee() raised OSError: t\udce9.bin",
+    "ClosesInForesee": "prepare() raised GeneratorExit: ",
+    "SkipsInForesee": "prepare() raised Skipped: not now",
+    "HalfInForesee": r"prepare() raised OSError: t\udce9.bin",
     "ClassifySkips": "classify() of GraphFreed raised Skipped: not today",
 }
 
@@ -85,17 +85,17 @@ def test_whatever_is_raised_outside_of_a_program_is_the_adapters_error(name):
     interrupts.watch()
     adapter = load(f"{UNRULY}:{name}")
     smoke(adapter)
-    with pytest.raises(BrokenAdapter, match=re.escape(RAISED[name])):
+    with pytest.raises(AdapterError, match=re.escape(RAISED[name])):
         _often(adapter)
 
 
 def test_what_counts_saved_tensors_and_what_draws_numbers_may_raise():
     interrupts.watch()
-    with pytest.raises(BrokenAdapter, match=re.escape("saved_tensor_counter() raised Skipped: not today")):
+    with pytest.raises(AdapterError, match=re.escape("saved_tensor_counter() raised Skipped: not today")):
         _ = InProcess(load(f"{UNRULY}:CounterSkips")).saved_tensor_counter
     generator = InProcess(load(f"{UNRULY}:RandomExits")).random
     assert generator is not None
-    with pytest.raises(BrokenAdapter, match=re.escape("random.seed() raised SystemExit: 0")):
+    with pytest.raises(AdapterError, match=re.escape("random.seed() raised SystemExit: 0")):
         generator.seed(0)
 
 
@@ -117,8 +117,8 @@ def test_a_message_over_the_wire_is_made_harmless(text):
 def test_a_refusal_over_the_wire_is_made_harmless(text):
     with pytest.raises(protocol.Refused) as refused:
         protocol.answer(json.dumps({"id": 1, "error": text}).encode(), 1)
-    str(BrokenAdapter(str(refused.value))).encode()
-    assert len(str(BrokenAdapter(str(refused.value)))) <= 4_000
+    str(AdapterError(str(refused.value))).encode()
+    assert len(str(AdapterError(str(refused.value)))) <= 4_000
 
 
 def test_a_whole_character_in_two_halves_stays_whole():

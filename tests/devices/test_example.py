@@ -20,7 +20,7 @@ from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.frameworks.environment.devices import Device
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import read
@@ -61,7 +61,7 @@ def test_a_device_is_named_with_the_module_that_brings_it(text: str, device: Dev
 
 def test_what_is_wrong_with_the_name_is_told() -> None:
     for name, said in (("no_such_backend:npu", "No module named 'no_such_backend'"), ("nonsense", "nonsense")):
-        with pytest.raises(BrokenAdapter, match=said):
+        with pytest.raises(AdapterError, match=said):
             load("torch", name)
 
 

@@ -13,7 +13,7 @@ from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import listing
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.nearest import nearest
-from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint, TorchCompileAot, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint, TorchCompileAot, TorchRegions
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -23,7 +23,7 @@ OVERWRITTEN = "a = leaf [0]; b = sigmoid a; c = leaf [2]; write b exp_; d = mult
 """A checkpoint of its computations gives a wrong gradient, without an error."""
 
 
-def case(text: str, adapter: TorchUnits) -> Case:
+def case(text: str, adapter: TorchRegions) -> Case:
     program, target = parse(text, VOCABULARY), InProcess(adapter)
     observation = target.observe(program)
     violation = first_violation(program, observation, target)
@@ -71,8 +71,8 @@ def test_the_printed_code_does_what_the_adapter_does() -> None:
     assert again is not None and again.rule == made.violation.rule
 
 
-@pytest.mark.parametrize("adapter", [TorchUnits, TorchCheckpoint])
-def test_equal_functions_are_defined_once(adapter: type[TorchUnits]) -> None:
+@pytest.mark.parametrize("adapter", [TorchRegions, TorchCheckpoint])
+def test_equal_functions_are_defined_once(adapter: type[TorchRegions]) -> None:
     once = "a = leaf [1, 2]; b = square a; backward b with [1, 1]"
     text = f"{once}; c = leaf [3, 4]; d = square c; backward d with [1, 1]"
     code = listing(parse(text, VOCABULARY), InProcess(adapter()))
@@ -82,7 +82,7 @@ def test_equal_functions_are_defined_once(adapter: type[TorchUnits]) -> None:
 
 def test_functions_stand_under_the_modes_that_all_of_them_is_under() -> None:
     text = "a = leaf [1, 2]; no_grad: b = square a; no_grad: c = sin b; d = multiply a c; no_grad: e = exp d"
-    code = listing(parse(text, VOCABULARY), InProcess(TorchUnits()))
+    code = listing(parse(text, VOCABULARY), InProcess(TorchRegions()))
     assert code.count("with torch.no_grad(): ") == 3
     printed(code)
 

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from autograd_conformance.checking.check import Check, RuleViolated
-from autograd_conformance.frameworks.blame.blame import Whose, blame
+from autograd_conformance.frameworks.blame.blame import Origin, blame
 from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -42,7 +42,7 @@ ADAPTERS = {
 def test_what_fails_before_the_framework_was_called_is_the_adapters(name: str):
     adapter = load(f"{BLAMED}:{name}")
     smoke(adapter)
-    with pytest.raises(BrokenAdapter, match=re.escape(f"tiny: {ADAPTERS[name]}")):
+    with pytest.raises(AdapterError, match=re.escape(f"tiny: {ADAPTERS[name]}")):
         run(EXP, adapter)
 
 
@@ -93,7 +93,7 @@ def test_an_error_of_a_compiled_call_is_the_frameworks():
     ):
         with pytest.raises(RuntimeError) as error:
             call()
-        assert blame(error.value, adapter).whose is Whose.FRAMEWORK
+        assert blame(error.value, adapter).origin is Origin.FRAMEWORK
 
 
 # -- errors that the adapter does not know -----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.frameworks.entry_points import SERVED, Entry, frameworks, known_file, variable
-from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework, load
+from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework, load
 from autograd_conformance.known_differences.file import known, shipped
 from autograd_conformance.places import ROOT
 
@@ -76,7 +76,7 @@ def test_no_package_takes_a_name_of_the_suite(stranger: Path) -> None:
 
 
 def test_a_framework_that_is_not_installed_is_named_with_what_to_install(stranger: Path) -> None:
-    with pytest.raises(BrokenAdapter, match=r"pip install framework-that-is-absent>=3$"):
+    with pytest.raises(AdapterError, match=r"pip install framework-that-is-absent>=3$"):
         load("absent-mode")
 
 

@@ -14,7 +14,7 @@ from autograd_conformance.checking.audit.programs import curvatures, forms, prog
 from autograd_conformance.checking.unsupported import partial_support
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import WRITES
@@ -74,7 +74,7 @@ def test_an_op_of_which_nothing_is_left_is_not_drawn():
 def test_a_mistake_in_what_it_says_is_told(attribute: str, value: Any, said: str):
     adapter = Limited()
     setattr(adapter, attribute, value)
-    with pytest.raises(BrokenAdapter, match=said):
+    with pytest.raises(AdapterError, match=said):
         smoke(adapter)
 
 
@@ -86,10 +86,10 @@ def test_an_adapter_that_wants_to_know_is_told_each_program_before_it_begins():
 
 def test_what_goes_wrong_with_what_is_to_come_is_the_adapters():
     class Blind(Limited):
-        def foresee(self, program: Any) -> None:
+        def prepare(self, program: Any) -> None:
             raise ValueError("all is dark")
 
-    with pytest.raises(BrokenAdapter, match=r"foresee\(\) raised ValueError: all is dark"):
+    with pytest.raises(AdapterError, match=r"prepare\(\) raised ValueError: all is dark"):
         Run(parse("a = leaf [1, 2]"), Blind())
 
 

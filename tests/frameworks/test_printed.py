@@ -11,7 +11,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
-from autograd_conformance.frameworks.running.printed import run_printed, seen_in_code
+from autograd_conformance.frameworks.running.printed import is_observable_in_code, run_printed
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
@@ -43,7 +43,7 @@ def said(program: Program, observe: Callable[[Program, Torch], Observation], ada
 @given(st.one_of(DRAWN))
 def test_the_code_does_what_the_calls_do(case: object):
     for program in programs_of(case):
-        assume(seen_in_code(program))
+        assume(is_observable_in_code(program))
         assert said(program, run_printed) == said(program, run)
 
 
@@ -69,8 +69,8 @@ def test_a_fault_of_the_calls_alone_is_not():
 
 def test_what_a_hook_is_given_is_not_seen_in_the_code():
     calls = "a = leaf 3; b = square a; k = hook b observe; backward b"
-    assert not seen_in_code(parse(calls, VOCABULARY))
-    assert seen_in_code(parse(calls.replace("k = hook b observe; ", ""), VOCABULARY))
+    assert not is_observable_in_code(parse(calls, VOCABULARY))
+    assert is_observable_in_code(parse(calls.replace("k = hook b observe; ", ""), VOCABULARY))
 
 
 def test_saved_tensors_are_counted_in_the_code():

@@ -10,10 +10,10 @@ from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import InProcess, opened
+from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.rows.shapes import FORMS, form
 from autograd_conformance.programs.capabilities import Capability
@@ -33,7 +33,7 @@ LOOKS = {
 
 @pytest.mark.parametrize("name", LOOKS)
 def test_what_cannot_be_looked_at_is_a_capability_that_is_missing(name: str):
-    target = opened(f"{BLAMED}:{name}")
+    target = open_target(f"{BLAMED}:{name}")
     capability, said = LOOKS[name]
     assert capability not in target.capabilities
     assert said in target.notes[0]
@@ -43,7 +43,7 @@ def test_what_cannot_be_looked_at_is_a_capability_that_is_missing(name: str):
 
 
 def test_a_look_that_fails_later_is_no_failure_and_noted_once():
-    target = opened(f"{BLAMED}:BlindLater")
+    target = open_target(f"{BLAMED}:BlindLater")
     assert target.capabilities == InProcess(load(f"{BLAMED}:BlindLater")).capabilities
     program = parse("a = leaf [[1, 2, 3], [4, 5, 6], [7, 8, 9]]; b = exp a", VOCABULARY)
     assert isinstance(target.observe(program)[1].outcome, Returned)
@@ -59,7 +59,7 @@ FORMED = {"NumbersAreVectors": {"numbers"}, "NoEmpty": {"tensors without element
 
 @pytest.mark.parametrize("name", FORMED)
 def test_leaves_that_do_not_read_back_are_never_drawn(name: str):
-    target = opened(f"{BLAMED}:{name}")
+    target = open_target(f"{BLAMED}:{name}")
     assert target.absent == FORMED[name]
     (absent,) = target.absent
     shape = FORMS[absent]
@@ -73,21 +73,21 @@ def test_leaves_that_do_not_read_back_are_never_drawn(name: str):
 
 
 def test_a_dtype_that_leaves_do_not_keep_is_not_there():
-    target = opened(f"{BLAMED}:SinglesAreDoubles")
+    target = open_target(f"{BLAMED}:SinglesAreDoubles")
     assert list(target.dtypes) == ["float64"]
     assert "a float32 leaf of shape (2,) reads back as float64: programs in float32 are not drawn" in target.notes[0]
 
 
 def test_what_an_adapter_insists_on_is_judged():
-    with pytest.raises(BrokenAdapter, match=r"dtype\(\) of a float32 leaf gave 'float64', not 'float32'"):
+    with pytest.raises(AdapterError, match=r"dtype\(\) of a float32 leaf gave 'float64', not 'float32'"):
         smoke(load(f"{BLAMED}:Insists"))
-    assert not opened(f"{BLAMED}:InsistsOnNumbers").absent
+    assert not open_target(f"{BLAMED}:InsistsOnNumbers").absent
 
 
 def test_an_adapter_insists_on_nothing_else():
     adapter = load(f"{BLAMED}:Insists")
     adapter.insists = ("everything",)  # type: ignore[attr-defined]
-    with pytest.raises(BrokenAdapter, match="insists has to be a collection of some of errors, float"):
+    with pytest.raises(AdapterError, match="insists has to be a collection of some of errors, float"):
         smoke(adapter)
 
 
@@ -102,7 +102,7 @@ def test_every_form_is_its_own():
 @pytest.mark.slow
 def test_the_same_is_found_over_the_wire():
     for name in ("NumbersAreVectors", "NoMemory", "SinglesAreDoubles"):
-        here, there = opened(f"{BLAMED}:{name}"), opened(served(f"{BLAMED}:{name}", None, 1000))
+        here, there = open_target(f"{BLAMED}:{name}"), open_target(served(f"{BLAMED}:{name}", None, 1000))
         assert isinstance(there, Remote)
         assert (there.absent, there.capabilities) == (here.absent, here.capabilities)
         assert list(there.dtypes) == list(here.dtypes)

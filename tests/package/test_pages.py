@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.frameworks.entry_points import frameworks as adapters
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
 from evaluation.pages import capabilities, frameworks, modes, ops
@@ -101,7 +101,7 @@ def test_the_page_of_capabilities_is_up_to_date_and_has_them_all() -> None:
 def test_the_page_of_frameworks_is_up_to_date(name: str) -> None:
     try:
         row = frameworks.row(name)
-    except BrokenAdapter:
+    except AdapterError:
         pytest.skip(f"{name} is not installed")
     assert f"{row}\n" in frameworks.PAGE.read_text(), "run `python -m evaluation.pages.frameworks`"
 

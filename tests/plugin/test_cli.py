@@ -20,7 +20,7 @@ import pytest
 
 from autograd_conformance.frameworks import registry
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.processes.journal import Journal
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import parse
@@ -136,7 +136,7 @@ def test_an_adapter_error_is_no_verdict(name, said, tmp_path):
     ],
 )
 def test_what_the_smoke_test_finds(name, said):
-    with pytest.raises(BrokenAdapter, match=re.escape(said)):
+    with pytest.raises(AdapterError, match=re.escape(said)):
         smoke(registry.load(f"{UNUSABLE}:{name}"))
 
 

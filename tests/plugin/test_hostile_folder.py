@@ -12,7 +12,7 @@ import pytest
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import is_built_in, served
-from autograd_conformance.frameworks.target import opened
+from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.processes.child import finished
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Returned
@@ -114,7 +114,7 @@ def test_a_process_that_is_started_looks_for_nothing_in_the_folder(
 @pytest.mark.parametrize("framework", ["jax", "mine:Mine"])
 def test_a_worker_is_served_in_the_folder(folder: Path, framework: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    target = opened(served(framework, sys.executable, None))
+    target = open_target(served(framework, sys.executable, None))
     assert isinstance(target, Remote)
     assert target.name == framework.partition(":")[0]
     assert all(isinstance(seen.outcome, Returned) for seen in target.observe(parse("a = leaf [1, 2]; b = sin a")))

@@ -9,7 +9,7 @@ import pytest
 
 from autograd_conformance.frameworks.environment import interrupts
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import BrokenAdapter, load
+from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -148,7 +148,7 @@ WITH_MORE = {
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_the_smoke_test_names_the_mistake(name):
-    with pytest.raises(BrokenAdapter, match=re.escape(DECLARED[name])):
+    with pytest.raises(AdapterError, match=re.escape(DECLARED[name])):
         smoke(load(f"{MISBEHAVING}:{name}"))
 
 
@@ -157,5 +157,5 @@ def test_a_program_names_the_mistake(name):
     adapter = load(f"{MISBEHAVING}:{name}")
     smoke(adapter)
     programs = [program(text) for text in (TWICE, DETACHED, *([WITH_MORE[name]] if name in WITH_MORE else []))]
-    with pytest.raises(BrokenAdapter, match=re.escape(ANSWERED[name])):
+    with pytest.raises(AdapterError, match=re.escape(ANSWERED[name])):
         [observed(each, adapter) for each in programs]

@@ -15,7 +15,7 @@ from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.record import unexplained
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.plugin.recording.parts import Parts
 from autograd_conformance.processes import child, guard
 from autograd_conformance.processes.journal import Journal, Observer, pop
@@ -47,7 +47,7 @@ def raising(error: BaseException) -> Callable[[], None]:
         (KeyboardInterrupt(), 3, "KeyboardInterrupt: "),
         (SystemExit(0), 3, "SystemExit: 0"),
         (OSError(28, "No space left on device"), 3, "OSError: [Errno 28] No space left on device"),
-        (BrokenAdapter("tiny: read() gave None"), 10, "adapter error: tiny: read() gave None"),
+        (AdapterError("tiny: read() gave None"), 10, "adapter error: tiny: read() gave None"),
         (ValueError("t\udce9\nx"), 3, r"ValueError: t\udce9 x"),
     ],
 )

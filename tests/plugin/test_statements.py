@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from autograd_conformance.failures.confirmation.fresh_process import Request, run_in_subprocess
-from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.programs.capabilities import Capability, Traits
@@ -34,10 +34,10 @@ DIFFERENT = {
 @pytest.mark.parametrize("part", DIFFERENT)
 def test_a_difference_is_said_in_words(part):
     value, words = DIFFERENT[part]
-    said, other = Statement.of(InProcess(Tiny())), Tiny()
+    said, other = Description.of(InProcess(Tiny())), Tiny()
     setattr(other, part, value)
-    assert unlike(said, InProcess(Tiny()), "a worker") is None
-    why = unlike(Statement.from_json(said.to_json()), InProcess(other), "a worker")
+    assert describe_difference(said, InProcess(Tiny()), "a worker") is None
+    why = describe_difference(Description.from_json(said.to_json()), InProcess(other), "a worker")
     assert why is not None
     assert words in why
     assert "in a worker it says other things of itself than where it was loaded first: the " in why
@@ -46,15 +46,15 @@ def test_a_difference_is_said_in_words(part):
 def test_no_order_of_a_set_makes_a_difference():
     one, other = Tiny(), Tiny()
     one.ops, other.ops = ["sin", "exp"], ["exp", "sin"]  # type: ignore[misc, assignment]
-    assert Statement.of(InProcess(one)) == Statement.of(InProcess(other))
+    assert Description.of(InProcess(one)) == Description.of(InProcess(other))
 
 
 def test_a_process_of_its_own_is_held_to_what_was_said():
-    said = Statement.of(InProcess(Tiny()))
+    said = Description.of(InProcess(Tiny()))
     request = Request("examples.tiny_adapter:Tiny", "cpu", False, 60.0, (), {"version": 1, "instructions": []}, 0)
     assert run_in_subprocess(replace(request, statement=said.to_json())).error is None
     form = said.to_json() | {"version": ["0.9"]}
-    with pytest.raises(BrokenAdapter, match=r"in a process of its own .*: the version is '1.0', not '0.9'"):
+    with pytest.raises(AdapterError, match=r"in a process of its own .*: the version is '1.0', not '0.9'"):
         run_in_subprocess(replace(request, statement=form))
 
 
@@ -100,6 +100,6 @@ class Loose(str):
 def test_a_version_of_a_class_of_its_own_is_a_plain_text():
     adapter = Tiny()
     adapter.version = Loose("1.0+local")
-    said = Statement.of(InProcess(adapter))
+    said = Description.of(InProcess(adapter))
     assert [type(text) for text in said.parts["version"]] == [str]
-    assert said != Statement.of(InProcess(Tiny()))
+    assert said != Description.of(InProcess(Tiny()))

@@ -16,8 +16,8 @@ from autograd_conformance.checking.check import Check, RuleViolated, related_as
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.pytorch.regions import TorchUnits
-from autograd_conformance.frameworks.running.regions import observed
+from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.running.regions import observe
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -385,10 +385,10 @@ AMONG = ((0, 0), (1, 1), (2, 2), (3, 4), (4, 5))
 @pytest.mark.parametrize(
     ("second", "same", "times", "framework", "differs"),
     [
-        (CUT, AMONG, 2, TorchUnits, False),  # another function computes it: its sums may be in another order
-        (CUT, AMONG, 2**20, TorchUnits, True),  # and no rounding explains that
-        (ONE, LINES, 2, TorchUnits, True),  # the same function
-        (APART, LINES, 2, TorchUnits, True),  # and behind it, another one
+        (CUT, AMONG, 2, TorchRegions, False),  # another function computes it: its sums may be in another order
+        (CUT, AMONG, 2**20, TorchRegions, True),  # and no rounding explains that
+        (ONE, LINES, 2, TorchRegions, True),  # the same function
+        (APART, LINES, 2, TorchRegions, True),  # and behind it, another one
         (CUT, AMONG, 2, Torch, True),  # no function anywhere
     ],
 )
@@ -396,9 +396,9 @@ def test_bits_are_compared_where_the_same_functions_run(
     second: Program, same: tuple[tuple[int, int], ...], times: int, framework: type, differs: bool
 ) -> None:
     pair, adapter = Related("relations/interleaved", ONE, second, same=same, exact=True), framework()
-    one = observed(ONE, adapter)
+    one = observe(ONE, adapter)
     at = same[-1][1] - len(second)
-    relation = relate(pair, one, last_bits(observed(second, adapter), times, at))
+    relation = relate(pair, one, last_bits(observe(second, adapter), times, at))
     assert (relation.violation is not None) == differs
     assert relation.decided
 
@@ -407,8 +407,8 @@ def test_a_hook_may_be_called_with_the_rounding_of_another_function() -> None:
     hooked = LEAVES + "b = exp a; {}d = sin b; h = hook a observe; backward d with [1, 1]"
     first, second = (program(hooked.format(more)) for more in ("", "u = cos c; "))
     same = ((0, 0), (1, 1), (2, 2), (3, 4), (4, 5), (5, 6))
-    pair, adapter = Related("relations/interleaved", first, second, same=same, exact=True), TorchUnits()
-    one, other = observed(first, adapter), observed(second, adapter)
+    pair, adapter = Related("relations/interleaved", first, second, same=same, exact=True), TorchRegions()
+    one, other = observe(first, adapter), observe(second, adapter)
     for times, differs in ((2, False), (2**20, True)):
         (call,) = other[-1].fired
         assert call.value is not None

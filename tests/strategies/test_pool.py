@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from autograd_conformance.checking.functions import functions
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.frameworks.pytorch.regions import TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchRegions
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
@@ -23,7 +23,7 @@ from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import gradients, lifetime
 
 EACH = 20
-TARGET = InProcess(TorchUnits())
+TARGET = InProcess(TorchRegions())
 
 
 def drawn(

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.frameworks.pytorch.regions import TorchCompileAot, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchCompileAot, TorchRegions
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.random import RANDOM_OPS
@@ -39,7 +39,7 @@ from autograd_conformance.strategies.situations import hooks, lifetime, regions,
 from autograd_conformance.suites import test_units as suite
 
 EACH = 24
-FRAMEWORK = TorchUnits()
+FRAMEWORK = TorchRegions()
 TARGET = InProcess(FRAMEWORK)
 TESTS = {name: test for name, test in vars(suite).items() if name.startswith("test_")}
 SITUATIONS = {

@@ -205,8 +205,8 @@ def test_the_discriminator_s_batch_is_detached():
     ids=lambda value: value.pattern if isinstance(value, Plan) else None,
 )
 def test_what_a_mistake_changes(plan: Plan, changed: str):
-    seer, wrong = mistakes.foresee(plan)
-    _, right = mistakes.foresee(plan.with_bugs())
+    seer, wrong = mistakes.prepare(plan)
+    _, right = mistakes.prepare(plan.with_bugs())
     assert mistakes.outcome(wrong, right) == changed
     judgement = judged(seer.program())
     assert judgement.violation is None

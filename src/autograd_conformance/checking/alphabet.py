@@ -22,6 +22,6 @@ def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
         writes=tuple(name for name in WRITES if name in target.writes),
         limits=target.limits,
         traits=target.traits,
-        regions=target.has_units,
+        regions=target.has_regions,
         absent_forms=frozenset(target.absent),
     )

@@ -28,10 +28,10 @@ from autograd_conformance.checking.unsupported import partial_support, unsupport
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment import variables
 from autograd_conformance.frameworks.environment.devices import Device
-from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.command import parse
-from autograd_conformance.frameworks.target import opened
+from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import InvalidVersion, Run
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -122,7 +122,7 @@ class Session:
     @cached_property
     def target(self) -> Target:
         """The framework, loaded and smoke-tested; raises what `frameworks.registry` raises."""
-        return opened(self.name, self.device, self._note, self.timeout, stretched)
+        return open_target(self.name, self.device, self._note, self.timeout, stretched)
 
     def is_over(self) -> bool:
         """Whether the time for tests is over."""
@@ -148,7 +148,7 @@ class Session:
                 self.journal.write(program)
             except OSError as error:
                 if error.errno == errno.EBADF:
-                    raise BrokenAdapter(f"{self.name}: {CLOSED}") from None
+                    raise AdapterError(f"{self.name}: {CLOSED}") from None
                 self.unwritable = f"{self.journal.path}: {error.strerror or error}"
 
     @property
@@ -192,13 +192,13 @@ class Session:
         return tuple(d for d in self.target.dtypes if d in self.dtypes)
 
     @cached_property
-    def said(self) -> Statement:
+    def said(self) -> Description:
         """What the framework said of itself when it was loaded: every other process of the run is held to it."""
-        return Statement.of(self.target)
+        return Description.of(self.target)
 
-    def hold_to(self, said: Statement) -> None:
+    def hold_to(self, said: Description) -> None:
         """Hold the framework to what it said of itself in the process that started the run."""
-        self.unlike = unlike(said, self.target, f"the worker {self.worker}")
+        self.unlike = describe_difference(said, self.target, f"the worker {self.worker}")
 
     def adopt_audit(self, found: AuditResult) -> None:
         """Take over what an audit found; what is missing is asked for no more."""
@@ -254,7 +254,7 @@ class Session:
         return frozenset(entry.op for entry in named if entry.op is not None)
 
     def prepare(self) -> None:
-        """Make this process ready to draw programs and to run them; once, after the audit. Raises `BrokenAdapter` where
+        """Make this process ready to draw programs and to run them; once, after the audit. Raises `AdapterError` where
         the framework is another than in the process that started the run.
 
         Three things of the process change, for good: strategies draw from the framework's alphabet less its broken
@@ -262,7 +262,7 @@ class Session:
         replay; the garbage collector no longer looks at what is loaded by now, nor after every few programs.
         """
         if self.unlike:
-            raise BrokenAdapter(self.unlike)
+            raise AdapterError(self.unlike)
         if self.target.random is not None:
             hypothesis.register_random(self.target.random)
         gc.freeze()
@@ -295,7 +295,7 @@ class Session:
         def excuses(violation: Violation) -> bool:
             return any(is_known(entry, program, violation) for entry in self.known)
 
-        target = self.target.surviving()
+        target = self.target.crash_as_error()
         return first_violation(program, target.observe(program), target, excuses) is None
 
     def is_shown(self, entry: Known) -> bool:
@@ -306,7 +306,7 @@ class Session:
             found.append(violation)
             return any(is_known(each, entry.witness, violation) for each in self.known)
 
-        target = self.target_of(entry.rule).surviving()
+        target = self.target_of(entry.rule).crash_as_error()
         if unsupported_by(entry.witness, target):
             return False
         first_violation(entry.witness, target.observe(entry.witness), target, excuses)

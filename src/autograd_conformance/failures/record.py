@@ -49,7 +49,7 @@ def failure(
     """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
     if session.is_over():
         return unexplained(broken, test, session, verdict)
-    broken.target = broken.target.surviving()
+    broken.target = broken.target.crash_as_error()
     if broken.related is not None:
         small = reduced(broken, session.known, until=session.until(REDUCTION_SHARE, REDUCTION_LEAST))
         return _related_failure(small, small.related or broken.related, test, session, verdict, file)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import count
 
 from autograd_conformance.checking.check import RuleViolated, first_violation, is_advice, related_as
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.programs.editing import bypassed, is_valid, pruned, replaced, with_modes, without_leaf
 from autograd_conformance.programs.language import (
@@ -212,7 +212,7 @@ def _same_failure(broken: RuleViolated, program: Program, known: Sequence[Known]
         smooth = found is None or is_smooth_throughout(
             program, observation, target.traits
         )  # else a right one may fail, too
-    except (Exception, BrokenAdapter):  # operands of shapes that an op does not take, or makes more results of
+    except (Exception, AdapterError):  # operands of shapes that an op does not take, or makes more results of
         return None
     if found is None or (found.rule, found.op) != (original.rule, original.op):
         return None

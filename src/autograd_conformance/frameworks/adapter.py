@@ -7,6 +7,7 @@ framework uses for a tensor.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
@@ -90,7 +91,7 @@ class Target(Protocol):
         """How its code is written; None where failures are told in the suite's own notation."""
 
     @property
-    def has_units(self) -> bool:
+    def has_regions(self) -> bool:
         """Whether it takes runs of instructions as units."""
 
     def without(self, ops: Collection[str]) -> Target:
@@ -107,7 +108,7 @@ class Target(Protocol):
     def variables(self) -> Mapping[str, str]:
         """The environment variables that are set and may change what it does, as far as it says which do."""
 
-    def plainer(self) -> Mapping[str, Target]:
+    def simpler_modes(self) -> Mapping[str, Target]:
         """The same framework with less between it and a program, the nearest first, each with words that end the
         sentence "it passes ..."; none in most frameworks.
         """
@@ -144,7 +145,7 @@ class Target(Protocol):
     def observe_printed(self, program: Program) -> Observation:
         """What the program's printed code does, run in place of calls; asked only where it `prints`."""
 
-    def surviving(self) -> Target:
+    def crash_as_error(self) -> Target:
         """The same framework, which takes the end of another process for an error that no rule knows."""
 
 
@@ -274,12 +275,12 @@ class HasLimits(Protocol):
 
 
 @runtime_checkable
-class HasForesight(Protocol):
+class HasPreparation(Protocol):
     """An adapter whose framework wants to know before a program begins what it will be asked: whether a tape is to
     outlast its first call, say.
     """
 
-    def foresee(self, program: Program) -> None:
+    def prepare(self, program: Program) -> None:
         """A program is about to run, behind `reset`. It may be looked through; what an instruction has to give must
         not be worked out from it.
         """
@@ -310,7 +311,7 @@ class HasSavedTensorCounter(Protocol):
 
 
 @runtime_checkable
-class HasUnits(Protocol):
+class HasRegions(Protocol):
     """An adapter whose framework takes runs of instructions as units: it compiles them, or recomputes them."""
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
@@ -325,7 +326,7 @@ class HasUnits(Protocol):
 
 
 @runtime_checkable
-class HasCostlyUnits(Protocol):
+class HasCostlyRegions(Protocol):
     """An adapter whose framework takes far longer for a new unit than for a program of units that it has seen."""
 
     programs_each: int
@@ -355,10 +356,10 @@ class HasVjp(Protocol):
 
 
 @runtime_checkable
-class HasPlainer(Protocol):
+class HasSimplerModes(Protocol):
     """An adapter of a framework's mode that can be left out, or be less of one."""
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """What makes the adapters of the lesser modes, the nearest first, each with words that end the sentence "it
         passes ...": 'with backend="eager"'.
         """
@@ -411,7 +412,7 @@ class FullAdapter(Adapter, Protocol):
     def remove(self, handle: Any) -> None:
         """Remove a hook."""
 
-    def altered(self, gradient: Value, effect: str, factor: float) -> Value:
+    def hook_result(self, gradient: Value, effect: str, factor: float) -> Value:
         """What a hook with the effect "scale", "replace" or "misshape" returns for a gradient."""
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
@@ -452,3 +453,19 @@ class FullAdapter(Adapter, Protocol):
 
 USUAL_OPTIMIZERS = {"sgd": ("lr", "momentum", "nesterov", "weight_decay"), "adam": ("lr", "betas", "weight_decay")}
 """The optimizers, with their settings, of an adapter that claims optimizers and is no `HasOptimizers`."""
+
+_RENAMED = {
+    "HasCostlyUnits": HasCostlyRegions,
+    "HasForesight": HasPreparation,
+    "HasPlainer": HasSimplerModes,
+    "HasUnits": HasRegions,
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A protocol by its old name, for one release."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = _RENAMED[name]
+    warnings.warn(f"{name} is named {found.__name__} now; the old name ends with the next release", FutureWarning, 2)
+    return found

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from autograd_conformance.frameworks.adapter import Generator
 from autograd_conformance.frameworks.environment.interrupts import is_users
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.foreign.text import message, type_of
 
 P = ParamSpec("P")
@@ -22,22 +22,22 @@ class Raised:
     error: BaseException
 
 
-def called(who: str, what: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """What a call gives; `BrokenAdapter`, which says `what` was called, where it raises, whatever that is. What a
+def call_adapter(who: str, what: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+    """What a call gives; `AdapterError`, which says `what` was called, where it raises, whatever that is. What a
     signal of the user's brought is raised on.
     """
-    match attempted(call, *arguments, **options):
+    match attempt(call, *arguments, **options):
         case Raised(error):
-            raise BrokenAdapter(f"{who}: {what} raised {type_of(error)}: {message(error)}") from error
+            raise AdapterError(f"{who}: {what} raised {type_of(error)}: {message(error)}") from error
         case result:
             return result
 
 
-def attempted(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Raised:
+def attempt(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Raised:
     """The result of a call of an adapter, or what it raised, but for an adapter's bug and a signal of the user's."""
     try:
         return call(*arguments, **options)
-    except BrokenAdapter:
+    except AdapterError:
         raise
     except BaseException as error:
         if is_users(error):
@@ -56,12 +56,12 @@ class CheckedGenerator:
 
     def seed(self, number: int) -> object:
         """Seed it."""
-        return called(self.who, "random.seed()", self.generator.seed, number)
+        return call_adapter(self.who, "random.seed()", self.generator.seed, number)
 
     def getstate(self) -> Any:
         """Its state."""
-        return called(self.who, "random.getstate()", self.generator.getstate)
+        return call_adapter(self.who, "random.getstate()", self.generator.getstate)
 
     def setstate(self, state: Any) -> object:
         """Put a state back."""
-        return called(self.who, "random.setstate()", self.generator.setstate, state)
+        return call_adapter(self.who, "random.setstate()", self.generator.setstate, state)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.entry_points import Entry, frameworks
 from autograd_conformance.frameworks.environment.interrupts import is_users
-from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS, adopt_new_names
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 MODES = {name: "torch" for name in frameworks() if name.startswith(("torch-checkpoint", "torch-compile"))}
@@ -28,7 +29,7 @@ class UnknownFramework(Exception):
     """No framework of that name; the message lists those that exist."""
 
 
-class BrokenAdapter(BaseException):
+class AdapterError(BaseException):
     """The adapter cannot be used: what it lacks or does wrong. That is no verdict on the framework, and ends the run.
 
     It is no `Exception`, which Hypothesis would shrink, and a framework's own code might catch.
@@ -36,6 +37,14 @@ class BrokenAdapter(BaseException):
 
     def __init__(self, text: str) -> None:
         super().__init__(harmless(text))
+
+
+def __getattr__(name: str) -> Any:
+    """`AdapterError` by its old name, for one release."""
+    if name != "BrokenAdapter":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn("BrokenAdapter is named AdapterError now; the old name ends with the next release", FutureWarning, 2)
+    return AdapterError
 
 
 def load(name: str, device: str = "cpu") -> Adapter:
@@ -52,13 +61,14 @@ def load(name: str, device: str = "cpu") -> Adapter:
     except BaseException as error:
         if is_users(error):
             raise
-        raise BrokenAdapter(
+        raise AdapterError(
             f"{name}: {factory_name}(device={device!r}) raised {type_of(error)}: {message(error)}"
         ) from error
-    lacking = [m for m in METHODS if not callable(getattr(adapter, m, None))]
-    lacking += [a for a in ATTRIBUTES if not hasattr(adapter, a)]
-    if lacking:
-        raise BrokenAdapter(f"{name}: the adapter lacks {', '.join(lacking)} (see frameworks/adapter.py)")
+    adopt_new_names(adapter)
+    missing = [m for m in METHODS if not callable(getattr(adapter, m, None))]
+    missing += [a for a in ATTRIBUTES if not hasattr(adapter, a)]
+    if missing:
+        raise AdapterError(f"{name}: the adapter lacks {', '.join(missing)} (see frameworks/adapter.py)")
     return cast(Adapter, adapter)
 
 
@@ -106,16 +116,16 @@ def _factory(name: str, module_name: str, factory_name: str, entry: Entry | None
         missing = error.name or module_name
         if entry is not None and not module_name.startswith(missing):
             what = entry.install or missing
-            raise BrokenAdapter(f"{name}: the package {missing!r} is not installed; pip install {what}") from error
+            raise AdapterError(f"{name}: the package {missing!r} is not installed; pip install {what}") from error
         if entry is None and (module_name == missing or module_name.startswith(f"{missing}.")):
             raise UnknownFramework(
                 f"unknown framework {name!r}: there is no module {missing!r} on the path. {there_are()}"
             ) from error
-        raise BrokenAdapter(f"{name}: importing {module_name} failed: no module named {missing!r}") from error
+        raise AdapterError(f"{name}: importing {module_name} failed: no module named {missing!r}") from error
     except BaseException as error:
         if is_users(error):
             raise
-        raise BrokenAdapter(f"{name}: importing {module_name} raised {type_of(error)}: {message(error)}") from error
+        raise AdapterError(f"{name}: importing {module_name} raised {type_of(error)}: {message(error)}") from error
     if not hasattr(module, factory_name):
         raise UnknownFramework(f"unknown framework {name!r}: module {module_name} has no {factory_name!r}")
     return getattr(module, factory_name)

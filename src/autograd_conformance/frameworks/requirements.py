@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection
 from inspect import Parameter, signature
 
@@ -20,7 +21,7 @@ METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
     (Capability.SWITCHES,): ("set_requires_grad",),
     (Capability.FUNCTIONAL,): ("grad",),
     (Capability.RETAINS_GRAD,): ("retain_grad",),
-    (Capability.HOOKS,): ("hook", "remove", "altered"),
+    (Capability.HOOKS,): ("hook", "remove", "hook_result"),
     (Capability.ACCUMULATED_HOOKS,): ("accumulated_hook", "remove"),
     (Capability.MODES,): ("mode",),
     (Capability.DEFAULT_DTYPE,): ("default_dtype",),
@@ -33,6 +34,9 @@ METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
     (Capability.COUNTS_SAVED,): ("saved",),
 }
 """The methods, besides `METHODS`, of an adapter that has these capabilities together."""
+
+RENAMED = {"foresee": "prepare", "plainer": "simpler_modes", "altered": "hook_result"}
+"""Methods of adapters that have a new name, by their old name, which works for one release."""
 
 KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
     Capability.CREATES_IN_LEAVES: ("backward", "create_graph"),
@@ -49,7 +53,7 @@ CLAIMS_OF: dict[Capability, tuple[Capability, ...]] = {
 """The capabilities of which a capability needs one at least: what unused inputs give, which calls create a graph."""
 
 
-def unclaimed(capabilities: Collection[Capability]) -> list[str]:
+def missing_claims(capabilities: Collection[Capability]) -> list[str]:
     """The capabilities of which one would have to be claimed beside others, in words."""
     return [
         f"a claim of {' or '.join(other.name for other in others)}, as it claims {capability.name}"
@@ -58,7 +62,7 @@ def unclaimed(capabilities: Collection[Capability]) -> list[str]:
     ]
 
 
-def lacking(adapter: Adapter) -> list[str]:
+def unmet_requirements(adapter: Adapter) -> list[str]:
     """The methods, keywords and claims that an adapter's capabilities need and that it does not have, in words."""
     methods = [
         f"{method}(), as it claims {' and '.join(capability.name for capability in together)}"
@@ -72,7 +76,28 @@ def lacking(adapter: Adapter) -> list[str]:
         for capability, (method, keyword) in KEYWORDS_OF.items()
         if capability in adapter.capabilities and not _takes(getattr(adapter, method, None), keyword)
     ]
-    return methods + unclaimed(adapter.capabilities) + keywords
+    return methods + missing_claims(adapter.capabilities) + keywords
+
+
+def adopt_new_names(adapter: object) -> None:
+    """Give the methods that an adapter's classes define under old names their new names, with a `FutureWarning` each.
+
+    A class that overrides a built-in adapter's method under its old name overrides the new one, and may call the old
+    one by `super()`.
+    """
+    for old, new in RENAMED.items():
+        classes = [each for each in type(adapter).__mro__ if old in vars(each) or new in vars(each)]
+        named = [each for each in classes if old in vars(each) and new not in vars(each)]
+        if not named:
+            continue
+        text = f"{named[0].__qualname__}.{old} is named {new} now; the old name stops working with the next release"
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        for each in classes:
+            methods = vars(each)
+            if new not in methods:
+                setattr(each, new, methods[old])
+            elif old not in methods:
+                setattr(each, old, methods[new])
 
 
 def _takes(method: Callable[..., object] | None, keyword: str) -> bool:

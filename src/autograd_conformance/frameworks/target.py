@@ -12,33 +12,34 @@ from autograd_conformance.frameworks.adapter import (
     USUAL_OPTIMIZERS,
     Adapter,
     Generator,
-    HasCostlyUnits,
+    HasCostlyRegions,
     HasLimits,
     HasModules,
     HasOptimizers,
-    HasPlainer,
     HasRandom,
+    HasRegions,
     HasSavedTensorCounter,
+    HasSimplerModes,
     HasTraits,
     HasTraitSources,
-    HasUnits,
     HasVariables,
     HasWrites,
     Target,
 )
-from autograd_conformance.frameworks.calls import CheckedGenerator, called
+from autograd_conformance.frameworks.calls import CheckedGenerator, call_adapter
 from autograd_conformance.frameworks.environment import variables
 from autograd_conformance.frameworks.environment.interrupts import watch
-from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, Probed, probe
+from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse
-from autograd_conformance.frameworks.remote.connection import Link, Patience, unstretched
+from autograd_conformance.frameworks.remote.connection import Connection, TimeoutScale, unscaled
 from autograd_conformance.frameworks.remote.probe import probe as wire_probe
 from autograd_conformance.frameworks.remote.smoke import smoke as wire_smoke
+from autograd_conformance.frameworks.requirements import adopt_new_names
 from autograd_conformance.frameworks.running.printed import run_printed
-from autograd_conformance.frameworks.running.regions import runner
+from autograd_conformance.frameworks.running.regions import run_type
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limits
@@ -51,7 +52,7 @@ from autograd_conformance.programs.regions import Region, regions
 Note = Callable[[Program], object]
 
 
-def loaded(name: str, device: str = "cpu") -> Adapter:
+def load_adapter(name: str, device: str = "cpu") -> Adapter:
     """The adapter of a framework, smoke-tested; raises what `frameworks.registry.load` raises."""
     watch()
     adapter = load(name, device)
@@ -59,12 +60,12 @@ def loaded(name: str, device: str = "cpu") -> Adapter:
     return adapter
 
 
-def opened(
+def open_target(
     name: str,
     device: str = "cpu",
     note: Note | None = None,
     timeout: float = 60.0,
-    stretched: Patience = unstretched,
+    scale: TimeoutScale = unscaled,
 ) -> Target:
     """The target of a name, in this process or another, smoke-tested; raises what `frameworks.registry.load` raises.
 
@@ -72,9 +73,9 @@ def opened(
     """
     command = parse(name)
     if command is None:
-        adapter = loaded(name, device)
+        adapter = load_adapter(name, device)
         return InProcess(adapter, note or _nothing, probed=probe(adapter))
-    remote = Remote(Link(command, device, timeout=timeout, stretched=stretched), note or _nothing)
+    remote = Remote(Connection(command, device, timeout=timeout, scale=scale), note or _nothing)
     silent = replace(remote, note=_nothing)
     wire_smoke(silent)
     return replace(remote, probed=wire_probe(silent))
@@ -94,20 +95,23 @@ class InProcess:
     """Told each program before it runs; a session writes it to its journal."""
     missing: frozenset[str] = frozenset()
     """The adapter's ops that its device has no kernels of."""
-    probed: Probed = NOTHING_MISSING
+    probed: ProbeResult = NOTHING_MISSING
     """What was found by trying."""
 
     script: ClassVar[Sequence[str]] = (sys.executable,)
     """Scripts run where this process does."""
 
+    def __post_init__(self) -> None:
+        adopt_new_names(self.adapter)
+
     def observe(self, program: Program) -> Observation:
         """What the framework does with a program; its exceptions are outcomes."""
         self.note(program)
-        return self._runner(program, self.adapter, self.probed.missing).observed()
+        return self._runner(program, self.adapter, self.probed.missing).observe()
 
     @cached_property
     def _runner(self) -> type[Run]:
-        return runner(self.adapter)
+        return run_type(self.adapter)
 
     @property
     def prints(self) -> bool:
@@ -118,7 +122,7 @@ class InProcess:
         """What the program's printed code does, run in place of the adapter's calls."""
         return run_printed(program, self.adapter)
 
-    def surviving(self) -> InProcess:
+    def crash_as_error(self) -> InProcess:
         """The same: the end of this process is nobody's to tell."""
         return self
 
@@ -127,32 +131,36 @@ class InProcess:
         return replace(self, missing=self.missing | frozenset(ops))
 
     @property
-    def has_units(self) -> bool:
+    def has_regions(self) -> bool:
         """Whether the framework takes runs of instructions as units."""
-        return isinstance(self.adapter, HasUnits)
+        return isinstance(self.adapter, HasRegions)
 
     def regions(self, program: Program) -> tuple[Region, ...]:
         """The runs of a program's instructions that the framework takes as units."""
         adapter = self.adapter
-        if not isinstance(adapter, HasUnits):
+        if not isinstance(adapter, HasRegions):
             return ()
-        return called(self.name, "holds()", lambda: tuple(regions(program, adapter.holds)))
+        return call_adapter(self.name, "holds()", lambda: tuple(regions(program, adapter.holds)))
 
     @property
     def programs_each(self) -> int:
         """How many programs a new unit is to be there for."""
-        return self.adapter.programs_each if isinstance(self.adapter, HasCostlyUnits) else 0
+        return self.adapter.programs_each if isinstance(self.adapter, HasCostlyRegions) else 0
 
     @property
     def variables(self) -> Mapping[str, str]:
         """The environment variables that are set and may change what the framework does."""
         return variables.of(self.adapter.variables) if isinstance(self.adapter, HasVariables) else {}
 
-    def plainer(self) -> Mapping[str, InProcess]:
+    def simpler_modes(self) -> Mapping[str, InProcess]:
         """The same framework with less between it and a program, where its adapter names such modes."""
-        made = called(self.name, "plainer()", self.adapter.plainer) if isinstance(self.adapter, HasPlainer) else {}
+        made = (
+            call_adapter(self.name, "simpler_modes()", self.adapter.simpler_modes)
+            if isinstance(self.adapter, HasSimplerModes)
+            else {}
+        )
         return {
-            words: InProcess(called(self.name, words, make), self.note, probed=self.probed)
+            words: InProcess(call_adapter(self.name, words, make), self.note, probed=self.probed)
             for words, make in made.items()
         }
 
@@ -246,6 +254,6 @@ class InProcess:
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
         if isinstance(self.adapter, HasSavedTensorCounter):
-            made = called(self.name, "saved_tensor_counter()", self.adapter.saved_tensor_counter)
+            made = call_adapter(self.name, "saved_tensor_counter()", self.adapter.saved_tensor_counter)
             return InProcess(made, self.note, self.missing, self.probed)
         return None

@@ -14,7 +14,7 @@ import pytest
 
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.limits import Limits
-from autograd_conformance.frameworks.probing.descriptions import Statement
+from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
 from autograd_conformance.plugin.progress import Progress
 from autograd_conformance.plugin.recording.folder import UnusableFolder
@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = open_session(config, worker["workerid"])
         config.stash[AUDITED] = found = AuditResult.from_json(worker["audited"])
-        session.hold_to(Statement.from_json(worker["said"]))
+        session.hold_to(Description.from_json(worker["said"]))
         session.adopt_audit(found)
         config.stash[LIMITS] = session.limits = Limits(**worker["limits"])
         config.add_cleanup(Termination(controls=False).restore)

@@ -16,7 +16,7 @@ from autograd_conformance.checking.limits import began
 from autograd_conformance.checking.session import ADAPTER_ERROR, watchdog
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.environment.process_end import describe_exit
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.places import PLUGIN
 from autograd_conformance.plugin import replay
@@ -115,7 +115,7 @@ def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
     except pytest.exit.Exception as error:
         print(error.msg, file=sys.stderr)
         return error.returncode or int(pytest.ExitCode.INTERRUPTED)
-    except BrokenAdapter as error:
+    except AdapterError as error:
         print(f"adapter error: {error}", file=sys.stderr)
         return ADAPTER_ERROR
     except KeyboardInterrupt:

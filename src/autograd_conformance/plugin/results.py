@@ -21,7 +21,7 @@ from autograd_conformance.failures.confirmation import time_limit
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.frameworks.environment.process_end import TimedOut
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.plugin.recording.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.state import CHECK, PLANNED, SESSION, about
@@ -47,10 +47,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         return report
     if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
         try:
-            if call.excinfo is not None and isinstance(call.excinfo.value, BrokenAdapter):
+            if call.excinfo is not None and isinstance(call.excinfo.value, AdapterError):
                 raise call.excinfo.value
             report.user_properties += [(PROPERTY, encode(record)) for record in _records(item, call, report, raised)]
-        except BrokenAdapter as error:
+        except AdapterError as error:
             report.longrepr = f"adapter error: {error}"
             report.user_properties.append((ADAPTER, str(error)))
             return report

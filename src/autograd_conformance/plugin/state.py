@@ -19,8 +19,8 @@ from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import ADAPTER_ERROR, Session
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.probing.descriptions import Statement
-from autograd_conformance.frameworks.registry import MODES, BrokenAdapter, UnknownFramework, load
+from autograd_conformance.frameworks.probing.descriptions import Description
+from autograd_conformance.frameworks.registry import MODES, AdapterError, UnknownFramework, load
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedKnownDifferences
@@ -84,7 +84,7 @@ def open_session(config: pytest.Config, worker: str) -> Session:
         guard.notify_parent(guard.LOADED)
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
-    except (BrokenAdapter, MalformedKnownDifferences) as error:
+    except (AdapterError, MalformedKnownDifferences) as error:
         if (option.known or option.update_known) and isinstance(error, MalformedKnownDifferences):
             raise pytest.UsageError(str(error)) from None
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
@@ -127,7 +127,7 @@ def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] 
     try:
         found, notes = audit(
             name, session.device, session.drawable, session.timeout, thrice, limits, kept,
-            jobs if limits.programs is None else min(1, left), but, Statement.of(target),
+            jobs if limits.programs is None else min(1, left), but, Description.of(target),
         )  # fmt: skip
     except AuditFailed as error:
         raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None

@@ -39,7 +39,7 @@ class Limited(Torch):
         super().reset()
         self.program = None
 
-    def foresee(self, program: Program) -> None:
+    def prepare(self, program: Program) -> None:
         """Remembers what is to come."""
         self.program = program
 

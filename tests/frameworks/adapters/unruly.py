@@ -132,9 +132,9 @@ SkipsInReset = later("reset", lambda: pytest.skip.Exception("not now"))
 InterruptsInReset = later("reset", KeyboardInterrupt)
 ExitsInReset = later("reset", lambda: SystemExit(0))
 EndsPytestInReset = later("reset", lambda: pytest.exit.Exception("enough", 0))
-ClosesInForesee = later("foresee", GeneratorExit)
-SkipsInForesee = later("foresee", lambda: pytest.skip.Exception("not now"))
-HalfInForesee = later("foresee", lambda: OSError("t\udce9.bin"))
+ClosesInForesee = later("prepare", GeneratorExit)
+SkipsInForesee = later("prepare", lambda: pytest.skip.Exception("not now"))
+HalfInForesee = later("prepare", lambda: OSError("t\udce9.bin"))
 
 
 class RandomExits(Tiny):

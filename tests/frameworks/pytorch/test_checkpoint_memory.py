@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from autograd_conformance.frameworks.pytorch.checkpoints import TorchCheckpointCaptured, TorchCheckpointReentrant
-from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint, TorchUnits
+from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint, TorchRegions
 
 STEPS, ELEMENTS = 12, 1 << 14
 SOURCE = "def region(x0):\n" + "    x0 = torch.exp(x0 * 0.5)\n" * STEPS + "    return (x0,)"
 
 
-def kept(adapter: TorchUnits) -> tuple[float, torch.Tensor]:
+def kept(adapter: TorchRegions) -> tuple[float, torch.Tensor]:
     """How many tensors are kept behind a function, beside its result, and the gradient of the call through it."""
     leaf = torch.zeros(ELEMENTS, dtype=torch.float64, requires_grad=True)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
@@ -24,8 +24,8 @@ def kept(adapter: TorchUnits) -> tuple[float, torch.Tensor]:
 
 
 @pytest.mark.parametrize("make", [TorchCheckpoint, TorchCheckpointCaptured, TorchCheckpointReentrant])
-def test_a_checkpoint_keeps_less_and_gives_the_same_gradient(make: type[TorchUnits]):
-    everything, gradient = kept(TorchUnits())
+def test_a_checkpoint_keeps_less_and_gives_the_same_gradient(make: type[TorchRegions]):
+    everything, gradient = kept(TorchRegions())
     little, same = kept(make())
     assert everything > STEPS - 2
     assert little < 1

@@ -206,4 +206,4 @@ def test_a_checkpoint_can_be_compiled():
     for seen in (target.observe(program), target.observe_printed(program)):
         assert first_violation(program, seen, target) is None
         assert all(isinstance(each.outcome, Returned) for each in seen)
-    assert [*target.plainer()] == ["without the checkpoint", "without torch.compile", "with neither"]
+    assert [*target.simpler_modes()] == ["without the checkpoint", "without torch.compile", "with neither"]

@@ -53,10 +53,10 @@ def test_a_fresh_compiler_forgets_between_programs():
 
 
 def test_the_nearest_variation_keeps_sizes_numbers():
-    assert [*TorchCompileAotDynamic().plainer()] == [
+    assert [*TorchCompileAotDynamic().simpler_modes()] == [
         "without dynamic=True", "with backend='eager'", "without torch.compile",
     ]  # fmt: skip
-    assert [*TorchCompileAotFresh().plainer()] == ["without torch.compile"]
+    assert [*TorchCompileAotFresh().simpler_modes()] == ["without torch.compile"]
 
 
 @pytest.mark.slow
@@ -82,6 +82,6 @@ def test_steps_are_compiled_as_called_and_as_printed(monkeypatch: pytest.MonkeyP
 
 
 def test_a_step_that_is_compiled_is_the_first_thing_left_away():
-    assert [*TorchCompileAotSteps().plainer()] == [
+    assert [*TorchCompileAotSteps().simpler_modes()] == [
         "without a compiled step", "with backend='eager'", "without torch.compile",
     ]  # fmt: skip

@@ -171,7 +171,7 @@ def test_each_op_is_tried_under_another(op: str) -> None:
 
 def test_a_worker_takes_it_and_leaves_nothing_behind() -> None:
     worker = Worker("torch")
-    worker.answer({"do": "hello", "protocol": 1, "device": "cpu", "counts_saved": False, "plainer": None})
-    answer = worker.answer({"do": "run", "id": 1, "program": codec.to_json(DET)})
+    worker.reply({"do": "hello", "protocol": 1, "device": "cpu", "counts_saved": False, "plainer": None})
+    answer = worker.reply({"do": "run", "id": 1, "program": codec.to_json(DET)})
     assert "lu_solve" in answer["observation"][-1]["raised"]["message"]
     assert torch.get_default_dtype() == torch.float32

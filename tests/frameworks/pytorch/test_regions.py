@@ -19,7 +19,7 @@ from autograd_conformance.frameworks.pytorch.regions import (
     TorchCompileAot,
     TorchCompileEager,
     TorchCompileInductor,
-    TorchUnits,
+    TorchRegions,
 )
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -30,38 +30,38 @@ from autograd_conformance.programs.observations import Kind, Raised, Returned, S
 from autograd_conformance.rules.relations.relation import Related, relate
 
 A = "a = leaf [1, 2]"
-EVERY = (TorchUnits, TorchCheckpoint, TorchCompileEager, TorchCompileAot)
+EVERY = (TorchRegions, TorchCheckpoint, TorchCompileEager, TorchCompileAot)
 
 
-class SwapsResults(TorchUnits):
+class SwapsResults(TorchRegions):
     """A function gives its results in the opposite order."""
 
     def called(self, function, inputs):
         return function(*inputs)[::-1]
 
 
-class LosesWrites(TorchUnits):
+class LosesWrites(TorchRegions):
     """What a function writes into its inputs is lost."""
 
     def called(self, function, inputs):
         return function(*(x.clone() for x in inputs))
 
 
-class ForgetsDetach(TorchUnits):
+class ForgetsDetach(TorchRegions):
     """A function's detach is left out."""
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         return super().unit(source.replace(".detach()", ".clone()"), inputs)
 
 
-class CutsHistory(TorchUnits):
+class CutsHistory(TorchRegions):
     """What comes out of a function has no history."""
 
     def called(self, function, inputs):
         return tuple(x.detach() for x in function(*inputs))
 
 
-class RaisesOutOfNowhere(TorchUnits):
+class RaisesOutOfNowhere(TorchRegions):
     """A function of three lines raises."""
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
@@ -70,7 +70,7 @@ class RaisesOutOfNowhere(TorchUnits):
         return super().unit(source, inputs)
 
 
-class RaisesNoMore(TorchUnits):
+class RaisesNoMore(TorchRegions):
     """What comes out of functions has no history once one of them has raised."""
 
     raised = False
@@ -84,7 +84,7 @@ class RaisesNoMore(TorchUnits):
         return tuple(x.detach() for x in made) if self.raised else made
 
 
-class ReachesNothingElse(TorchUnits):
+class ReachesNothingElse(TorchRegions):
     """A framework that is one node by what it says, but gives ones to what a call does not reach."""
 
     traits = Traits(one_node=True)
@@ -97,25 +97,25 @@ class ReachesNothingElse(TorchUnits):
                 leaf.grad = torch.ones_like(leaf)
 
 
-def violation(text: str, adapter: TorchUnits):
+def violation(text: str, adapter: TorchRegions):
     program = parse(text, VOCABULARY)
     target = InProcess(adapter)
     return first_violation(program, target.observe(program), target)
 
 
-def seen(text: str, adapter: TorchUnits):
+def seen(text: str, adapter: TorchRegions):
     return InProcess(adapter).observe(parse(text, VOCABULARY))
 
 
 def test_what_comes_out_is_seen_behind_the_unit():
-    found = seen(f"{A}; b = square a; c = sin b; d = leaf 3; e = multiply c d; backward c with [1, 1]", TorchUnits())
+    found = seen(f"{A}; b = square a; c = sin b; d = leaf 3; e = multiply c d; backward c with [1, 1]", TorchRegions())
     assert region_steps(found) == dict.fromkeys((1, 2, 4), (1, 2, 4))
     assert [each.outcome for each in found[1:3]] == [Returned((None,)), Returned((None,))]
     assert sorted(ref.at for ref in found[4].values) == [0, 2, 3, 4]
 
 
 def test_an_error_is_the_units():
-    found = seen(f"{A}; b = square a; c = sin b; write a exp_; d = sin b; backward c with [1, 1]", TorchUnits())
+    found = seen(f"{A}; b = square a; c = sin b; write a exp_; d = sin b; backward c with [1, 1]", TorchRegions())
     assert isinstance(found[1].outcome, Raised)
     assert found[1].outcome.kind is Kind.LEAF_WRITTEN
     assert found[1].region == (1, 2, 3, 4)
@@ -124,14 +124,14 @@ def test_an_error_is_the_units():
 
 def test_what_needs_nothing_that_is_missing_runs():
     text = f"{A}; b = square a; write a exp_; backward a with [1, 1]; c = sin b; d = cos a; e = sin d"
-    found = seen(text, TorchUnits())
+    found = seen(text, TorchRegions())
     assert isinstance(found[4].outcome, Skipped)
     assert found[6].region == (5, 6)
 
 
 def test_a_leaf_behind_all_that_can_run_is_made_behind_it():
     text = f"{A}; b = square a; write a exp_; backward a with [1, 1]; d = cos a; e = leaf [3, 4]; f = multiply b e"
-    found = seen(text, TorchUnits())
+    found = seen(text, TorchRegions())
     assert found[4].region == (4,) and 5 not in {ref.at for ref in found[4].values}
     assert [type(each.outcome) for each in found[5:]] == [Returned, Skipped]
 
@@ -192,7 +192,7 @@ def test_a_gradient_behind_a_write_to_what_nobody_saw_is_judged_as_closely_as_an
     """What a unit wrote over is not what its ops took: the distance between the two is no rounding."""
     text = "a = leaf [[1, 2], [3, 4]]; b = negative a; c = matrix_transpose b; d = matrix_transpose c; write d square_"
     program = parse(f"{text}; e = multiply b d; backward e with [[1, 2], [3, 5]]", VOCABULARY)
-    target = InProcess(TorchUnits())
+    target = InProcess(TorchRegions())
     observation = target.observe(program)
     assert first_violation(program, observation, target) is None
     (leaf,), last = program.leaves, observation[-1]
@@ -213,7 +213,7 @@ WRITTEN = {
 @pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
 def test_what_a_unit_wrote_is_judged_as_closely_as_any(text: str) -> None:
     """What stood there before is no measure of how far rounding may take it."""
-    target, program = InProcess(TorchUnits()), parse(text, VOCABULARY)
+    target, program = InProcess(TorchRegions()), parse(text, VOCABULARY)
     observation = target.observe(program)
     assert first_violation(program, observation, target) is None
     last = observation[-1]
@@ -226,7 +226,7 @@ def test_what_stands_behind_an_error_is_judged() -> None:
     """A unit that raises, and one that does not behind it; what the first may have written is left open."""
     raising = f"{A}; b = leaf [3, 4]; write b mul_ a; c = sin b; backward a with [1, 1]; d = leaf [3, 4] const"
     text = f"{raising}; write d mul_ a; e = sin d; backward e with [1, 1]"
-    assert violation(text, TorchUnits()) is None
+    assert violation(text, TorchRegions()) is None
     assert violation(text, RaisesNoMore()) is not None
     assert violation(text.replace("sin d", "sin b"), RaisesNoMore()) is None
 
@@ -235,10 +235,10 @@ def test_an_error_of_what_could_run_is_judged() -> None:
     """What needs something that is missing stands between what raises, and has no part in it."""
     raising = f"{A}; b = square a; write a exp_; c = leaf [3, 4]; backward c with [1, 1]; d = sin c"
     text = f"{raising}; write b exp_; write c exp_; backward c with [1, 1]"
-    found = seen(text, TorchUnits())
+    found = seen(text, TorchRegions())
     assert found[5].region == (5, 7)
     assert isinstance(found[5].outcome, Raised)
-    assert violation(text, TorchUnits()) is None
+    assert violation(text, TorchRegions()) is None
 
 
 def test_equal_functions_are_compiled_once():
@@ -283,7 +283,7 @@ def test_what_one_unit_refuses_another_need_not():
     """Which instructions a unit holds depends on the order of the program: so does what of it is refused."""
     program = parse(f"{A}; b = square a; backward b with [1, 1]")
     related = Related("relations/order", program, program, same=((0, 0), (2, 2)))
-    one = InProcess(TorchUnits()).observe(program)
+    one = InProcess(TorchRegions()).observe(program)
     refused = (*one[:2], replace(one[2], outcome=Raised(Kind.MODIFIED, "RuntimeError", "modified")))
     assert relate(related, one, refused).violation is None
     apart = InProcess(TorchEager()).observe(program)

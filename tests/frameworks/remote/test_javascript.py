@@ -11,7 +11,7 @@ import pytest
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command
-from autograd_conformance.frameworks.remote.connection import Link
+from autograd_conformance.frameworks.remote.connection import Connection
 from autograd_conformance.known_differences import Known, is_known, read
 from autograd_conformance.ops.catalogue import APPLIED
 from autograd_conformance.programs.observations import Returned
@@ -62,9 +62,9 @@ def target(request: pytest.FixtureRequest):
     """A framework by its name."""
     if node_version() < NEEDS[request.param]:
         pytest.skip(f"{request.param} needs Node.js {NEEDS[request.param]}")
-    link = Link(Command((NODE or "node", str(FOLDER / "worker.mjs"), request.param)))
-    yield Remote(link)
-    link.close()
+    connection = Connection(Command((NODE or "node", str(FOLDER / "worker.mjs"), request.param)))
+    yield Remote(connection)
+    connection.close()
 
 
 @pytest.mark.parametrize("target", NEEDS, indirect=True)

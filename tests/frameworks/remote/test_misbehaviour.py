@@ -13,11 +13,11 @@ from threading import Timer
 import pytest
 
 from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut
-from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.remote.__main__ import main
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command, parse, served
-from autograd_conformance.frameworks.remote.connection import Link
+from autograd_conformance.frameworks.remote.connection import Connection
 from autograd_conformance.frameworks.remote.smoke import smoke
 from autograd_conformance.programs.formats.text import parse as program
 from autograd_conformance.programs.language import Program
@@ -28,7 +28,7 @@ LEAF, SINE = program("a = leaf [1, 2]"), program("a = leaf [1, 2]; b = sin a; ba
 
 
 def far(*fault: str, programs: int | None = None, timeout: float = 5.0) -> Remote:
-    return Remote(Link(Command((sys.executable, str(FAR), *fault), programs), timeout=timeout))
+    return Remote(Connection(Command((sys.executable, str(FAR), *fault), programs), timeout=timeout))
 
 
 def test_a_far_end_without_a_line_of_the_suite_is_a_target():
@@ -85,7 +85,7 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
     ],
 )
 def test_what_no_run_begins_with(fault: str, said: str):
-    with pytest.raises(BrokenAdapter) as caught:
+    with pytest.raises(AdapterError) as caught:
         smoke(far(fault))
     assert said in str(caught.value)
 
@@ -115,7 +115,7 @@ def test_an_end_is_about_the_program_and_another_process_goes_on(fault: str, end
         with pytest.raises(ending) as caught:
             target.observe(SINE)
         assert (caught.value.program, caught.value.how) == (SINE, how)
-    outcomes = [seen.outcome for seen in target.surviving().observe(SINE)]
+    outcomes = [seen.outcome for seen in target.crash_as_error().observe(SINE)]
     assert isinstance(outcomes[0], Raised)
     assert outcomes[0].message == how
     assert outcomes[1:] == [Skipped(), Skipped()]
@@ -131,7 +131,7 @@ def test_an_end_is_about_the_program_and_another_process_goes_on(fault: str, end
     ],
 )
 def test_what_no_program_goes_on_with(fault: str, said: str):
-    with pytest.raises(BrokenAdapter) as caught:
+    with pytest.raises(AdapterError) as caught:
         far(fault).observe(SINE)
     assert said in str(caught.value)
 
@@ -147,7 +147,7 @@ def test_identities_over_the_wire_tell_gradients_apart():
     )
     target = far("one identity")
     target.observe(SINE)
-    with pytest.raises(BrokenAdapter, match=r"far: identity\(\) gave 7 for two gradients that are there at once, \["):
+    with pytest.raises(AdapterError, match=r"far: identity\(\) gave 7 for two gradients that are there at once, \["):
         target.observe(two)
     far().observe(two)
 
@@ -190,7 +190,7 @@ def test_another_process_takes_over_after_so_many_programs(batched: bool):
 
     def noted() -> list[Program]:
         for _ in range(7):
-            seen.append(target.link.process and target.link.process.process.pid)
+            seen.append(target.connection.process and target.connection.process.process.pid)
             yield LEAF
 
     if batched:
@@ -198,8 +198,8 @@ def test_another_process_takes_over_after_so_many_programs(batched: bool):
     else:
         for each in noted():
             target.observe(each)
-    assert target.link.process is not None
-    assert len({*seen, target.link.process.process.pid} - {None}) == 3
+    assert target.connection.process is not None
+    assert len({*seen, target.connection.process.process.pid} - {None}) == 3
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.slow)])
@@ -209,8 +209,8 @@ def test_kills_at_random_moments_lose_nothing(kills: int):
     hit = observed = 0
     while hit < kills:
         target.observe(LEAF)
-        assert target.link.process is not None
-        pid = target.link.process.process.pid
+        assert target.connection.process is not None
+        pid = target.connection.process.process.pid
         killer = Timer(random.random() / 50, os.kill, (pid, signal.SIGKILL))
         killer.start()
         try:
@@ -231,9 +231,9 @@ def shown(observation: Observation) -> str:
 def test_a_far_end_that_stays_is_ended():
     target = far("stays")
     target.observe(LEAF)
-    process = target.link.process
+    process = target.connection.process
     assert process is not None
-    target.link.close()
+    target.connection.close()
     assert process.ended
 
 
@@ -252,7 +252,7 @@ def test_what_is_no_command(name: str, said: str):
 
 def test_a_command_that_there_is_not():
     with pytest.raises(UnknownFramework, match="'far-away' cannot be started: No such file or directory"):
-        _ = Remote(Link(Command(("far-away",)))).name
+        _ = Remote(Connection(Command(("far-away",)))).name
     with pytest.raises(UnknownFramework, match="--framework-python=/far/python: there is no such program"):
         served("examples.tiny_adapter:Tiny", "/far/python", None)
     with pytest.raises(UnknownFramework, match="--framework-python is for Python adapters"):

@@ -13,7 +13,7 @@ from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.checking.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
-from autograd_conformance.frameworks.target import opened
+from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import APPLIED, VOCABULARY
 from autograd_conformance.programs.formats.text import parse
@@ -58,7 +58,7 @@ CASES = [(name, text) for name in NAMES for text in PROGRAMS[name]]
 def target_of(name: str) -> Target:
     if PYTHONS[name] is None:
         pytest.skip(f"{name.upper()}_PYTHON names no interpreter")
-    return opened(served(name, PYTHONS[name], None))
+    return open_target(served(name, PYTHONS[name], None))
 
 
 @pytest.fixture(params=NAMES)

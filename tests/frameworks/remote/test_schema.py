@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from autograd_conformance.frameworks.remote import protocol
-from autograd_conformance.frameworks.remote.protocol import MalformedAnswer
+from autograd_conformance.frameworks.remote.protocol import MalformedReply
 from autograd_conformance.frameworks.remote.worker import Worker
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
@@ -34,11 +34,11 @@ ASKED = {
 @pytest.mark.parametrize("about", ASKED)
 def test_each_line_of_a_conversation_is_in_the_schema(about: str):
     worker = Worker("examples.tiny_adapter:Tiny")
-    worker.answer(json.loads(protocol.hello("cpu")))
+    worker.reply(json.loads(protocol.hello("cpu")))
     line, part = ASKED[about]
     if about != "another":
         held(json.loads(line), about)
-    answer = json.loads(json.dumps(worker.answer(json.loads(line)), allow_nan=False))
+    answer = json.loads(json.dumps(worker.reply(json.loads(line)), allow_nan=False))
     held(answer, part)
     held(answer, "answer")
 
@@ -70,7 +70,7 @@ def observation(**changes: Any) -> dict[str, Any]:
 def test_what_the_schema_refuses_is_refused(wrong: dict[str, Any]):
     with pytest.raises(jsonschema.ValidationError):
         held(wrong, "observed")
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(MalformedReply):
         protocol.observation(json.dumps(wrong).encode(), 1, parse("a = leaf [1]"))
 
 
@@ -93,9 +93,9 @@ def test_a_greeting_that_the_schema_refuses_is_refused(changes: dict[str, Any]):
              "dtypes": ["float64"], "writes": ["mul_"],
              "limits": {"sum": {"dimensions": [1]}}}  # fmt: skip
     held(right, "greeting")
-    assert protocol.greeting(json.dumps(right).encode()).name == "far"
+    assert protocol.handshake(json.dumps(right).encode()).name == "far"
     if changes != {"protocol": True}:  # which a schema cannot tell from 1
         with pytest.raises(jsonschema.ValidationError):
             held(right | changes, "greeting")
-    with pytest.raises(MalformedAnswer):
-        protocol.greeting(json.dumps(right | changes).encode())
+    with pytest.raises(MalformedReply):
+        protocol.handshake(json.dumps(right | changes).encode())

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.checking.alphabet import alphabet_of
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import OWN, environment, parse, served
-from autograd_conformance.frameworks.remote.worker import greeting
-from autograd_conformance.frameworks.target import InProcess, loaded, opened
+from autograd_conformance.frameworks.remote.worker import handshake
+from autograd_conformance.frameworks.target import InProcess, load_adapter, open_target
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.formats import observation_codec
@@ -37,7 +37,7 @@ TINY, FEW = "examples.tiny_adapter:Tiny", "tests.frameworks.adapters.few:Few"
 
 
 def remote(name: str, python: str = sys.executable) -> Remote:
-    target = opened(served(name, python, None))
+    target = open_target(served(name, python, None))
     assert isinstance(target, Remote)
     return target
 
@@ -69,7 +69,7 @@ def shown(observation: Observation) -> str:
 
 
 def test_what_is_observed_over_the_wire_is_what_is_observed_here():
-    here, there = InProcess(loaded(TINY)), remote(TINY)
+    here, there = InProcess(load_adapter(TINY)), remote(TINY)
     cases = drawn(here, 100)
     assert [shown(seen) for seen in there.observe_all(cases)] == [shown(here.observe(each)) for each in cases]
     for name in ("name", "version", "capabilities", "traits", "ops", "dtypes", "optimizers", "modules", "dialect"):
@@ -78,17 +78,17 @@ def test_what_is_observed_over_the_wire_is_what_is_observed_here():
 
 def test_what_the_far_end_runs_on_is_told():
     assert remote(TINY).environment == (f"Python {platform.python_version()}", f"numpy {np.__version__}")
-    assert InProcess(loaded(TINY)).environment == ()
+    assert InProcess(load_adapter(TINY)).environment == ()
 
 
 def test_where_traits_are_documented_goes_over_the_wire():
     sources = remote("torch-checkpoint").trait_sources
-    assert sources == InProcess(loaded("torch-checkpoint")).trait_sources
+    assert sources == InProcess(load_adapter("torch-checkpoint")).trait_sources
     assert sources
 
 
 def test_writes_and_limits_go_over_the_wire():
-    said = protocol.greeting(json.dumps(greeting(Limited())).encode())
+    said = protocol.handshake(json.dumps(handshake(Limited())).encode())
     assert said.writes == frozenset(Limited.writes)
     assert said.limits == {
         name: replace(limit, attrs={key: tuple(values) for key, values in limit.attrs.items()})
@@ -97,8 +97,8 @@ def test_writes_and_limits_go_over_the_wire():
 
 
 def test_a_limit_on_what_there_is_not_is_refused():
-    with pytest.raises(protocol.MalformedAnswer, match="limits names somersault, which there is not"):
-        protocol.greeting(json.dumps(greeting(Limited()) | {"limits": {"somersault": {}}}).encode())
+    with pytest.raises(protocol.MalformedReply, match="limits names somersault, which there is not"):
+        protocol.handshake(json.dumps(handshake(Limited()) | {"limits": {"somersault": {}}}).encode())
 
 
 def test_an_environment_with_numpy_alone_serves_an_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -113,7 +113,7 @@ def test_an_environment_with_numpy_alone_serves_an_adapter(tmp_path: Path, monke
     assert target.script == (str(tmp_path / "bare" / "bin" / "python"),)
     assert len(target.observe(program("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY))) == 3
     (packages / "numpy").unlink()
-    with pytest.raises(BrokenAdapter, match=r"bare/bin/python has no NumPy, which an adapter needs: .* -m pip install"):
+    with pytest.raises(AdapterError, match=r"bare/bin/python has no NumPy, which an adapter needs: .* -m pip install"):
         remote(TINY, str(tmp_path / "bare" / "bin" / "python"))
 
 
@@ -136,7 +136,7 @@ def test_a_command_has_the_environment_of_its_user(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_an_adapter_that_cannot_be_used_says_why(name: str, said: str):
-    with pytest.raises(BrokenAdapter) as caught:
+    with pytest.raises(AdapterError) as caught:
         remote(name)
     assert said in str(caught.value)
 
@@ -166,7 +166,7 @@ def test_a_seed_goes_over_with_the_next_program():
 
 @pytest.mark.slow
 def test_pytorch_in_another_process_writes_the_same_code_and_counts_what_it_saves():
-    here, there = InProcess(loaded(FEW)), remote(FEW)
+    here, there = InProcess(load_adapter(FEW)), remote(FEW)
     cases = drawn(here, 60)
     assert there.dialect is not None
     assert [code(each, there.dialect) for each in cases] == [code(each, here.dialect) for each in cases]

@@ -7,10 +7,10 @@ import sys
 from autograd_conformance.campaigns.bisect.finding import Finding
 from autograd_conformance.campaigns.bisect.outcome import Trial
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse, served
-from autograd_conformance.frameworks.target import opened
+from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.plugin.replay import again
 from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs.language import Program
@@ -26,8 +26,8 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
     version in which it shows other differences alone cannot tell.
     """
     try:
-        target = opened(_elsewhere(framework, python), device, None, timeout, stretched)
-    except (BrokenAdapter, UnknownFramework) as error:
+        target = open_target(_elsewhere(framework, python), device, None, timeout, stretched)
+    except (AdapterError, UnknownFramework) as error:
         return Trial("skipped", shortened(str(error), 300))
     title = f"{target.name} {target.version}"
 
@@ -38,11 +38,11 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
         outcome = again(finding.program, finding.before, target, waives)
     except ENDED as error:
         return Trial("bad", error.how, title)
-    except BrokenAdapter as error:
+    except AdapterError as error:
         return Trial("skipped", shortened(str(error), 300), title)
     finally:
         if isinstance(target, Remote):
-            target.link.close()
+            target.connection.close()
     if outcome.broken is None:
         return Trial("good" if outcome.verdict == "fixed" else "skipped", outcome.reason or "it passes", title)
     violation = outcome.broken.violation

@@ -25,10 +25,10 @@ from autograd_conformance.checking.audit.together import GROUP, passing_in_batch
 from autograd_conformance.checking.known_answers import judge_error
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.command import parse
-from autograd_conformance.frameworks.target import opened
+from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.timeouts import stretched
@@ -87,7 +87,7 @@ def main(
             if costly:  # an op, or many at once, may need some units, and has that time for each
                 faulthandler.dump_traceback_later(stretched(limit), exit=True)
 
-        target = opened(name, device, before, float(timeout), stretched)
+        target = open_target(name, device, before, float(timeout), stretched)
         hold_to(Path(path).with_name(SAID), target)
         costly = target.programs_each > 0
         tried = tuple(dtypes.split(","))
@@ -107,9 +107,9 @@ def main(
                 pass
             counting.keep()
         if why := judge_error():
-            raise BrokenAdapter(f"{target.name}: {why}")
+            raise AdapterError(f"{target.name}: {why}")
         notes.take(Note(END, "fine"))
-    except BrokenAdapter as error:
+    except AdapterError as error:
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
     except Exception as error:
         closed = isinstance(error, OSError) and error.errno == errno.EBADF
@@ -127,9 +127,9 @@ def told(error: Exception) -> str:
 def hold_to(path: Path, target: Target) -> None:
     """Hold the framework to what it said of itself in the process that started the run, if a file says what."""
     if path.exists():
-        said = Statement.from_json(json.loads(path.read_text(encoding="utf-8")))
-        if why := unlike(said, target, "the audit"):
-            raise BrokenAdapter(why)
+        said = Description.from_json(json.loads(path.read_text(encoding="utf-8")))
+        if why := describe_difference(said, target, "the audit"):
+            raise AdapterError(why)
 
 
 def together(

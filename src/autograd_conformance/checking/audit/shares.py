@@ -17,7 +17,7 @@ from autograd_conformance.checking.audit.notes import END, Note, faults, of_ops,
 from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult
 from autograd_conformance.checking.audit.process import FAILED, SAID, SPENT
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
-from autograd_conformance.frameworks.probing.descriptions import Statement
+from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.processes.child import LOADING, PYTHON, environment
 from autograd_conformance.processes.timeouts import stretched
 
@@ -61,7 +61,7 @@ def audit(
     kept: Mapping[str, Note] = NOTHING_KEPT,
     jobs: int = 1,
     but: frozenset[str] = frozenset(),
-    said: Statement | None = None,
+    said: Description | None = None,
 ) -> Audit:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
@@ -107,7 +107,12 @@ class Share:
     """
 
     def __init__(
-        self, asked: Sequence[str], folder: Path, limit: float, kept: Mapping[str, Note], said: Statement | None = None
+        self,
+        asked: Sequence[str],
+        folder: Path,
+        limit: float,
+        kept: Mapping[str, Note],
+        said: Description | None = None,
     ) -> None:
         folder.mkdir()
         if said is not None:

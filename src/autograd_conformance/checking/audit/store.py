@@ -80,7 +80,7 @@ def digest(target: Target, *asked: object) -> str:
     claims = sorted(target.ops), sorted(each.name for each in target.capabilities), target.traits
     hasher = hashlib.sha256(f"{versions} {asked} {claims} {sources.digest(*SOURCES)}".encode())
     if isinstance(target, Remote):
-        hasher.update(target.greeting.digest.encode())
+        hasher.update(target.handshake.digest.encode())
     for source in _adapter(target):
         hasher.update(source.read_bytes())
     return hasher.hexdigest()[:16]

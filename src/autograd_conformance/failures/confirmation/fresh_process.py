@@ -23,9 +23,9 @@ from autograd_conformance.checking.check import first_violation, related_as
 from autograd_conformance.failures.variations.confirmed_cause import possible_rules
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
-from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.frameworks.target import opened
+from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
+from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import LOADING, finished
 from autograd_conformance.processes.timeouts import stretched
@@ -76,7 +76,7 @@ class Result:
 
 def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = None) -> Result:
     """Run programs in a process of their own, in whose environment some variables are set otherwise. Raises
-    `BrokenAdapter` where the framework says other things of itself there.
+    `AdapterError` where the framework says other things of itself there.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "request.json"
@@ -86,7 +86,7 @@ def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = No
         lines = notes.read_text(encoding="utf-8").split("\n")[:-1] if notes.exists() else []
         error = _error_path(path)
         if _difference_path(path).exists():
-            raise BrokenAdapter(_difference_path(path).read_text(encoding="utf-8"))
+            raise AdapterError(_difference_path(path).read_text(encoding="utf-8"))
         if error.exists() and len(lines) <= max(request.runs, 1):  # the printed code takes back nothing of the calls
             return Result(error=error.read_text(encoding="utf-8"))
     if not lines:
@@ -145,9 +145,9 @@ def main(path: Path) -> None:
 
 def _run(path: Path) -> None:
     request = Request(**json.loads(path.read_text(encoding="utf-8")))
-    target = opened(request.framework, request.device, timeout=request.timeout, stretched=stretched)
+    target = open_target(request.framework, request.device, timeout=request.timeout, scale=stretched)
     if request.statement is not None and (
-        why := unlike(Statement.from_json(request.statement), target, "a process of its own")
+        why := describe_difference(Description.from_json(request.statement), target, "a process of its own")
     ):
         _difference_path(path).write_text(why, encoding="utf-8")
         return

@@ -19,7 +19,7 @@ from typing import Any
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.confirmation.fresh_process import Request, Result, run_in_subprocess
 from autograd_conformance.frameworks.remote.command import is_built_in
-from autograd_conformance.frameworks.running.printed import seen_in_code
+from autograd_conformance.frameworks.running.printed import is_observable_in_code
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import HASHES, PYTHON, finished, with_folder
 from autograd_conformance.programs.capabilities import Capability
@@ -100,7 +100,7 @@ def _ends_process(failure: Failure) -> bool:
 
 def _is_visible_in_code(failure: Failure) -> bool:
     """Whether it could be seen in the printed code."""
-    return failure.rule != COTANGENT_KEPT and all(map(seen_in_code, _programs(failure.program)))
+    return failure.rule != COTANGENT_KEPT and all(map(is_observable_in_code, _programs(failure.program)))
 
 
 def _code_fails(failure: Failure, session: Session, result: Result) -> bool | None:

@@ -54,7 +54,7 @@ def nearest(case: Case) -> str | None:
     None; none, too, where the program itself passes when it is run again.
     """
     program = case.program.upto(case.violation.at + 1)
-    for words, target in case.target.plainer().items():
+    for words, target in case.target.simpler_modes().items():
         if violation_of(program, target) is None:
             return f"passes {words}"
     shapes = _shapes(case.observation)

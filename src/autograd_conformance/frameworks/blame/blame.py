@@ -19,20 +19,25 @@ from enum import Enum, auto
 from types import FrameType, ModuleType, TracebackType
 
 from autograd_conformance.frameworks.adapter import Adapter
-from autograd_conformance.frameworks.blame.expressions import About, Expressions, failed, is_unentered
-from autograd_conformance.frameworks.blame.ownership import Owner, Territory, place
+from autograd_conformance.frameworks.blame.expressions import (
+    Expressions,
+    Subject,
+    failing_expression,
+    is_python_function,
+)
+from autograd_conformance.frameworks.blame.ownership import Owner, Ownership, place
 from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
 
-SLIPS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
+ADAPTER_BUGS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
 """The exceptions that bugs of an adapter show as where its framework stands in the same file."""
-NOBODYS = (MemoryError, RecursionError)
+RESOURCE_ERRORS = (MemoryError, RecursionError)
 """The exceptions that plain things raise, too, where a framework uses up what there is."""
 RAISES = ("RAISE_VARARGS", "RERAISE")
 _CALLED = re.compile(r"(\w+)\(\) (?:takes|missing|got) ")
 _ALL_METHODS = frozenset(METHODS).union(*METHODS_OF.values())
 
 
-class Whose(Enum):
+class Origin(Enum):
     """Whose an exception is."""
 
     FRAMEWORK = auto()
@@ -44,32 +49,34 @@ class Whose(Enum):
 class Blame:
     """Whose an exception is, and the adapter's line that it came out of, if its traceback ends there."""
 
-    whose: Whose
+    origin: Origin
     place: str | None = None
 
 
 def blame(error: BaseException, adapter: Adapter, values: Collection[object] = ()) -> Blame:
     """Whose an exception is that came out of a call of an adapter; `values` are some of its framework's."""
-    territory = Territory.of(adapter, values)
-    last = _last(error.__traceback__, territory)
+    ownership = Ownership.of(adapter, values)
+    last = _last(error.__traceback__, ownership)
     if last is None:
-        return Blame(Whose.FRAMEWORK)
-    owner = territory.owner(last.tb_frame)
+        return Blame(Origin.FRAMEWORK)
+    owner = ownership.owner(last.tb_frame)
     where = place(last.tb_frame.f_code, last.tb_lineno) if owner is Owner.ADAPTER else None
     match owner:
         case Owner.SUITE:
             refused = isinstance(error, TypeError) and _refuses_arguments(str(error), last.tb_frame, adapter)
-            return Blame(Whose.ADAPTER if refused else Whose.FRAMEWORK)
-        case Owner.ADAPTER | Owner.TEXT if territory.is_separate:
-            return Blame(_separate(error, last, adapter, territory), where)
+            return Blame(Origin.ADAPTER if refused else Origin.FRAMEWORK)
+        case Owner.ADAPTER | Owner.GENERATED if ownership.is_separate:
+            return Blame(_origin_of_separate(error, last, adapter, ownership), where)
         case Owner.ADAPTER:
-            return Blame(Whose.ADAPTER if _is_slip(error, last, adapter, territory) else Whose.FRAMEWORK, where)
-    return Blame(Whose.FRAMEWORK)
+            return Blame(
+                Origin.ADAPTER if _is_adapter_bug(error, last, adapter, ownership) else Origin.FRAMEWORK, where
+            )
+    return Blame(Origin.FRAMEWORK)
 
 
-def _last(traceback: TracebackType | None, territory: Territory) -> TracebackType | None:
+def _last(traceback: TracebackType | None, ownership: Ownership) -> TracebackType | None:
     """The last entry of a traceback whose code somebody owns."""
-    owned = (each for each in _entries(traceback) if territory.owner(each.tb_frame) is not Owner.NEUTRAL)
+    owned = (each for each in _entries(traceback) if ownership.owner(each.tb_frame) is not Owner.NEUTRAL)
     return next(reversed(list(owned)), None)
 
 
@@ -82,103 +89,111 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
 # -- where the framework stands in other files than the adapter --------------------------------------------------------
 
 
-def _separate(error: BaseException, last: TracebackType, adapter: Adapter, territory: Territory) -> Whose:
+def _origin_of_separate(error: BaseException, last: TracebackType, adapter: Adapter, ownership: Ownership) -> Origin:
     """Whose an exception is that came out of the adapter's own code, or of code made from its templates."""
-    if not isinstance(error, Exception) or isinstance(error, NOBODYS):
-        return Whose.FRAMEWORK
+    if not isinstance(error, Exception) or isinstance(error, RESOURCE_ERRORS):
+        return Origin.FRAMEWORK
     if _operation(last) in RAISES:
-        return _raised(error, adapter, territory)
-    is_text = territory.owner(last.tb_frame) is Owner.TEXT
-    certain = Whose.UNKNOWN if is_text else Whose.ADAPTER  # the framework may lack what a template names
+        return _origin_of_raised(error, adapter, ownership)
+    is_text = ownership.owner(last.tb_frame) is Owner.GENERATED
+    certain = Origin.UNKNOWN if is_text else Origin.ADAPTER  # the framework may lack what a template names
     match error:
         case NameError():
-            return Whose.ADAPTER
+            return Origin.ADAPTER
         case AttributeError(obj=ModuleType()) | ImportError():
             return certain
         case AttributeError(obj=obj) if obj is not None:
-            return Whose.FRAMEWORK if territory.holds(obj) else Whose.ADAPTER if obj is adapter else Whose.UNKNOWN
-    expressions = Expressions(last.tb_frame, adapter, territory)
-    node = failed(last)
+            return (
+                Origin.FRAMEWORK
+                if ownership.is_frameworks(obj)
+                else Origin.ADAPTER
+                if obj is adapter
+                else Origin.UNKNOWN
+            )
+    expressions = Expressions(last.tb_frame, adapter, ownership)
+    node = failing_expression(last)
     if node is None:
-        return _without_source(error, last.tb_frame, expressions)
-    return _of_expression(error, node, _operation(last), expressions)
+        return _origin_without_source(error, last.tb_frame, expressions)
+    return _origin_of_expression(error, node, _operation(last), expressions)
 
 
-def _raised(error: BaseException, adapter: Adapter, territory: Territory) -> Whose:
+def _origin_of_raised(error: BaseException, adapter: Adapter, ownership: Ownership) -> Origin:
     """Whose an exception is that the adapter raised on purpose: it may pass on what its framework said."""
-    if territory.holds(type(error)):
-        return Whose.FRAMEWORK
+    if ownership.is_frameworks(type(error)):
+        return Origin.FRAMEWORK
     reason = error.__cause__ or error.__context__
     if reason is not None and reason.__traceback__ is not None:
-        return blame(reason, adapter).whose
-    return Whose.ADAPTER if isinstance(error, AssertionError | NotImplementedError) else Whose.UNKNOWN
+        return blame(reason, adapter).origin
+    return Origin.ADAPTER if isinstance(error, AssertionError | NotImplementedError) else Origin.UNKNOWN
 
 
-def _without_source(error: BaseException, frame: FrameType, expressions: Expressions) -> Whose:
+def _origin_without_source(error: BaseException, frame: FrameType, expressions: Expressions) -> Origin:
     """Whose an exception is that came out of code of which there are no lines."""
     if isinstance(error, TypeError) and _CALLED.search(str(error)):
-        return Whose.UNKNOWN
+        return Origin.UNKNOWN
     entered = any(map(expressions.is_frameworks, frame.f_locals.values()))
-    return Whose.FRAMEWORK if entered else Whose.UNKNOWN
+    return Origin.FRAMEWORK if entered else Origin.UNKNOWN
 
 
-def _of_expression(error: BaseException, node: ast.expr, operation: str, expressions: Expressions) -> Whose:
+def _origin_of_expression(error: BaseException, node: ast.expr, operation: str, expressions: Expressions) -> Origin:
     match node:
         case ast.Call() if operation.startswith(("CALL", "PRECALL")):
-            return _of_call(error, node, expressions)
+            return _origin_of_call(error, node, expressions)
         case ast.Subscript(of) if operation.startswith("BINARY_SUBSCR"):
-            return Whose.ADAPTER if expressions.is_container(of) else _whose(expressions.about(of))
+            return Origin.ADAPTER if expressions.is_container(of) else _origin(expressions.subject(of))
         case _ if operation.startswith(("UNPACK", "STORE")):
-            return Whose.UNKNOWN  # what is taken apart, or put there, is not in the expression
-    return _whose(expressions.about(node))
+            return Origin.UNKNOWN  # what is taken apart, or put there, is not in the expression
+    return _origin(expressions.subject(node))
 
 
-def _of_call(error: BaseException, node: ast.Call, expressions: Expressions) -> Whose:
+def _origin_of_call(error: BaseException, node: ast.Call, expressions: Expressions) -> Origin:
     """Whose the exception is of a call that entered no code of Python's."""
     called = _called(node.func, expressions)
-    if isinstance(error, TypeError) and is_unentered(called):
-        return Whose.UNKNOWN if expressions.territory.holds(called) else Whose.ADAPTER
-    if expressions.about(node.func) is About.FRAMEWORK:
-        return Whose.FRAMEWORK
+    if isinstance(error, TypeError) and is_python_function(called):
+        return Origin.UNKNOWN if expressions.ownership.is_frameworks(called) else Origin.ADAPTER
+    if expressions.subject(node.func) is Subject.FRAMEWORK:
+        return Origin.FRAMEWORK
     given = [expressions.value(each) for each in (*node.args, *(each.value for each in node.keywords))]
     if any(map(expressions.is_frameworks, given)):
-        return Whose.FRAMEWORK  # its own code was asked for: to be made an array, or a number, say
-    about = expressions.about(node)
-    return Whose.UNKNOWN if about is About.FRAMEWORK else _whose(_plainly(node, about, expressions))
+        return Origin.FRAMEWORK  # its own code was asked for: to be made an array, or a number, say
+    subject = expressions.subject(node)
+    return (
+        Origin.UNKNOWN if subject is Subject.FRAMEWORK else _origin(_subject_if_all_plain(node, subject, expressions))
+    )
 
 
-def _plainly(node: ast.Call, about: About, expressions: Expressions) -> About:
+def _subject_if_all_plain(node: ast.Call, subject: Subject, expressions: Expressions) -> Subject:
     """A call of a function that is known, on things that are, is about plain things."""
     arguments = (*node.args, *(each.value for each in node.keywords))
-    known = [expressions.about(each) for each in (node.func, *arguments)]
-    return About.PLAIN if all(each is About.PLAIN for each in known) else about
+    known = [expressions.subject(each) for each in (node.func, *arguments)]
+    return Subject.PLAIN if all(each is Subject.PLAIN for each in known) else subject
 
 
 def _called(function: ast.expr, expressions: Expressions) -> object:
     """What is called, by the class of the value of which it is a method."""
     if isinstance(function, ast.Attribute):
         of = expressions.value(function.value)
-        if expressions.territory.holds(of) and not isinstance(of, ModuleType | type):
+        if expressions.ownership.is_frameworks(of) and not isinstance(of, ModuleType | type):
             return inspect.getattr_static(type(of), function.attr, None)
     return expressions.value(function)
 
 
-def _whose(about: About) -> Whose:
-    match about:
-        case About.FRAMEWORK:
-            return Whose.FRAMEWORK
-        case About.PLAIN:
-            return Whose.ADAPTER
-        case About.UNKNOWN:
-            return Whose.UNKNOWN
+def _origin(subject: Subject) -> Origin:
+    match subject:
+        case Subject.FRAMEWORK:
+            return Origin.FRAMEWORK
+        case Subject.PLAIN:
+            return Origin.ADAPTER
+        case Subject.UNKNOWN:
+            return Origin.UNKNOWN
 
 
 # -- where it may stand in the same file -------------------------------------------------------------------------------
 
 
-def _is_slip(error: BaseException, last: TracebackType, adapter: Adapter, territory: Territory) -> bool:
+def _is_adapter_bug(error: BaseException, last: TracebackType, adapter: Adapter, ownership: Ownership) -> bool:
     """Whether an exception is certainly a bug of one of the adapter's methods."""
-    if not isinstance(error, SLIPS) or not _is_method(last.tb_frame, adapter):
+    if not isinstance(error, ADAPTER_BUGS) or not _is_method(last.tb_frame, adapter):
         return False
     match error:
         case NameError():
@@ -187,8 +202,8 @@ def _is_slip(error: BaseException, last: TracebackType, adapter: Adapter, territ
             return _operation(last) == "RAISE_VARARGS"
         case AttributeError():
             return error.obj is adapter or isinstance(error.obj, ModuleType)
-    node = failed(last) if _operation(last).startswith("BINARY_SUBSCR") else None
-    return isinstance(node, ast.Subscript) and Expressions(last.tb_frame, adapter, territory).is_container(node.value)
+    node = failing_expression(last) if _operation(last).startswith("BINARY_SUBSCR") else None
+    return isinstance(node, ast.Subscript) and Expressions(last.tb_frame, adapter, ownership).is_container(node.value)
 
 
 def _is_method(frame: FrameType, adapter: Adapter) -> bool:

@@ -16,7 +16,7 @@ from types import FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
-from autograd_conformance.frameworks.blame.ownership import Territory, is_neutral, module_of
+from autograd_conformance.frameworks.blame.ownership import Ownership, is_neutral, module_of
 
 CONTAINERS = (tuple, list, dict, set, str)
 MANY = 20
@@ -24,7 +24,7 @@ MANY = 20
 _MISSING = object()
 
 
-class About(Enum):
+class Subject(Enum):
     """What an expression is about."""
 
     FRAMEWORK = auto()
@@ -35,40 +35,42 @@ class About(Enum):
 class Expressions:
     """The expressions of a frame, as far as its names tell what they stand for."""
 
-    def __init__(self, frame: FrameType, adapter: Adapter, territory: Territory) -> None:
-        self.frame, self.adapter, self.territory = frame, adapter, territory
+    def __init__(self, frame: FrameType, adapter: Adapter, ownership: Ownership) -> None:
+        self.frame, self.adapter, self.ownership = frame, adapter, ownership
 
-    def about(self, node: ast.AST) -> About:
+    def subject(self, node: ast.AST) -> Subject:
         """What an expression, or what it is made of, is about."""
         found = self.value(node)
         if found is not _MISSING:
-            return About.FRAMEWORK if self.is_frameworks(found) else About.PLAIN
+            return Subject.FRAMEWORK if self.is_frameworks(found) else Subject.PLAIN
         match node:
             case ast.Name():
-                return About.UNKNOWN
+                return Subject.UNKNOWN
             case ast.Call(func, arguments, keywords):
-                return self._about_call(func, [*arguments, *(each.value for each in keywords)])
+                return self._subject_of_call(func, [*arguments, *(each.value for each in keywords)])
             case ast.Constant() | ast.operator() | ast.unaryop() | ast.cmpop() | ast.boolop() | ast.expr_context():
-                return About.PLAIN
+                return Subject.PLAIN
             case ast.Attribute(of):
-                return About.FRAMEWORK if self.about(of) is About.FRAMEWORK else About.UNKNOWN
+                return Subject.FRAMEWORK if self.subject(of) is Subject.FRAMEWORK else Subject.UNKNOWN
             case _:
-                return joined(self.about(each) for each in ast.iter_child_nodes(node))
+                return combined(self.subject(each) for each in ast.iter_child_nodes(node))
 
-    def _about_call(self, function: ast.expr, arguments: list[ast.expr]) -> About:
+    def _subject_of_call(self, function: ast.expr, arguments: list[ast.expr]) -> Subject:
         called = self.value(function)
         if called is not _MISSING and is_neutral(module_of(called)):
-            return joined(map(self.about, arguments))
-        if self.about(function) is About.FRAMEWORK or any(self.about(each) is About.FRAMEWORK for each in arguments):
-            return About.FRAMEWORK
-        return About.UNKNOWN
+            return combined(map(self.subject, arguments))
+        if self.subject(function) is Subject.FRAMEWORK or any(
+            self.subject(each) is Subject.FRAMEWORK for each in arguments
+        ):
+            return Subject.FRAMEWORK
+        return Subject.UNKNOWN
 
     def is_frameworks(self, thing: object) -> bool:
         """Whether a thing, or one of what it contains, is the framework's."""
         if type(thing) in CONTAINERS and not isinstance(thing, str):
             held: Iterable[object] = thing.values() if isinstance(thing, dict) else thing  # type: ignore[assignment]
-            return any(map(self.territory.holds, islice(held, MANY)))
-        return self.territory.holds(thing)
+            return any(map(self.ownership.is_frameworks, islice(held, MANY)))
+        return self.ownership.is_frameworks(thing)
 
     def is_container(self, node: ast.expr) -> bool:
         """Whether an expression gives a tuple, a list, a dict, a set or a text of Python's own."""
@@ -123,7 +125,7 @@ def _item(of: object, at: object) -> Any:
         return _MISSING
 
 
-def is_unentered(called: object) -> bool:
+def is_python_function(called: object) -> bool:
     """Whether what was called is written in Python: then an error of the call itself is that it takes no such
     arguments, and it never ran.
     """
@@ -134,20 +136,20 @@ def is_unentered(called: object) -> bool:
     return isinstance(called, FunctionType)
 
 
-def joined(found: Iterable[About]) -> About:
+def combined(found: Iterable[Subject]) -> Subject:
     """What is made of several things is about the framework where one of them is."""
     seen = set(found)
-    return next((each for each in (About.FRAMEWORK, About.UNKNOWN) if each in seen), About.PLAIN)
+    return next((each for each in (Subject.FRAMEWORK, Subject.UNKNOWN) if each in seen), Subject.PLAIN)
 
 
-def failed(at: TracebackType) -> ast.expr | None:
+def failing_expression(at: TracebackType) -> ast.expr | None:
     """The expression that a line of a traceback was at; None where its source cannot be had."""
     code = at.tb_frame.f_code
-    line, end, first, behind = next(islice(code.co_positions(), at.tb_lasti // 2, None))
-    if line is None or end is None or first is None or behind is None:
+    line, end, first, last = next(islice(code.co_positions(), at.tb_lasti // 2, None))
+    if line is None or end is None or first is None or last is None:
         return None
     lines = [linecache.getline(code.co_filename, number).encode() for number in range(line, end + 1)]
-    lines[-1] = lines[-1][:behind]
+    lines[-1] = lines[-1][:last]
     lines[0] = lines[0][first:]
     text = b"".join(lines).decode(errors="replace").strip()
     try:

@@ -20,7 +20,7 @@ from autograd_conformance.frameworks.adapter import Adapter
 SUITE_PACKAGE = "autograd_conformance"
 NEUTRAL = sys.stdlib_module_names | {"numpy", "builtins", "pytest", "_pytest", "hypothesis"}
 """The packages that adapters and frameworks call alike: an error that comes out of them is their caller's."""
-GENERATED = ("<string>", "<stdin>", "<compute")
+GENERATED_FILES = ("<string>", "<stdin>", "<compute")
 """How the names of files begin that code has which was made from text."""
 
 
@@ -30,13 +30,13 @@ class Owner(Enum):
     SUITE = auto()
     ADAPTER = auto()
     FRAMEWORK = auto()
-    TEXT = auto()
+    GENERATED = auto()
     """Nobody's file: code that the suite, or the adapter, made from a template."""
     NEUTRAL = auto()
 
 
 @dataclass(frozen=True)
-class Territory:
+class Ownership:
     """Which modules and files are the adapter's, and which are its framework's."""
 
     modules: frozenset[str]
@@ -45,13 +45,13 @@ class Territory:
     """Their files."""
     declared: tuple[str, ...]
     """The modules, or packages, that the adapter says are its framework."""
-    beside: str | None
+    adapter_package: str | None
     """The package whose other modules are the adapter's, too; None where the framework may be among them."""
     is_separate: bool
     """Whether the framework stands in other files than the adapter."""
 
     @classmethod
-    def of(cls, adapter: Adapter, values: Collection[object] = ()) -> Territory:
+    def of(cls, adapter: Adapter, values: Collection[object] = ()) -> Ownership:
         """The territory of an adapter, some of whose framework's values are known."""
         classes = [each for each in type(adapter).__mro__ if each.__module__ != "builtins"]
         declared = tuple(getattr(adapter, "packages", ()))
@@ -79,20 +79,22 @@ class Territory:
             return Owner.NEUTRAL
         if is_suites(name):
             return Owner.SUITE
-        return Owner.ADAPTER if self.beside and within(name or "", (self.beside,)) else Owner.FRAMEWORK
+        return (
+            Owner.ADAPTER if self.adapter_package and within(name or "", (self.adapter_package,)) else Owner.FRAMEWORK
+        )
 
     def _owner_of_text(self, name: object) -> Owner:
         made = name in (None, "builtins", "program") or name in self.modules or is_suites(name)
-        return Owner.TEXT if made else Owner.NEUTRAL if is_neutral(name) else Owner.FRAMEWORK
+        return Owner.GENERATED if made else Owner.NEUTRAL if is_neutral(name) else Owner.FRAMEWORK
 
-    def holds(self, thing: object) -> bool:
+    def is_frameworks(self, thing: object) -> bool:
         """Whether a module, a class, a function or a value is the framework's."""
         name = module_of(thing)
         if name is None:
             return False
         if within(name, self.declared):
             return True
-        own = name in self.modules or bool(self.beside and within(name, (self.beside,)))
+        own = name in self.modules or bool(self.adapter_package and within(name, (self.adapter_package,)))
         return not (own or is_neutral(name) or is_suites(name))
 
 
@@ -130,7 +132,7 @@ def place(code: CodeType, line: int) -> str:
 
 
 def _is_generated(code: CodeType) -> bool:
-    return code.co_filename.startswith(GENERATED)
+    return code.co_filename.startswith(GENERATED_FILES)
 
 
 def _foreign(values: Collection[object], modules: Collection[str]) -> set[str]:

@@ -11,7 +11,7 @@ from autograd_conformance.frameworks.adapter import Adapter, HookRaised, Value
 from autograd_conformance.frameworks.blame import blame
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.reading import validation
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.foreign.text import message as message_of
 from autograd_conformance.programs.foreign.text import type_of, whole_message
 from autograd_conformance.programs.language import Instruction
@@ -21,42 +21,42 @@ MOST = 100
 """How many exceptions are looked at that one came out of: a framework may make them as they are looked at."""
 
 
-def raised(adapter: Adapter, step: Instruction, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """The outcome of an instruction that raised, or `BrokenAdapter` where the adapter made a mistake; `values` are some
+def raised_outcome(adapter: Adapter, step: Instruction, error: BaseException, values: Collection[Value] = ()) -> Raised:
+    """The outcome of an instruction that raised, or `AdapterError` where the adapter made a mistake; `values` are some
     of the framework's.
     """
     kind = Kind.HOOK_RAISED if _is_hooks(error) else _kind(adapter, error)
     if kind is not Kind.UNKNOWN:
         return Raised(kind, type_of(error), message_of(error))
-    return unknown(adapter, validation.call_of(step), error, values)
+    return unknown_outcome(adapter, validation.call_of(step), error, values)
 
 
-def unknown(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """The outcome of a call that raised what the adapter does not know, or `BrokenAdapter`."""
+def unknown_outcome(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
+    """The outcome of a call that raised what the adapter does not know, or `AdapterError`."""
     message, found = message_of(error), blame.blame(error, adapter, values)
     where = f" ({found.place})" if found.place else ""
-    match found.whose:
-        case blame.Whose.ADAPTER:
+    match found.origin:
+        case blame.Origin.ADAPTER:
             what = f"{call} raised {type_of(error)}: {message}{where}"
-            raise BrokenAdapter(f"{adapter.name}: {what}") from error
-        case blame.Whose.UNKNOWN:
+            raise AdapterError(f"{adapter.name}: {what}") from error
+        case blame.Origin.UNKNOWN:
             return Raised(Kind.UNDECIDED, type_of(error), f"{call}: {message}{where}")
-        case blame.Whose.FRAMEWORK:
-            if where and isinstance(error, blame.SLIPS):
+        case blame.Origin.FRAMEWORK:
+            if where and isinstance(error, blame.ADAPTER_BUGS):
                 message = f"{message} (the traceback ends in the adapter: {found.place})"
             return Raised(Kind.UNKNOWN, type_of(error), message)
         case _:
-            assert_never(found.whose)
+            assert_never(found.origin)
 
 
-def unread(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
+def unread_outcome(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
     """The outcome of an instruction whose values could not be read: the framework's error where it computes what is
     read, or where the adapter knows the error. To look at anything else is not what it was told to do.
     """
     kind = Kind.HOOK_RAISED if _is_hooks(error) else _kind(adapter, error)
     if kind is not Kind.UNKNOWN:
         return Raised(kind, type_of(error), message_of(error))
-    found = unknown(adapter, call, error, values)
+    found = unknown_outcome(adapter, call, error, values)
     computes = call == "read()" or found.kind is Kind.UNDECIDED
     return found if computes else Raised(Kind.UNDECIDED, found.type, f"{call}: {found.message}")
 
@@ -99,7 +99,7 @@ def _kind(adapter: Adapter, error: BaseException) -> Kind:
         except BaseException:
             return Kind.UNKNOWN
         what = f"classify() of {type_of(error)} raised {type_of(inner)}: {message_of(inner)}"
-        raise BrokenAdapter(f"{adapter.name}: {what}") from inner
+        raise AdapterError(f"{adapter.name}: {what}") from inner
     if not isinstance(kind, Kind):
         validation.refuse(adapter, f"classify() of {type_of(error)}", kind, "a Kind")
     return kind

@@ -9,7 +9,7 @@ from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.reading.validation import shown
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.rows.shapes import FORMS
 from autograd_conformance.printing.dialect import Dialect
@@ -30,7 +30,7 @@ def leads_elsewhere(name: str) -> bool:
 
 
 def check(adapter: Adapter) -> None:
-    """Raise `BrokenAdapter` where an attribute is not what it has to be."""
+    """Raise `AdapterError` where an attribute is not what it has to be."""
     for name in ("name", "version"):
         value = getattr(adapter, name)
         if not isinstance(value, str) or not 0 < len(value) <= LONGEST or not value.isprintable():
@@ -76,4 +76,4 @@ def _all(adapter: Adapter, name: str, value: Any, wanted: type, words: str) -> N
 
 def _refuse(adapter: Adapter, name: str, wanted: str, got: object) -> None:
     who = adapter.name if isinstance(adapter.name, str) else type(adapter).__name__
-    raise BrokenAdapter(f"{who[:LONGEST]!r}: {name} has to be {wanted}, not {shown(got)}")
+    raise AdapterError(f"{who[:LONGEST]!r}: {name} has to be {wanted}, not {shown(got)}")

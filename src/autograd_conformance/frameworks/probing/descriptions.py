@@ -21,7 +21,7 @@ MOST = 5
 Json = Any
 
 
-class SaysOfItself(Protocol):
+class Described(Protocol):
     """A target, or the greeting of a server."""
 
     @property
@@ -47,13 +47,13 @@ class SaysOfItself(Protocol):
 
 
 @dataclass(frozen=True)
-class Statement:
+class Description:
     """What a framework says of itself, each part as texts in alphabetical order."""
 
     parts: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, framework: SaysOfItself) -> Statement:
+    def of(cls, framework: Described) -> Description:
         """The statement of a framework, in plain texts: a version may be of a class that compares in its own way."""
         return cls({name: tuple(sorted(f"{text}" for text in texts)) for name, texts in _parts(framework)})
 
@@ -62,16 +62,16 @@ class Statement:
         return {name: list(texts) for name, texts in self.parts.items()}
 
     @classmethod
-    def from_json(cls, form: Json) -> Statement:
+    def from_json(cls, form: Json) -> Description:
         """The statement in a JSON form."""
         return cls({name: tuple(texts) for name, texts in form.items()})
 
-    def differences(self, other: Statement) -> list[str]:
+    def differences(self, other: Description) -> list[str]:
         """What another statement has otherwise, in words."""
         return [words for name in self.parts for words in _differences(name, self.parts[name], other.parts[name])]
 
 
-def _parts(framework: SaysOfItself) -> Iterator[tuple[str, Collection[str]]]:
+def _parts(framework: Described) -> Iterator[tuple[str, Collection[str]]]:
     writes, optimizers = framework.writes, framework.optimizers
     yield "name", [framework.name]
     yield "version", [framework.version]
@@ -100,8 +100,8 @@ def _differences(name: str, said: tuple[str, ...], now: tuple[str, ...]) -> Iter
         if said != now:
             yield f"the {name} is {now[0]!r}, not {said[0]!r}"
         return
-    if lacking := sorted({*said} - {*now}):
-        yield f"the {name} lack {_some(lacking)}"
+    if missing := sorted({*said} - {*now}):
+        yield f"the {name} lack {_some(missing)}"
     if more := sorted({*now} - {*said}):
         yield f"the {name} have {_some(more)} besides"
 
@@ -111,12 +111,12 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MOST])}{more}"
 
 
-def unlike(said: Statement, framework: SaysOfItself, where: str) -> str | None:
+def describe_difference(said: Description, framework: Described, where: str) -> str | None:
     """A sentence on how a framework, loaded again, differs from what it said of itself before; None where it does not.
 
     `where` says which process it was loaded in, as "a worker".
     """
-    found = said.differences(Statement.of(framework))
+    found = said.differences(Description.of(framework))
     if not found:
         return None
     said_otherwise = f"{framework.name}: in {where} it says other things of itself than where it was loaded first"

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any, cast
 
 from autograd_conformance.frameworks.adapter import Adapter, FullAdapter, Value
-from autograd_conformance.frameworks.calls import Raised, attempted
+from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.reading.reader import cannot
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.ops.limits import Limits, outside
 from autograd_conformance.ops.rows.shapes import FORMS, size
 from autograd_conformance.ops.simplest import simplest
@@ -26,7 +26,7 @@ from autograd_conformance.programs.own_numpy import np
 
 ERRORS = "errors"
 """What an adapter insists on that knows every error of its framework: one that it does not know is no refusal."""
-LOOKS: dict[Capability, str] = {
+METHOD_OF: dict[Capability, str] = {
     Capability.REQUIRES_GRAD: "requires_grad",
     Capability.IDENTITY: "identity",
     Capability.MEMORY: "memory",
@@ -38,7 +38,7 @@ VIEWS = ("reshape", "expand_dims", "flatten", "slice")
 
 
 @dataclass(frozen=True)
-class Probed:
+class ProbeResult:
     """What was found by trying."""
 
     missing: frozenset[Capability] = frozenset()
@@ -56,7 +56,7 @@ class Probed:
         return (frozenset(adapter.capabilities) - {Capability.KNOWS_ERRORS} - self.missing) | knows
 
 
-NOTHING_MISSING = Probed()
+NOTHING_MISSING = ProbeResult()
 
 
 def insisted(adapter: Adapter) -> frozenset[str]:
@@ -64,25 +64,29 @@ def insisted(adapter: Adapter) -> frozenset[str]:
     return frozenset(getattr(adapter, "insists", ()))
 
 
-def probe(adapter: Adapter) -> Probed:
-    """What an adapter that passed the smoke test lacks of what it names; `BrokenAdapter` where nothing is left."""
+def probe(adapter: Adapter) -> ProbeResult:
+    """What an adapter that passed the smoke test lacks of what it names; `AdapterError` where nothing is left."""
     full, insists = cast(FullAdapter, adapter), insisted(adapter)
     dtypes = {d: why for d in adapter.dtypes if d not in insists and (why := _changed(full, d, _usual(adapter)))}
-    kept = [d for d in adapter.dtypes if d not in dtypes]
-    if not kept:
-        raise BrokenAdapter(f"{adapter.name}: {next(iter(dtypes.values()))}; no dtype is left to test")
+    usable = [d for d in adapter.dtypes if d not in dtypes]
+    if not usable:
+        raise AdapterError(f"{adapter.name}: {next(iter(dtypes.values()))}; no dtype is left to test")
     forms = {
-        name: why for name, shape in _tried(adapter) if name not in insists and (why := _changed(full, kept[0], shape))
+        name: why
+        for name, shape in _tried(adapter)
+        if name not in insists and (why := _changed(full, usable[0], shape))
     }
     if {"numbers", "vectors"} <= {*forms}:
-        raise BrokenAdapter(f"{adapter.name}: {forms['vectors']}; neither is a number")
-    looks = dict(_blind(full, kept[0], _usual(adapter)))
+        raise AdapterError(f"{adapter.name}: {forms['vectors']}; neither is a number")
+    looks = dict(_unreadable(full, usable[0], _usual(adapter)))
     notes = (
         *(f"{why}: programs in {name} are not drawn" for name, why in dtypes.items()),
         *(f"{why}: leaves that are {name} are not drawn" for name, why in forms.items()),
-        *(f"{LOOKS[each]} cannot be read ({why}): rules on it are not applicable" for each, why in looks.items()),
+        *(f"{METHOD_OF[each]} cannot be read ({why}): rules on it are not applicable" for each, why in looks.items()),
     )
-    return Probed(frozenset(looks), frozenset(dtypes), frozenset(forms), tuple(f"{adapter.name}: {n}" for n in notes))
+    return ProbeResult(
+        frozenset(looks), frozenset(dtypes), frozenset(forms), tuple(f"{adapter.name}: {n}" for n in notes)
+    )
 
 
 def _usual(adapter: Adapter) -> Shape:
@@ -102,7 +106,7 @@ def _data(dtype: str, shape: Shape) -> np.ndarray:
 def _changed(adapter: FullAdapter, dtype: str, shape: Shape) -> str | None:
     """How a leaf does not read back as it was written, in words; None where it does."""
     data, what = _data(dtype, shape), f"a {dtype} leaf of shape {shape}"
-    match attempted(_written, adapter, data.copy()):
+    match attempt(_written, adapter, data.copy()):
         case Raised(error):
             return f"{what} cannot be made and read ({type_of(error)}: {message(error)})"
         case (back, named):
@@ -119,13 +123,13 @@ def _written(adapter: FullAdapter, data: np.ndarray) -> tuple[object, object]:
     return adapter.read(leaf), adapter.dtype(leaf)
 
 
-def _blind(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[tuple[Capability, str]]:
+def _unreadable(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[tuple[Capability, str]]:
     """The looks that are claimed and raise, each with how."""
     values = list(_values(adapter, dtype, shape))
-    gradients = [each for each in map(_quietly(adapter.gradient), values[:1]) if each is not None]
+    gradients = [each for each in map(_none_if_raised(adapter.gradient), values[:1]) if each is not None]
     flagged = gradients if Capability.CREATE_GRAPH in adapter.capabilities else []  # others are not asked for a flag
     there = {Capability.IDENTITY: gradients, Capability.REQUIRES_GRAD: [*values, *flagged]}
-    for capability, name in LOOKS.items():
+    for capability, name in METHOD_OF.items():
         if capability in adapter.capabilities:
             looked_at = there.get(capability, [*values, *gradients])
             why = next(filter(None, (_raises(getattr(adapter, name), each, name) for each in looked_at)), None)
@@ -136,16 +140,16 @@ def _blind(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[tuple[Cap
 def _values(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[Value]:
     """A leaf, a result, a view, and leaves of other forms, as far as they can be made; the first has a gradient."""
     adapter.reset()
-    leaf = _quietly(adapter.leaf)(_data(dtype, shape), True)
+    leaf = _none_if_raised(adapter.leaf)(_data(dtype, shape), True)
     if leaf is None:
         return
     yield leaf
     result = next(_applied(adapter, adapter.ops, leaf, shape), None)
     made = list(islice(_applied(adapter, {*VIEWS} & {*adapter.ops}, leaf, shape), 1))
     if result is not None and Capability.IMPERATIVE in adapter.capabilities:
-        _quietly(_backward)(adapter, result, dtype)
+        _none_if_raised(_backward)(adapter, result, dtype)
     yield from [each for each in (result, *made) if each is not None]
-    others = (_quietly(adapter.leaf)(_data(dtype, other), True) for _, other in _tried(adapter))
+    others = (_none_if_raised(adapter.leaf)(_data(dtype, other), True) for _, other in _tried(adapter))
     yield from (each for each in others if each is not None)
 
 
@@ -154,7 +158,7 @@ def _applied(adapter: FullAdapter, ops: Collection[str], leaf: Value, shape: Sha
     limits: Limits = getattr(adapter, "limits", {})
     for name, count, attrs in simplest(ops, shape):
         if not outside(limits, name, (shape,) * count, attrs):
-            made = _quietly(adapter.apply)(name, [leaf] * count, attrs)
+            made = _none_if_raised(adapter.apply)(name, [leaf] * count, attrs)
             yield from made[:1] if isinstance(made, tuple | list) and len(made) == 1 else ()
 
 
@@ -164,15 +168,15 @@ def _backward(adapter: FullAdapter, result: Value, dtype: str) -> None:
 
 
 def _raises(method: Callable[[Value], Any], value: Value, name: str) -> str | None:
-    result = attempted(method, value)
+    result = attempt(method, value)
     return cannot(name, result.error) if isinstance(result, Raised) else None
 
 
-def _quietly(method: Callable[..., Any]) -> Callable[..., Any]:
+def _none_if_raised(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method that gives None where it raises: what it does is for rules to judge, not for the probe."""
 
-    def called(*arguments: object) -> Any:
-        result = attempted(method, *arguments)
+    def quiet(*arguments: object) -> Any:
+        result = attempt(method, *arguments)
         return None if isinstance(result, Raised) else result
 
-    return called
+    return quiet

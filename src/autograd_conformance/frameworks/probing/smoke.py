@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
-from autograd_conformance.frameworks.calls import called
+from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.probing import declarations
 from autograd_conformance.frameworks.reading import validation
-from autograd_conformance.frameworks.registry import BrokenAdapter
-from autograd_conformance.frameworks.requirements import lacking
+from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.requirements import unmet_requirements
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import Limits, outside
 from autograd_conformance.ops.rows.shapes import size
@@ -29,7 +29,7 @@ VECTOR: Shape = (2,)
 
 
 def smoke(adapter: Adapter) -> None:
-    """Raise `BrokenAdapter` with the reason where the adapter does not do what an adapter has to."""
+    """Raise `AdapterError` with the reason where the adapter does not do what an adapter has to."""
     declarations.check(adapter)
     _declarations(adapter)
     traits: Traits = getattr(adapter, "traits", PYTORCH)
@@ -58,14 +58,14 @@ def smoke(adapter: Adapter) -> None:
 
 def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
     """Hold the simplest op to give values; where the device has no kernel of it, the next one."""
-    absent: BrokenAdapter | None = None
+    absent: AdapterError | None = None
     limits: Limits = getattr(adapter, "limits", {})
     for name, operands, attrs in simplest(adapter.ops, shape):
         if outside(limits, name, (shape,) * operands, attrs):
             continue
         try:
             out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
-        except BrokenAdapter as error:
+        except AdapterError as error:
             cause = error.__cause__
             if cause is None or adapter.classify(cause) is not Kind.NO_KERNEL:
                 raise
@@ -81,7 +81,7 @@ def _leaf(adapter: Adapter, data: np.ndarray) -> Any:
     """A leaf; where only single numbers can be made one, the error says how to say so."""
     try:
         return _try(adapter, "leaf()", adapter.leaf, data, True)
-    except BrokenAdapter as error:
+    except AdapterError as error:
         if not data.shape:
             raise
         try:
@@ -91,7 +91,7 @@ def _leaf(adapter: Adapter, data: np.ndarray) -> Any:
                 raise
             raise error from None
         remedy = "an adapter whose values are single numbers says so: traits = Traits(scalars=True)"
-        raise BrokenAdapter(f"{error}; of a single number it makes one: {remedy}") from None
+        raise AdapterError(f"{error}; of a single number it makes one: {remedy}") from None
 
 
 def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
@@ -99,7 +99,7 @@ def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
     gradient = _try(adapter, "gradient()", adapter.gradient, leaf)
     if gradient is None:
         if traits.begins_with_zeros:
-            raise BrokenAdapter(
+            raise AdapterError(
                 f"{adapter.name}: gradient() of a fresh leaf is None, though traits say begins_with_zeros"
             )
         return
@@ -109,35 +109,33 @@ def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
         validation.refuse(adapter, "gradient() of a fresh leaf", held, "None, or zeros of the leaf's shape")
     if not traits.begins_with_zeros:
         remedy = "an adapter whose framework begins with them says so: traits = Traits(begins_with_zeros=True)"
-        raise BrokenAdapter(f"{adapter.name}: gradient() of a fresh leaf is not None, but zeros; {remedy}")
+        raise AdapterError(f"{adapter.name}: gradient() of a fresh leaf is not None, but zeros; {remedy}")
 
 
 def _declarations(adapter: Adapter) -> None:
     wrong = [d for d in adapter.dtypes if d not in DTYPES]
     if wrong or not adapter.dtypes:
-        raise BrokenAdapter(
+        raise AdapterError(
             f"{adapter.name}: dtypes has to name some of {', '.join(DTYPES)}, not {list(adapter.dtypes)}"
         )
-    absent = lacking(adapter)
+    absent = unmet_requirements(adapter)
     if absent:
-        raise BrokenAdapter(f"{adapter.name}: the adapter lacks {'; '.join(absent)} (see frameworks/adapter.py)")
+        raise AdapterError(f"{adapter.name}: the adapter lacks {'; '.join(absent)} (see frameworks/adapter.py)")
     unknown = sorted(set(adapter.ops) - APPLIED)
     if unknown or not adapter.ops:
         names = ", ".join(unknown[:5]) if unknown else "no op"
-        raise BrokenAdapter(f"{adapter.name}: ops names {names}; it has to name ops of ops/tables")
+        raise AdapterError(f"{adapter.name}: ops names {names}; it has to name ops of ops/tables")
     unknown = sorted({*getattr(adapter, "writes", ())} - {*WRITES})
     if unknown:
-        raise BrokenAdapter(
-            f"{adapter.name}: writes names {', '.join(unknown[:5])}; it has to name rows of ops/inplace"
-        )
+        raise AdapterError(f"{adapter.name}: writes names {', '.join(unknown[:5])}; it has to name rows of ops/inplace")
     unknown = sorted({*getattr(adapter, "limits", {})} - {*APPLIED, *WRITES})
     if unknown:
-        raise BrokenAdapter(f"{adapter.name}: limits names {', '.join(unknown[:5])}; it has to name ops and writes")
+        raise AdapterError(f"{adapter.name}: limits names {', '.join(unknown[:5])}; it has to name ops and writes")
     silent = [] if adapter.dialect is None else sorted(set(adapter.ops) - set(adapter.dialect.ops))
     if silent:
-        raise BrokenAdapter(f"{adapter.name}: the dialect has no code for {', '.join(silent[:5])}")
+        raise AdapterError(f"{adapter.name}: the dialect has no code for {', '.join(silent[:5])}")
 
 
 def _try(adapter: Adapter, what: str, call: Callable[..., Any], *arguments: object) -> Any:
-    """What a call gives; `BrokenAdapter`, which says `what` was called, where it raises."""
-    return called(adapter.name, what, call, *arguments)
+    """What a call gives; `AdapterError`, which says `what` was called, where it raises."""
+    return call_adapter(adapter.name, what, call, *arguments)

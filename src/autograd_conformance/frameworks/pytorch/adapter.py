@@ -14,4 +14,4 @@ class Torch(TorchEager):
 
     def saved_tensor_counter(self) -> TorchSaved:
         """The same framework with its saved tensors counted."""
-        return TorchSaved(self.asked)
+        return TorchSaved(self.requested_device)

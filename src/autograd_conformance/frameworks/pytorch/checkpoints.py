@@ -11,12 +11,12 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
-from autograd_conformance.frameworks.pytorch.flags import is_drawn, requires_grad
+from autograd_conformance.frameworks.pytorch.flags import is_random, requires_grad
 from autograd_conformance.frameworks.pytorch.regions import (
     Function,
     TorchCheckpoint,
     TorchCompileAot,
-    TorchUnits,
+    TorchRegions,
     is_repeatable,
     may_be_view,
 )
@@ -35,22 +35,25 @@ class TorchCheckpointCaptured(TorchCheckpoint):
     prelude = "from functools import partial\nfrom torch.utils.checkpoint import checkpoint"
     call = "checkpoint(partial({arguments}), use_reentrant=False)"
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """Checkpoints whose functions have arguments, and none."""
-        return {"with the operands as arguments": partial(TorchCheckpoint, self.asked), **super().plainer()}
+        return {
+            "with the operands as arguments": partial(TorchCheckpoint, self.requested_device),
+            **super().simpler_modes(),
+        }
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
         """`torch.utils.checkpoint.checkpoint` of a function of nothing."""
         return checkpoint(partial(function, *inputs), use_reentrant=False)
 
 
-class TorchCheckpointReentrant(TorchUnits):
+class TorchCheckpointReentrant(TorchRegions):
     """Every function is checkpointed by the older implementation: it is one node of the graph, whose derivative is a
     backward call of its own.
     """
 
     name = "torch-checkpoint-reentrant"
-    capabilities = TorchUnits.capabilities - {
+    capabilities = TorchRegions.capabilities - {
         Capability.FUNCTIONAL, Capability.UNUSED, Capability.MATERIALIZES, Capability.ANY_INPUTS, Capability.INPUTS,
     }  # fmt: skip
     """Its documentation: it supports `torch.autograd.backward` alone, without `inputs`."""
@@ -59,9 +62,9 @@ class TorchCheckpointReentrant(TorchUnits):
     prelude = TorchCheckpoint.prelude
     call = "checkpoint({arguments}, use_reentrant=True)"
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """The other implementation, and PyTorch that keeps what it computed."""
-        device = self.asked
+        device = self.requested_device
         return {
             "with use_reentrant=False": partial(TorchCheckpoint, device),
             "without the checkpoint": partial(TorchEager, device),
@@ -77,7 +80,7 @@ class TorchCheckpointReentrant(TorchUnits):
         return (
             is_repeatable(program, at, run)
             and not may_be_view(program[at])
-            and not is_drawn(program[at])
+            and not is_random(program[at])
             and program.mode(at) == program.mode(first)
             and requires_grad(program, at) == requires_grad(program, first)
         )
@@ -100,9 +103,9 @@ class TorchCompileCheckpoint(TorchCompileAot):
         super().__init__(device)
         self.dialect = replace(self.dialect, unit_head="")
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """Without the one, without the other, and without both."""
-        device = self.asked
+        device = self.requested_device
         return {
             "without the checkpoint": partial(TorchCompileAot, device),
             "without torch.compile": partial(TorchCheckpoint, device),

@@ -19,10 +19,10 @@ class TorchCompileAotDynamic(TorchCompileAot):
     name = "torch-compile-aot_eager-dynamic"
     dynamic = True
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """The same with sizes that are numbers, and what is less than that."""
-        static = TorchCompileAot(self.asked)
-        return {"without dynamic=True": partial(TorchCompileAot, self.asked), **static.plainer()}
+        static = TorchCompileAot(self.requested_device)
+        return {"without dynamic=True": partial(TorchCompileAot, self.requested_device), **static.simpler_modes()}
 
 
 class TorchCompileInductorDynamic(TorchCompileInductor):
@@ -31,10 +31,10 @@ class TorchCompileInductorDynamic(TorchCompileInductor):
     name = "torch-compile-inductor-dynamic"
     dynamic = True
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """The same with sizes that are numbers, and what is less than that."""
-        static = TorchCompileInductor(self.asked)
-        return {"without dynamic=True": partial(TorchCompileInductor, self.asked), **static.plainer()}
+        static = TorchCompileInductor(self.requested_device)
+        return {"without dynamic=True": partial(TorchCompileInductor, self.requested_device), **static.simpler_modes()}
 
 
 class TorchCompileAotFresh(TorchCompileAot):
@@ -48,9 +48,9 @@ class TorchCompileAotFresh(TorchCompileAot):
         self.function.cache_clear()
         torch.compiler.reset()
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """No compiler; it is no less of one where functions are kept."""
-        return {"without torch.compile": super().plainer()["without torch.compile"]}
+        return {"without torch.compile": super().simpler_modes()["without torch.compile"]}
 
 
 class TorchCompileAotSteps(TorchCompileAot):
@@ -70,6 +70,6 @@ class TorchCompileAotSteps(TorchCompileAot):
         """`Optimizer.step`, compiled."""
         torch.compile(self.optimizer(leaves, optimizer, settings, groups).step, backend=self.backend)()
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """The same with steps as they are, and what is less than that."""
-        return {"without a compiled step": partial(TorchCompileAot, self.asked), **super().plainer()}
+        return {"without a compiled step": partial(TorchCompileAot, self.requested_device), **super().simpler_modes()}

@@ -10,7 +10,7 @@ import torch
 from autograd_conformance.frameworks.environment.devices import Device
 
 
-def opened(device: Device) -> torch.device:
+def open_device(device: Device) -> torch.device:
     """PyTorch's own device; the module that brings it is imported before."""
     if device.module is not None:
         importlib.import_module(device.module)

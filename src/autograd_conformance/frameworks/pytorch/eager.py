@@ -14,7 +14,7 @@ import torch
 
 from autograd_conformance.frameworks.adapter import HookFunction
 from autograd_conformance.frameworks.environment.devices import Device
-from autograd_conformance.frameworks.pytorch.devices import dtypes_of, opened, storage_of
+from autograd_conformance.frameworks.pytorch.devices import dtypes_of, open_device, storage_of
 from autograd_conformance.frameworks.pytorch.dialect import dialect
 from autograd_conformance.frameworks.pytorch.errors import MESSAGES
 from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
@@ -91,7 +91,7 @@ class TorchEager:
     def __init__(self, device: str = "cpu") -> None:
         torch.set_num_threads(1)  # six elements need no pool, and workers share the cores
         named = Device.named(device)
-        self.asked, self.device = device, opened(named)
+        self.requested_device, self.device = device, open_device(named)
         self.dtypes = dtypes_of(self.device, TorchEager.dtypes)
         self.random = ON_CPU if self.device.type == "cpu" else ON_ANY
         self.dialect = dialect(self.device, named.module)
@@ -208,7 +208,7 @@ class TorchEager:
         """The handle's own `remove`."""
         handle.remove()
 
-    def altered(self, gradient: torch.Tensor, effect: str, factor: float) -> torch.Tensor:
+    def hook_result(self, gradient: torch.Tensor, effect: str, factor: float) -> torch.Tensor:
         """What a hook makes of a gradient."""
         match effect:
             case "scale":

@@ -29,10 +29,10 @@ def requires_grad(program: Program, at: int) -> bool:
 
 def _records(program: Program, at: int, on: Set[Ref]) -> bool:
     step = program[at]
-    return not is_drawn(step) and is_recorded(program.mode(at)) and not on.isdisjoint(operands(step))
+    return not is_random(step) and is_recorded(program.mode(at)) and not on.isdisjoint(operands(step))
 
 
-def is_drawn(step: Instruction) -> bool:
+def is_random(step: Instruction) -> bool:
     """Whether an instruction draws numbers at random: they have no history, whatever they are drawn in the shape of."""
     return isinstance(step, Apply) and row_of(step.op).draws is not None
 

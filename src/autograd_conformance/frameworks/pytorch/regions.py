@@ -30,7 +30,7 @@ KEPT = 4_096
 """How many functions are kept, to be called again by programs that have equal ones."""
 
 
-class TorchUnits(TorchEager):
+class TorchRegions(TorchEager):
     """PyTorch whose computing instructions stand in functions; derived classes say how these are called."""
 
     insists = insists()
@@ -48,9 +48,9 @@ class TorchUnits(TorchEager):
         self.function = lru_cache(maxsize=KEPT)(self._function)
         self.dialect = replace(self.dialect, prelude=prelude, unit_head=self.head, unit=self.call)
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """PyTorch without functions."""
-        return {"without a function around it": partial(TorchEager, self.asked)}
+        return {"without a function around it": partial(TorchEager, self.requested_device)}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         """Everything."""
@@ -105,7 +105,7 @@ def _defined(source: str, prelude: str) -> Function:
     return scope["region"]
 
 
-class TorchCheckpoint(TorchUnits):
+class TorchCheckpoint(TorchRegions):
     """Every function is checkpointed: what it computes is computed again where a call needs it."""
 
     name = "torch-checkpoint"
@@ -116,9 +116,9 @@ class TorchCheckpoint(TorchUnits):
     prelude = "from torch.utils.checkpoint import checkpoint"
     call = "checkpoint({arguments}, use_reentrant=False)"
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """PyTorch that keeps what it computed."""
-        return {"without the checkpoint": partial(TorchEager, self.asked)}
+        return {"without the checkpoint": partial(TorchEager, self.requested_device)}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
         """All that can be done again: writes only into what the function made itself."""
@@ -138,7 +138,7 @@ torch._functorch.config.donated_buffer = False"""
 """Without it, a call with retain_graph=True is refused, with an error that says to turn it off."""
 
 
-class TorchCompile(TorchUnits):
+class TorchCompile(TorchRegions):
     """Every function is compiled; equal functions are compiled once."""
 
     backend = "inductor"
@@ -154,11 +154,11 @@ class TorchCompile(TorchUnits):
         torch._dynamo.config.recompile_limit = 1_000_000  # beyond it, functions are silently run as they are
         torch._dynamo.config.accumulated_recompile_limit = 1_000_000
 
-    def plainer(self) -> Mapping[str, Callable[[], Any]]:
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
         """The backends that do less, and no compiler."""
         lesser = COMPILED[next(k for k, each in enumerate(COMPILED) if isinstance(self, each)) + 1 :]
-        backends = {f"with backend={each.backend!r}": partial(each, self.asked) for each in lesser}
-        return {**backends, "without torch.compile": partial(TorchEager, self.asked)}
+        backends = {f"with backend={each.backend!r}": partial(each, self.requested_device) for each in lesser}
+        return {**backends, "without torch.compile": partial(TorchEager, self.requested_device)}
 
     def made(self, function: Function) -> Function:
         """The function, compiled by `torch.compile`."""
@@ -178,7 +178,7 @@ class TorchCompileAot(TorchCompile):
     name = "torch-compile-aot_eager"
     backend = "aot_eager"
     programs_each = 16
-    capabilities = TorchUnits.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
+    capabilities = TorchRegions.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
     traits = Traits(one_node=True)
     trait_sources: ClassVar[Mapping[str, str]] = {
         "one_node": "https://docs.pytorch.org/functorch/stable/generated/functorch.compile.aot_function.html",

@@ -14,7 +14,7 @@ from autograd_conformance.programs.own_numpy import np
 MOST = 1 << 20
 """How many bytes of an array are kept, at most; the tensors of programs are far smaller."""
 
-Kept = tuple[np.ndarray, bytes]
+Snapshot = tuple[np.ndarray, bytes]
 
 
 def is_copy(got: np.ndarray) -> bool:
@@ -40,11 +40,11 @@ OWN, VIEWED = _alone(lambda: np.empty(2)), _alone(lambda: np.empty(2)[:1])
 """How many there are to an array that was made just now, and to one that is seen through another."""
 
 
-def kept(got: np.ndarray) -> Kept | None:
+def snapshot(got: np.ndarray) -> Snapshot | None:
     """An array with its bytes, unless these are many."""
     return (got, got.tobytes()) if got.nbytes <= MOST else None
 
 
-def changed(arrays: list[Kept]) -> np.ndarray | None:
+def changed(arrays: list[Snapshot]) -> np.ndarray | None:
     """The first of some arrays that is no longer as it was read."""
     return next((got for got, before in arrays if got.tobytes() != before), None)

@@ -13,7 +13,7 @@ from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, Target
 from autograd_conformance.frameworks.reading import validation
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
@@ -24,14 +24,14 @@ from autograd_conformance.programs.own_numpy import np
 NEEDED = frozenset({Capability.IMPERATIVE, Capability.COTANGENTS})
 """What a framework has to do for the program to be run."""
 
-_MET: dict[int, tuple[weakref.ref[Any], int]] = {}
+_COUNTS: dict[int, tuple[weakref.ref[Any], int]] = {}
 """In how many programs gradients had one identity, by the `id` of what ran them, as long as that lives."""
 
 
 def refuse_unstable(adapter: Adapter, one: object, again: object) -> None:
     """Say that one gradient has two identities."""
     shown = f"{validation.shown(one)} and then {validation.shown(again)}"
-    raise BrokenAdapter(
+    raise AdapterError(
         f"{adapter.name}: identity() gave {shown} for the same gradient; where it cannot be told, it gives None"
     )
 
@@ -44,7 +44,7 @@ def check_differ(framework: Adapter | Target, observe: Callable[[Program], Itera
     count = _counted(framework)
     if count & (count - 1) or not frozenset(framework.capabilities) >= NEEDED:
         return
-    for program in _apart(framework):
+    for program in _programs_with_two_gradients(framework):
         for one, other in _alike(list(observe(program))[-1].gradients):
             if one.value.shape != other.value.shape or not np.array_equal(one.value, other.value):
                 refuse_alike(framework.name, one, other)
@@ -52,16 +52,16 @@ def check_differ(framework: Adapter | Target, observe: Callable[[Program], Itera
 
 def _counted(runner: object) -> int:
     """How often gradients of a runner had one identity, this time included."""
-    of, count = _MET.get(id(runner), (None, 0))
+    of, count = _COUNTS.get(id(runner), (None, 0))
     count = 1 if of is None or of() is not runner else count + 1
-    _MET[id(runner)] = weakref.ref(runner), count
+    _COUNTS[id(runner)] = weakref.ref(runner), count
     return count
 
 
 def refuse_alike(name: str, one: Gradient, other: Gradient) -> None:
     """Say that two gradients have one identity."""
     differ = f"{validation.shown(one.value.tolist())} and {validation.shown(other.value.tolist())}"
-    raise BrokenAdapter(
+    raise AdapterError(
         f"{name}: identity() gave {one.identity} for two gradients that are there at once, {differ}; "
         "it has to tell them apart, or to give None"
     )
@@ -83,7 +83,7 @@ def _alike(gradients: Mapping[Ref, Gradient | None]) -> Iterable[tuple[Gradient,
     return ((one, other) for one, other in combinations(known, 2) if one.identity == other.identity)
 
 
-def _apart(framework: Adapter | Target) -> Iterable[Program]:
+def _programs_with_two_gradients(framework: Adapter | Target) -> Iterable[Program]:
     """A program in which two leaves get gradients of their own, of a call each; none where no op is that simple."""
     traits: Traits = getattr(framework, "traits", PYTORCH)
     shape: Shape = () if traits.scalars else (2,)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import FullAdapter, Value
-from autograd_conformance.frameworks.calls import Raised, attempted
+from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.reading import identities, validation
-from autograd_conformance.frameworks.reading.copies import Kept, changed, is_copy, kept
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.reading.copies import Snapshot, changed, is_copy, snapshot
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.arrays import NAMES
 from autograd_conformance.programs.foreign.text import message, type_of
@@ -40,79 +40,84 @@ class Reader:
     The usual answer is told by its class alone, since every value of every program passes here.
     """
 
-    def __init__(self, adapter: FullAdapter, blind: frozenset[Capability] = frozenset()) -> None:
-        shows = {*adapter.capabilities} - blind if blind else adapter.capabilities
+    def __init__(self, adapter: FullAdapter, unreadable: frozenset[Capability] = frozenset()) -> None:
+        shows = {*adapter.capabilities} - unreadable if unreadable else adapter.capabilities
         self.adapter = adapter
         self.dtype = adapter.dtype
-        self.requires_grad = _unseen if Capability.REQUIRES_GRAD in blind else adapter.requires_grad
-        self.identity = _unseen if Capability.IDENTITY in blind else adapter.identity
-        self.memory = adapter.memory if Capability.MEMORY in shows else _unseen
-        self.strides = adapter.strides if Capability.LAYOUT in shows else _unseen
-        self.grad_requires_grad = self.requires_grad if Capability.CREATE_GRAPH in shows else _unseen
+        self.requires_grad = _always_none if Capability.REQUIRES_GRAD in unreadable else adapter.requires_grad
+        self.identity = _always_none if Capability.IDENTITY in unreadable else adapter.identity
+        self.memory = adapter.memory if Capability.MEMORY in shows else _always_none
+        self.strides = adapter.strides if Capability.LAYOUT in shows else _always_none
+        self.grad_requires_grad = self.requires_grad if Capability.CREATE_GRAPH in shows else _always_none
         self.is_trusted = id(adapter) in _TRUSTED
-        self.kept: list[Kept] = []
+        self.snapshots: list[Snapshot] = []
         """What was read and is not known to be a copy."""
-        self.unseen: list[str] = []
+        self.failed_reads: list[str] = []
         """What could not be looked at since this was emptied, and why, in words."""
 
     def tensor(self, value: Value) -> Tensor:
         """What a tensor shows."""
-        requires, (elements, dtype), memory, strides = self._looks(value, self.requires_grad)
+        requires, (elements, dtype), memory, strides = self._read_properties(value, self.requires_grad)
         return Tensor(elements, dtype, *self._shown(requires, memory, strides))
 
     def gradient(self, leaf: Value) -> Gradient | None:
         """What the gradient shows that a tensor holds, if it holds one."""
         adapter = self.adapter
-        gradient = self._needed("gradient", adapter.gradient, leaf)
+        gradient = self._read_required("gradient", adapter.gradient, leaf)
         if gradient is None:
             return None
         if not self.is_trusted:
-            self._needed("read", lambda value: validation.check_copy(adapter, value, "a gradient"), gradient)
+            self._read_required("read", lambda value: validation.check_copy(adapter, value, "a gradient"), gradient)
             _TRUSTED.add(id(adapter))
             self.is_trusted = True
-        identity, again = self.look("identity", self.identity, gradient), self.look("identity", self.identity, gradient)
+        identity, again = (
+            self.read_optional("identity", self.identity, gradient),
+            self.read_optional("identity", self.identity, gradient),
+        )
         if identity is not None and identity.__class__ is not int:
             identity = validation.number(adapter, "identity", identity)
         if identity != again:
             identities.refuse_unstable(adapter, identity, again)
-        requires, (elements, dtype), memory, strides = self._looks(gradient, self.grad_requires_grad)
+        requires, (elements, dtype), memory, strides = self._read_properties(gradient, self.grad_requires_grad)
         return Gradient(elements, dtype, identity, *self._shown(requires, memory, strides))
 
-    def _looks(self, value: Value, flag: Callable[[Value], Any]) -> tuple[Any, tuple[np.ndarray, str], Any, Any]:
+    def _read_properties(
+        self, value: Value, flag: Callable[[Value], Any]
+    ) -> tuple[Any, tuple[np.ndarray, str], Any, Any]:
         """What a tensor shows. Its elements are read once: a framework that computes then may raise the first time and
         give something the second time.
         """
         try:
             elements = self.elements(value)
-        except (BrokenAdapter, Unread):
+        except (AdapterError, Unread):
             raise
         except BaseException as error:
             raise Unread("read()", error) from error
         try:
             return flag(value), elements, self.memory(value), self.strides(value)
-        except BrokenAdapter:
+        except AdapterError:
             raise
         except BaseException:  # one look at a time: which of them raised?
             return (
-                self.look("requires_grad", flag, value),
+                self.read_optional("requires_grad", flag, value),
                 elements,
-                self.look("memory", self.memory, value),
-                self.look("strides", self.strides, value),
+                self.read_optional("memory", self.memory, value),
+                self.read_optional("strides", self.strides, value),
             )
 
-    def look(self, name: str, method: Callable[..., Any], *arguments: Value) -> Any:
+    def read_optional(self, name: str, method: Callable[..., Any], *arguments: Value) -> Any:
         """What a method shows; None where it raises, which is noted."""
-        result = attempted(method, *arguments)
+        result = attempt(method, *arguments)
         if isinstance(result, Raised):
-            self.unseen.append(cannot(name, result.error))
+            self.failed_reads.append(cannot(name, result.error))
             return None
         return result
 
-    def _needed(self, name: str, method: Callable[[Value], Any], value: Value) -> Any:
+    def _read_required(self, name: str, method: Callable[[Value], Any], value: Value) -> Any:
         """What a method gives without which nothing is known of a value."""
         try:
             return method(value)
-        except BrokenAdapter:
+        except AdapterError:
             raise
         except BaseException as error:
             raise Unread(f"{name}()", error) from error
@@ -121,7 +126,7 @@ class Reader:
         """The elements of a tensor, and the name of their dtype."""
         try:
             dtype = self.dtype(value)
-        except BrokenAdapter:
+        except AdapterError:
             raise
         except BaseException as error:
             raise Unread("dtype()", error) from error
@@ -130,15 +135,15 @@ class Reader:
             dtype = validation.text(self.adapter, "dtype", dtype)
         if got.__class__ is not np.ndarray or got.dtype is not NAMES.get(dtype):
             got = validation.array(self.adapter, got, dtype)
-        if not is_copy(got) and (each := kept(got)):
-            self.kept.append(each)
+        if not is_copy(got) and (each := snapshot(got)):
+            self.snapshots.append(each)
         return got, dtype
 
     def check_copies(self) -> None:
         """Refuse what was read in a program and is no longer as it was read."""
-        if self.kept and (got := changed(self.kept)) is not None:
+        if self.snapshots and (got := changed(self.snapshots)) is not None:
             now = f"it holds {validation.shown(got.tolist())} by now"
-            raise BrokenAdapter(
+            raise AdapterError(
                 f"{self.adapter.name}: read() gave memory that changed later ({now}); it has to give a copy"
             )
 
@@ -156,7 +161,7 @@ class Reader:
         return requires, memory, strides
 
 
-def _unseen(value: Value) -> Any:
+def _always_none(value: Value) -> Any:
     """Stands in for a method by which a framework would show more of a value: None."""
 
 

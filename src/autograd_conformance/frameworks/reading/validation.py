@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.foreign import arrays
 from autograd_conformance.programs.foreign.text import harmless, type_of
 from autograd_conformance.programs.language import Apply, Grad, InPlace, Instruction
@@ -29,7 +29,7 @@ def shown(value: object) -> str:
 
 def refuse(adapter: Adapter, what: str, got: object, wanted: str) -> NoReturn:
     """Say that a method gave what it may not give."""
-    raise BrokenAdapter(f"{adapter.name}: {what} gave {shown(got)}, not {wanted}")
+    raise AdapterError(f"{adapter.name}: {what} gave {shown(got)}, not {wanted}")
 
 
 def _kind(got: object) -> str:
@@ -58,7 +58,7 @@ def results(adapter: Adapter, step: Instruction, made: Any, count: int) -> Seque
         refuse(adapter, call_of(step), made, f"a tuple or a list of {each}")
     if len(made) != count:
         number = "1 result" if len(made) == 1 else f"{len(made)} results"
-        raise BrokenAdapter(f"{adapter.name}: {call_of(step)} gave {number}, not {count}")
+        raise AdapterError(f"{adapter.name}: {call_of(step)} gave {number}, not {count}")
     if not optional and any(value is None for value in made):
         refuse(adapter, call_of(step), made, "a tensor in each place")
     return made
@@ -69,9 +69,9 @@ def array(adapter: Adapter, got: object, name: str) -> np.ndarray:
     try:
         return arrays.numbers(got, name)
     except arrays.InvalidArray as error:
-        raise BrokenAdapter(f"{adapter.name}: read() gave {_kind(got)}, not {error}") from None
+        raise AdapterError(f"{adapter.name}: read() gave {_kind(got)}, not {error}") from None
     except arrays.InvalidDtype as error:
-        raise BrokenAdapter(f"{adapter.name}: dtype() gave what it may not: {error}") from None
+        raise AdapterError(f"{adapter.name}: dtype() gave what it may not: {error}") from None
 
 
 def check_copy(adapter: Adapter, value: Value, what: str) -> None:
@@ -82,7 +82,7 @@ def check_copy(adapter: Adapter, value: Value, what: str) -> None:
     name = text(adapter, "dtype", adapter.dtype(value))
     one, other = (array(adapter, adapter.read(value), name) for _ in range(2))
     if one.flags.writeable and np.may_share_memory(one, other):
-        raise BrokenAdapter(f"{adapter.name}: read() of {what} gave the same memory twice; it has to give a copy")
+        raise AdapterError(f"{adapter.name}: read() of {what} gave the same memory twice; it has to give a copy")
 
 
 def text(adapter: Adapter, method: str, got: object) -> str:

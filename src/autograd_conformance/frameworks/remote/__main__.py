@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command
-from autograd_conformance.frameworks.remote.connection import Link
-from autograd_conformance.frameworks.remote.smoke import tried
+from autograd_conformance.frameworks.remote.connection import Connection
+from autograd_conformance.frameworks.remote.smoke import passed_trials
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats import observation_codec
 from autograd_conformance.programs.formats.parser import parse
@@ -29,7 +29,7 @@ from autograd_conformance.programs.formats.text import lines
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.validation import MalformedProgram
 
-BROKEN, USAGE = 10, 4
+NOT_CONFORMING, USAGE = 10, 4
 EXAMPLE = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]"
 
 
@@ -59,37 +59,37 @@ def main(words: Sequence[str] | None = None) -> int:
         command = Command(tuple(options.command))
         if not command.words:
             parser.error("name the command that starts the far end")
-        target = Remote(Link(command, options.device, timeout=options.seconds))
-        _greet(target)
+        target = Remote(Connection(command, options.device, timeout=options.seconds))
+        _print_handshake(target)
         return _check(target, command) if options.action == "check" else _try(target, program)
     except (MalformedProgram, UnknownFramework) as error:
         print(error, file=sys.stderr)
         return USAGE
-    except BrokenAdapter as error:
+    except AdapterError as error:
         print(f"not ok  {error}")
         print(f"to try it by hand: {_by_hand(options.command)}")
-        return BROKEN
+        return NOT_CONFORMING
 
 
 def _by_hand(command: Sequence[str]) -> str:
     return f"python -m autograd_conformance.frameworks.remote lines | {shlex.join(command)}"
 
 
-def _greet(target: Remote) -> None:
-    said = target.greeting
-    print(f"ok      it greets: {said.name} {said.version}, {said.language}, protocol {protocol.VERSION}")
-    claimed = ", ".join(sorted(capability.name for capability in said.capabilities)) or "none"
-    print(f"        {len(said.ops)} ops in {', '.join(said.dtypes)}; capabilities: {claimed}")
-    if said.traits.named:
-        print(f"        traits: {', '.join(said.traits.named)}")
+def _print_handshake(target: Remote) -> None:
+    handshake = target.handshake
+    print(f"ok      it greets: {handshake.name} {handshake.version}, {handshake.language}, protocol {protocol.VERSION}")
+    claimed = ", ".join(sorted(capability.name for capability in handshake.capabilities)) or "none"
+    print(f"        {len(handshake.ops)} ops in {', '.join(handshake.dtypes)}; capabilities: {claimed}")
+    if handshake.traits.named:
+        print(f"        traits: {', '.join(handshake.traits.named)}")
     if target.dialect is None:
         print("        it names no dialect of Python: failures are shown in the suite's own notation")
 
 
 def _check(target: Remote, command: Command) -> int:
-    for trial in tried(target):
+    for trial in passed_trials(target):
         print(f"ok      {trial.about}")
-    target.link.close()
+    target.connection.close()
     target.observe(Program(()))
     print("ok      it ends when its input is closed, and starts again")
     print(f"It speaks the protocol. To test it: autograd-conformance {shlex.quote(f'--framework={command}')}")
@@ -102,9 +102,9 @@ def _try(target: Remote, program: Program) -> int:
         observation = target.observe(program)
     except ENDED as error:
         print(f"not ok  {error.how}")
-        return BROKEN
-    for line, seen in zip(lines(program), observation_codec.to_json(observation), strict=True):
-        print(f"{line}\n    {json.dumps(seen)}")
+        return NOT_CONFORMING
+    for line, observed in zip(lines(program), observation_codec.to_json(observation), strict=True):
+        print(f"{line}\n    {json.dumps(observed)}")
     return 0
 
 

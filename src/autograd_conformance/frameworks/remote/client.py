@@ -8,12 +8,12 @@ from functools import cached_property
 
 from autograd_conformance.frameworks.adapter import USUAL_OPTIMIZERS
 from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
-from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, Probed
+from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult
 from autograd_conformance.frameworks.reading import identities
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.codecs import dialects
-from autograd_conformance.frameworks.remote.connection import Link
-from autograd_conformance.frameworks.remote.protocol import Greeting
+from autograd_conformance.frameworks.remote.connection import Connection
+from autograd_conformance.frameworks.remote.protocol import Handshake
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.printing.dialect import Dialect
@@ -32,35 +32,35 @@ class Seeds:
     program.
     """
 
-    def __init__(self, link: Link) -> None:
-        self.link = link
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
 
     def seed(self, number: int) -> None:
         """Seed it before the next program."""
-        self.link.seed = number
+        self.connection.seed = number
 
     def getstate(self) -> int | None:
         """The seed that is still to go over."""
-        return self.link.seed
+        return self.connection.seed
 
     def setstate(self, state: int | None) -> None:
         """Have a seed go over that once was to, or none."""
-        self.link.seed = state
+        self.connection.seed = state
 
 
 @dataclass(frozen=True)
 class Remote:
     """A framework at the far end of a link."""
 
-    link: Link
+    connection: Connection
     """What runs its programs."""
     note: Callable[[Program], object] = _nothing
     """Told each program before it runs; a session writes it to its journal."""
-    survives: bool = field(default=False, compare=False)
+    crash_is_error: bool = field(default=False, compare=False)
     """Whether the end of its process is an observation like others, and not raised."""
     missing: frozenset[str] = frozenset()
     """The ops that it named and that its device has no kernels of."""
-    probed: Probed = NOTHING_MISSING
+    probed: ProbeResult = NOTHING_MISSING
     """What was found by trying."""
 
     def observe(self, program: Program) -> Observation:
@@ -75,7 +75,7 @@ class Remote:
 
     def observe_all(self, programs: Iterable[Program]) -> Iterator[Observation]:
         """What some programs do, in order; several are on their way at a time."""
-        return self.link.observed(self._noted(programs))
+        return self.connection.observe(self._noted(programs))
 
     def _noted(self, programs: Iterable[Program]) -> Iterator[Program]:
         for program in programs:
@@ -85,48 +85,48 @@ class Remote:
     def _observed(self, program: Program, printed: bool) -> Observation:
         self.note(program)
         try:
-            observation = next(self.link.observed((program,), printed))
+            observation = next(self.connection.observe((program,), printed))
         except ENDED as error:
-            if not self.survives:
+            if not self.crash_is_error:
                 raise
             return _ended(program, error)
         if any(len(step.gradients) > 1 and identities.alike(step.gradients) for step in observation):
-            identities.check_differ(self, lambda other: next(self.link.observed((other,))))
+            identities.check_differ(self, lambda other: next(self.connection.observe((other,))))
         return observation
 
     @property
     def prints(self) -> bool:
         """Whether the far end runs the printed code of a program."""
-        return self.greeting.prints and self.dialect is not None
+        return self.handshake.prints and self.dialect is not None
 
     @property
     def script(self) -> Sequence[str]:
         """The words of the command that runs a script in its language, as far as it says them."""
-        return self.greeting.script
+        return self.handshake.script
 
-    def surviving(self) -> Remote:
+    def crash_as_error(self) -> Remote:
         """The same framework; a program that ends its process has raised an error that no rule knows."""
-        return replace(self, survives=True)
+        return replace(self, crash_is_error=True)
 
     @property
-    def greeting(self) -> Greeting:
+    def handshake(self) -> Handshake:
         """What the far end says of itself."""
-        return self.link.greeted()
+        return self.connection.handshake()
 
     @property
     def name(self) -> str:
         """The framework's name."""
-        return self.greeting.name
+        return self.handshake.name
 
     @property
     def version(self) -> str:
         """The framework's version."""
-        return self.greeting.version
+        return self.handshake.version
 
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What the framework claims to do."""
-        return self.greeting.capabilities
+        return self.handshake.capabilities
 
     @property
     def absent(self) -> frozenset[str]:
@@ -136,96 +136,96 @@ class Remote:
     @property
     def notes(self) -> Sequence[str]:
         """What was found not to be there, a line each."""
-        return (*self.greeting.notes, *self.probed.notes)
+        return (*self.handshake.notes, *self.probed.notes)
 
     @property
     def traits(self) -> Traits:
         """Which of the legal answers it gives."""
-        return self.greeting.traits
+        return self.handshake.traits
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
         """Where they are documented, as far as it says so."""
-        return self.greeting.trait_sources
+        return self.handshake.trait_sources
 
     @property
     def environment(self) -> Sequence[str]:
         """The language of the far end, and the packages that it stands on, as far as it names them."""
-        return (self.greeting.language, *(f"{name} {version}" for name, version in self.greeting.packages.items()))
+        return (self.handshake.language, *(f"{name} {version}" for name, version in self.handshake.packages.items()))
 
     @property
     def ops(self) -> Collection[str]:
         """The ops of the catalogue that it has."""
-        return self.greeting.ops - self.missing
+        return self.handshake.ops - self.missing
 
     @property
     def writes(self) -> Collection[str]:
         """The ops in place that it names; all where it names none."""
-        return frozenset(WRITES) if self.greeting.writes is None else self.greeting.writes
+        return frozenset(WRITES) if self.handshake.writes is None else self.handshake.writes
 
     @property
     def limits(self) -> Limits:
         """What it takes of some ops and writes."""
-        return self.greeting.limits
+        return self.handshake.limits
 
     @property
     def dtypes(self) -> Sequence[str]:
         """The dtypes that it computes in."""
-        return self.greeting.dtypes
+        return self.handshake.dtypes
 
     @cached_property
     def dialect(self) -> Dialect | None:
         """How its code is written; None where it does not say, and in languages other than Python."""
-        if self.greeting.dialect is None or not self.greeting.language.startswith("Python"):
+        if self.handshake.dialect is None or not self.handshake.language.startswith("Python"):
             return None
         try:
-            dialect = dialects.from_json(self.greeting.dialect, self.link.code)
+            dialect = dialects.from_json(self.handshake.dialect, self.connection.code)
         except dialects.MalformedDialect as error:
-            raise BrokenAdapter(f"{self.name}: its dialect is none: {error}") from None
+            raise AdapterError(f"{self.name}: its dialect is none: {error}") from None
         silent = sorted(set(self.ops) - set(dialect.ops))
         if silent:
-            raise BrokenAdapter(f"{self.name}: the dialect has no code for {', '.join(silent[:5])}")
+            raise AdapterError(f"{self.name}: the dialect has no code for {', '.join(silent[:5])}")
         return dialect
 
     @property
     def optimizers(self) -> Mapping[str, Collection[str]]:
         """The optimizers that it has, with their settings; the usual ones where it names none."""
-        named = self.greeting.optimizers
+        named = self.handshake.optimizers
         return USUAL_OPTIMIZERS if named is None else named
 
     @property
     def modules(self) -> Collection[str]:
         """The modules that it has."""
-        return self.greeting.modules
+        return self.handshake.modules
 
     @cached_property
     def random(self) -> Seeds | None:
         """What takes the seed of its random number generator, if it has one."""
-        return Seeds(self.link) if self.greeting.random else None
+        return Seeds(self.connection) if self.handshake.random else None
 
     @cached_property
     def saved_tensor_counter(self) -> Remote | None:
         """This target where it counts saved tensors itself, else another process of it that does, if there is one."""
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
-        if not self.greeting.saved_tensor_counter:
+        if not self.handshake.saved_tensor_counter:
             return None
-        return replace(self, link=self.link.another(counts_saved=True))
+        return replace(self, connection=self.connection.another(counts_saved=True))
 
     def without(self, ops: Collection[str]) -> Remote:
         """The same, but for some ops that its device has no kernels of."""
         return replace(self, missing=self.missing | frozenset(ops))
 
     @property
-    def has_units(self) -> bool:
+    def has_regions(self) -> bool:
         """Whether the framework takes runs of instructions as units."""
-        return self.greeting.units
+        return self.handshake.has_regions
 
     def regions(self, program: Program) -> tuple[Region, ...]:
         """The runs of a program's instructions that the framework takes as units."""
-        if not self.greeting.units:
+        if not self.handshake.has_regions:
             return ()
-        return tuple(region_of(program, steps) for steps in self.link.units(program))
+        return tuple(region_of(program, steps) for steps in self.connection.units(program))
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -235,11 +235,14 @@ class Remote:
     @property
     def programs_each(self) -> int:
         """How many programs a new unit is to be there for."""
-        return self.greeting.programs_each
+        return self.handshake.programs_each
 
-    def plainer(self) -> Mapping[str, Remote]:
+    def simpler_modes(self) -> Mapping[str, Remote]:
         """The same framework, in processes of their own, with less between it and a program."""
-        return {words: replace(self, link=self.link.another(plainer=words)) for words in self.greeting.plainer}
+        return {
+            words: replace(self, connection=self.connection.another(simpler_mode=words))
+            for words in self.handshake.simpler_modes
+        }
 
 
 def _ended(program: Program, error: Crashed | TimedOut) -> Observation:

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut, describe_exit
-from autograd_conformance.frameworks.probing.descriptions import Statement, unlike
-from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework
+from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
+from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment
-from autograd_conformance.frameworks.remote.process import Endless, Gone, Late, Process
-from autograd_conformance.frameworks.remote.protocol import Greeting, MalformedAnswer, Refused
+from autograd_conformance.frameworks.remote.process import Process, ProcessEnded, ReplyTimeout, ReplyTooLong
+from autograd_conformance.frameworks.remote.protocol import ErrorReply, Handshake, MalformedReply
 from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
@@ -21,18 +21,18 @@ from autograd_conformance.programs.observations import Observation
 STARTING = 100.0
 """Seconds that a far end may take to load its framework and answer the greeting."""
 
-TIDY = 256
+STDERR_CHECK_INTERVAL = 256
 """After how many programs it is looked at how much a far end wrote to its standard error."""
 
-Patience = Callable[[float], float]
+TimeoutScale = Callable[[float], float]
 
 
-def unstretched(seconds: float) -> float:
+def unscaled(seconds: float) -> float:
     """Seconds as they are."""
     return seconds
 
 
-class Link:
+class Connection:
     """A far end that is started when it is needed, and again after it ended.
 
     `timeout` is how many seconds a program may take, and `stretched` makes of seconds how many they are here and now.
@@ -43,27 +43,27 @@ class Link:
         command: Command,
         device: str = "cpu",
         counts_saved: bool = False,
-        plainer: str | None = None,
+        simpler_mode: str | None = None,
         timeout: float = 60.0,
-        stretched: Patience = unstretched,
+        scale: TimeoutScale = unscaled,
     ) -> None:
-        self.command, self.device, self.counts_saved, self.plainer = command, device, counts_saved, plainer
-        self.timeout, self.stretched = timeout, stretched
+        self.command, self.device, self.counts_saved, self.simpler_mode = command, device, counts_saved, simpler_mode
+        self.timeout, self.scale = timeout, scale
         self.process: Process | None = None
         self.number = self.since = 0
         self.seed: int | None = None
-        self.first: bytes | None = None
-        self.greeting: Greeting | None = None
+        self.first_handshake: bytes | None = None
+        self.described: Handshake | None = None
         self.closing: weakref.finalize[..., Any] | None = None
 
-    def greeted(self) -> Greeting:
-        """What the far end says of itself; `BrokenAdapter` where it does not say it."""
-        if self.greeting is None:
+    def handshake(self) -> Handshake:
+        """What the far end says of itself; `AdapterError` where it does not say it."""
+        if self.described is None:
             self._process()
-        assert self.greeting is not None
-        return self.greeting
+        assert self.described is not None
+        return self.described
 
-    def observed(self, programs: Iterable[Program], printed: bool = False) -> Iterator[Observation]:
+    def observe(self, programs: Iterable[Program], printed: bool = False) -> Iterator[Observation]:
         """What each of some programs does; several are on their way at a time, and what a process did not come to
         before it ended goes to the next one. Raises what `frameworks.process_end` names for the program that ended it.
         """
@@ -82,7 +82,7 @@ class Link:
         while True:
             process = self._process()
             before = self.number
-            for line in self._answers(process, lines(self.command.programs), waiting):
+            for line in self._replies(process, lines(self.command.programs), waiting):
                 number, program, _ = waiting.pop(0)
                 yield self._read(partial(protocol.observation, line, number, program), program)
             if self.number == before or self.command.programs is None:
@@ -90,78 +90,80 @@ class Link:
             if self.number - self.since < self.command.programs:
                 return
 
-    def _answers(
+    def _replies(
         self, process: Process, lines: Iterable[bytes], waiting: Sequence[tuple[int, Program, bytes]]
     ) -> Iterator[bytes]:
         """The answers to programs; how the process ended, said of the program that it was running."""
         try:
-            yield from process.answers(lines, lambda: self.stretched(self.timeout))
-        except Gone as error:
+            yield from process.replies(lines, lambda: self.scale(self.timeout))
+        except ProcessEnded as error:
             self.process = None
-            raise Crashed(waiting[0][1], _ending(error), error.status) from None
-        except Late as error:
+            raise Crashed(waiting[0][1], _describe_end(error), error.status) from None
+        except ReplyTimeout as error:
             self.process = None
-            half = ", and left half an answer" if error.half else ""
-            raise TimedOut(waiting[0][1], f"did not come back in time ({self.timeout:g} s){half}") from None
-        except Endless:
+            partial_line = ", and left half an answer" if error.partial_line else ""
+            raise TimedOut(waiting[0][1], f"did not come back in time ({self.timeout:g} s){partial_line}") from None
+        except ReplyTooLong:
             self.process = None
-            raise BrokenAdapter(f"{self._name}: its answer to a program has no end: {_text(waiting[0][1])}") from None
+            raise AdapterError(f"{self._name}: its answer to a program has no end: {_text(waiting[0][1])}") from None
 
     def units(self, program: Program) -> tuple[tuple[int, ...], ...]:
         """The numbers of the instructions that run as one unit, for each unit of a program."""
         self.number += 1
         line = protocol.units(self.number, program)
-        form = self._read(lambda: protocol.answer(self._single(line), self.number), program)
+        form = self._read(lambda: protocol.reply(self._single(line), self.number), program)
         found = form.get("units")
         if not isinstance(found, list) or not all(isinstance(steps, list) for steps in found):
-            raise BrokenAdapter(f"{self._name}: its answer to which units a program has holds no 'units'")
+            raise AdapterError(f"{self._name}: its answer to which units a program has holds no 'units'")
         return tuple(map(tuple, found))
 
-    def another(self, counts_saved: bool = False, plainer: str | None = None) -> Link:
+    def another(self, counts_saved: bool = False, simpler_mode: str | None = None) -> Connection:
         """A link to another process of the same far end, which is greeted otherwise."""
-        return Link(self.command, self.device, counts_saved, plainer, self.timeout, self.stretched)
+        return Connection(self.command, self.device, counts_saved, simpler_mode, self.timeout, self.scale)
 
     def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
         """The code of an op, which the far end writes."""
         self.number += 1
         line = protocol.print_op(self.number, op, operands, tuple(attrs.items()))
-        form = self._read(lambda: protocol.answer(self._single(line), self.number), None)
+        form = self._read(lambda: protocol.reply(self._single(line), self.number), None)
         if not isinstance(form.get("code"), str):
-            raise BrokenAdapter(f"{self._name}: its answer to what the code of {op} is has no 'code'")
+            raise AdapterError(f"{self._name}: its answer to what the code of {op} is has no 'code'")
         return form["code"]
 
     def _single(self, line: bytes) -> bytes:
         try:
-            return next(self._process().answers([line], lambda: self.stretched(self.timeout)))
-        except (Gone, Late, Endless) as error:
+            return next(self._process().replies([line], lambda: self.scale(self.timeout)))
+        except (ProcessEnded, ReplyTimeout, ReplyTooLong) as error:
             self.process = None
-            raise BrokenAdapter(f"{self._name}: it did not answer what it was asked: {_said(error)}") from None
+            raise AdapterError(
+                f"{self._name}: it did not answer what it was asked: {_describe_failure(error)}"
+            ) from None
 
     def _read(self, read: Callable[[], Any], program: Program | None) -> Any:
-        """What an answer says; `BrokenAdapter` where it says nothing that can be understood."""
+        """What an answer says; `AdapterError` where it says nothing that can be understood."""
         try:
             return read()
-        except Refused as error:
-            raise BrokenAdapter(str(error)) from None
-        except MalformedAnswer as error:
+        except ErrorReply as error:
+            raise AdapterError(str(error)) from None
+        except MalformedReply as error:
             of = "" if program is None else f"; it was asked to run: {_text(program)}"
-            raise BrokenAdapter(f"{self._name}: {error}{of}") from None
+            raise AdapterError(f"{self._name}: {error}{of}") from None
 
     @property
     def _name(self) -> str:
-        return self.greeting.name if self.greeting else self.command.words[0]
+        return self.described.name if self.described else self.command.words[0]
 
     # -- processes
 
     def _process(self) -> Process:
         """The process that answers, greeted; another one where it is time, or there is none."""
-        often = self.command.programs
-        if self.process is not None and often is not None and self.number - self.since >= often:
+        limit = self.command.programs
+        if self.process is not None and limit is not None and self.number - self.since >= limit:
             self.close()
         if self.process is None:
             self._start()
-        elif self.number % TIDY == 0:
-            self.process.tidy()
+        elif self.number % STDERR_CHECK_INTERVAL == 0:
+            self.process.truncate_stderr()
         assert self.process is not None
         return self.process
 
@@ -170,57 +172,59 @@ class Link:
             process = Process(self.command.words, environment(self.command))
         except OSError as error:
             said = f"{self.command.words[0]!r} cannot be started: {error.strerror or error}"
-            raise (UnknownFramework if self.greeting is None else BrokenAdapter)(said) from None
+            raise (UnknownFramework if self.described is None else AdapterError)(said) from None
         self.closing = weakref.finalize(self, process.stop)
         try:
             line = next(
-                process.answers(
-                    [protocol.hello(self.device, self.counts_saved, self.plainer)],
-                    lambda: self.stretched(STARTING),
+                process.replies(
+                    [protocol.hello(self.device, self.counts_saved, self.simpler_mode)],
+                    lambda: self.scale(STARTING),
                 )
             )
-            self.greeting = self._read(partial(protocol.greeting, line), None)
-        except (Gone, Late, Endless) as error:
-            how = _said(error)
-            raise BrokenAdapter(f"{self.command.words[0]}: it was started, but did not greet: {how}") from None
-        except BrokenAdapter:
+            self.described = self._read(partial(protocol.handshake, line), None)
+        except (ProcessEnded, ReplyTimeout, ReplyTooLong) as error:
+            how = _describe_failure(error)
+            raise AdapterError(f"{self.command.words[0]}: it was started, but did not greet: {how}") from None
+        except AdapterError:
             process.stop()
             raise
-        if self.first is not None and self.first != line:
+        if self.first_handshake is not None and self.first_handshake != line:
             process.stop()
-            raise BrokenAdapter(_unlike(partial(protocol.greeting, self.first), self.greeting))
-        self.first, self.process, self.since = line, process, self.number
+            raise AdapterError(_describe_change(partial(protocol.handshake, self.first_handshake), self.described))
+        self.first_handshake, self.process, self.since = line, process, self.number
 
     def close(self) -> None:
         """Let the process end; the next program starts another one."""
         if self.process is not None:
-            self.process.let_go()
+            self.process.finish()
             self.process = None
 
 
-def _unlike(first: Callable[[], Greeting], greeting: Greeting) -> str:
+def _describe_change(first_handshake: Callable[[], Handshake], handshake: Handshake) -> str:
     """How the greeting of a server that was started again differs from its first."""
-    why = unlike(Statement.of(first()), greeting, "a server that was started again")
-    return why or f"{greeting.name}: started again, it greets otherwise than before (its digest, say, or its packages)"
+    why = describe_difference(Description.of(first_handshake()), handshake, "a server that was started again")
+    return why or f"{handshake.name}: started again, it greets otherwise than before (its digest, say, or its packages)"
 
 
-def _said(error: Gone | Late | Endless) -> str:
+def _describe_failure(error: ProcessEnded | ReplyTimeout | ReplyTooLong) -> str:
     """How a far end failed to answer, in words."""
     match error:
-        case Gone():
-            return _ending(error)
-        case Late():
-            return "it did not answer in time" + (f", after it wrote {error.half[:80]!r}" if error.half else "")
+        case ProcessEnded():
+            return _describe_end(error)
+        case ReplyTimeout():
+            return "it did not answer in time" + (
+                f", after it wrote {error.partial_line[:80]!r}" if error.partial_line else ""
+            )
         case _:
             return "its answer has no end"
 
 
-def _ending(error: Gone) -> str:
+def _describe_end(error: ProcessEnded) -> str:
     """How a far end ended, in words."""
     how = "the process closed its output" if error.status is None else describe_exit(error.status)
-    half = " in the middle of an answer" if error.half else ""
-    lines = error.complained.strip().splitlines()
-    return how + half + (f"; last it wrote: {lines[-1].strip()[:200]}" if lines else "")
+    partial_line = " in the middle of an answer" if error.partial_line else ""
+    lines = error.stderr_tail.strip().splitlines()
+    return how + partial_line + (f"; last it wrote: {lines[-1].strip()[:200]}" if lines else "")
 
 
 def _text(program: Program) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.probing.probe import Probed
+from autograd_conformance.frameworks.probing.probe import ProbeResult
 from autograd_conformance.ops.rows.shapes import FORMS, size
 from autograd_conformance.programs.language import Leaf, Literal, Program, Shape
 from autograd_conformance.programs.observations import Raised, Returned
 
 
-def probe(target: Target) -> Probed:
+def probe(target: Target) -> ProbeResult:
     """The forms of leaves that a framework at the other end does not have."""
     dtype = target.dtypes[0]
     shapes = {name: shape for name, shape in FORMS.items() if not target.traits.scalars or shape == ()}
     found = {name: why for name, shape in shapes.items() if (why := _changed(target, dtype, shape))}
     notes = (f"{target.name}: {why}: leaves that are {name} are not drawn" for name, why in found.items())
-    return Probed(forms=frozenset(found), notes=tuple(notes))
+    return ProbeResult(forms=frozenset(found), notes=tuple(notes))
 
 
 def _changed(target: Target, dtype: str, shape: Shape) -> str | None:

@@ -32,29 +32,29 @@ ENDING = 1.0
 """Seconds that a process has to end itself when its input, or its output, is closed."""
 
 
-class Gone(Exception):
+class ProcessEnded(Exception):
     """The process ended, or closed its output."""
 
-    def __init__(self, status: int | None, half: bytes, complained: str) -> None:
+    def __init__(self, status: int | None, partial_line: bytes, stderr_tail: str) -> None:
         super().__init__(status)
         self.status = status
         """Its exit code, or a signal with a minus sign; None where it closed its output and stayed."""
-        self.half = half
+        self.partial_line = partial_line
         """The line that it was writing."""
-        self.complained = complained
+        self.stderr_tail = stderr_tail
         """What it wrote to its standard error last."""
 
 
-class Late(Exception):
+class ReplyTimeout(Exception):
     """The process did not answer in time; it was ended."""
 
-    def __init__(self, half: bytes) -> None:
+    def __init__(self, partial_line: bytes) -> None:
         super().__init__()
-        self.half = half
+        self.partial_line = partial_line
         """The line that it was writing."""
 
 
-class Endless(Exception):
+class ReplyTooLong(Exception):
     """The process wrote a line of more than `LONGEST` bytes; it was ended."""
 
 
@@ -66,13 +66,13 @@ class Process:
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start it; raises `OSError` where there is no such program."""
-        self.complaints = TemporaryFile()  # noqa: SIM115 - open as long as the process runs
-        fcntl.fcntl(self.complaints, fcntl.F_SETFL, os.O_APPEND)  # it may be cut while it is written
+        self.stderr_file = TemporaryFile()  # noqa: SIM115 - open as long as the process runs
+        fcntl.fcntl(self.stderr_file, fcntl.F_SETFL, os.O_APPEND)  # it may be cut while it is written
         self.process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self.complaints,
+            stderr=self.stderr_file,
             env=dict(environment),
             bufsize=0,
             start_new_session=True,
@@ -86,7 +86,7 @@ class Process:
         self.unfinished: list[bytes] = []
         """The line that it is writing, in pieces: joined at each, a long one would be copied again and again."""
         self.size = 0
-        self.answered = False
+        self.replied = False
         """Whether it was there itself when it answered first, and is no launcher of what answers."""
 
     @property
@@ -94,7 +94,7 @@ class Process:
         """Whether it is no longer there."""
         return self.process.poll() is not None
 
-    def answers(self, lines: Iterable[bytes], patience: Callable[[], float]) -> Iterator[bytes]:
+    def replies(self, lines: Iterable[bytes], timeout: Callable[[], float]) -> Iterator[bytes]:
         """The answer to each line, in order. Up to `AHEAD` lines are handed over before the first is answered; an
         answer may take as many seconds as `patience` says when they have passed.
         """
@@ -115,37 +115,37 @@ class Process:
             if bool(outgoing) != writes:
                 writes = bool(outgoing)
                 poll.register(self.writing, select.POLLOUT) if writes else poll.unregister(self.writing)
-            self._wait(poll, since, patience)
+            self._wait(poll, since, timeout)
             self._read()
             while waiting and self.lines:
-                answer = self.lines.popleft()
+                reply = self.lines.popleft()
                 waiting -= 1
-                self.answered = self.answered or not self.ended
-                yield answer
+                self.replied = self.replied or not self.ended
+                yield reply
                 since = time.monotonic()
             if waiting and time.monotonic() - since > SOON:
-                self._left(since, patience)
+                self._remaining(since, timeout)
 
-    def _wait(self, poll: select.poll, since: float, patience: Callable[[], float]) -> None:
+    def _wait(self, poll: select.poll, since: float, timeout: Callable[[], float]) -> None:
         """Wait until there is something to be read or to be written."""
         seconds = SOON
         while not poll.poll(seconds * 1000):
-            if self.answered and self.ended:  # its output may be open still, in a process that it has left
+            if self.replied and self.ended:  # its output may be open still, in a process that it has left
                 if not poll.poll(ENDING * 1000):
                     raise self.gone()
                 return
-            seconds = min(self._left(since, patience), AGAIN)
+            seconds = min(self._remaining(since, timeout), AGAIN)
 
-    def _left(self, since: float, patience: Callable[[], float]) -> float:
+    def _remaining(self, since: float, timeout: Callable[[], float]) -> float:
         """Seconds that are left for an answer; where there are none, the process is ended."""
-        left = since + patience() - time.monotonic()
+        left = since + timeout() - time.monotonic()
         if left > 0:
             return left
         if self.ended:
             raise self.gone()
-        half = self._half()
+        partial_line = self._partial_line()
         self.stop()
-        raise Late(half)
+        raise ReplyTimeout(partial_line)
 
     def _write(self, outgoing: bytes) -> bytes:
         """Hand over what goes, and give what is left."""
@@ -171,32 +171,32 @@ class Process:
         self.size += len(rest)
         if self.size > LONGEST:
             self.stop()
-            raise Endless
+            raise ReplyTooLong
 
-    def _half(self) -> bytes:
+    def _partial_line(self) -> bytes:
         """The beginning of the line that it was writing."""
         return b"".join(self.unfinished)[:CHUNK]
 
-    def gone(self) -> Gone:
+    def gone(self) -> ProcessEnded:
         """How it ended, or what it did in the place of that; it is ended now."""
         try:
             status: int | None = self.process.wait(ENDING)
         except subprocess.TimeoutExpired:
             status = None
-        half = self._half()
+        partial_line = self._partial_line()
         self.stop()
-        return Gone(status, half, self.complained())
+        return ProcessEnded(status, partial_line, self.stderr_tail())
 
-    def complained(self) -> str:
+    def stderr_tail(self) -> str:
         """The last of what it wrote to its standard error."""
-        size = os.fstat(self.complaints.fileno()).st_size
-        text = os.pread(self.complaints.fileno(), TAIL, max(0, size - TAIL)).decode(errors="replace")
+        size = os.fstat(self.stderr_file.fileno()).st_size
+        text = os.pread(self.stderr_file.fileno(), TAIL, max(0, size - TAIL)).decode(errors="replace")
         return text if size <= TAIL else text.partition("\n")[2]
 
-    def tidy(self) -> None:
+    def truncate_stderr(self) -> None:
         """Forget what it wrote to its standard error where that is much."""
-        if os.fstat(self.complaints.fileno()).st_size > MOST:
-            os.ftruncate(self.complaints.fileno(), 0)
+        if os.fstat(self.stderr_file.fileno()).st_size > MOST:
+            os.ftruncate(self.stderr_file.fileno(), 0)
 
     def stop(self) -> None:
         """End it, and whatever it started."""
@@ -205,7 +205,7 @@ class Process:
         self.process.wait()
         self._close()
 
-    def let_go(self) -> None:
+    def finish(self) -> None:
         """Close its input, which is its sign to end, and end it where it does not."""
         assert self.process.stdin is not None
         self.process.stdin.close()

@@ -31,12 +31,12 @@ SHOWN = 200
 Json = Any
 
 
-class MalformedAnswer(ValueError):
+class MalformedReply(ValueError):
     """A line is no answer to what was asked; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
-class Greeting:
+class Handshake:
     """What a far end says of itself before anything else."""
 
     name: str
@@ -71,11 +71,11 @@ class Greeting:
     """Whether it takes a seed with a program."""
     saved_tensor_counter: bool = False
     """Whether it counts saved tensors when it is greeted so, in another process."""
-    units: bool = False
+    has_regions: bool = False
     """Whether it takes runs of instructions as units, and says which."""
     programs_each: int = 0
     """How many programs a new unit is to be there for; 0 where it costs no more than others."""
-    plainer: tuple[str, ...] = ()
+    simpler_modes: tuple[str, ...] = ()
     """In words, the modes of the same framework that have less between it and a program."""
     prints: bool = False
     """Whether it runs a program's printed code where it is asked to."""
@@ -89,10 +89,10 @@ class Greeting:
     """What it claims and was found not to have, a line each; that is not among what it names here."""
 
 
-def hello(device: str, counts_saved: bool = False, plainer: str | None = None) -> bytes:
+def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = None) -> bytes:
     """The line that greets a far end, which may be to count saved tensors, or to be one of its plainer modes."""
     return _line(
-        {"do": "hello", "protocol": VERSION, "device": device, "counts_saved": counts_saved, "plainer": plainer}
+        {"do": "hello", "protocol": VERSION, "device": device, "counts_saved": counts_saved, "plainer": simpler_mode}
     )
 
 
@@ -109,8 +109,8 @@ def run(number: int, program: Program, printed: bool = False, seed: int | None =
 
 def print_op(number: int, op: str, operands: Sequence[str], attrs: Attrs) -> bytes:
     """The line that asks for an op's code."""
-    asked = {"do": "print", "id": number, "op": op, "operands": list(operands), "attrs": codec.attrs_to_json(attrs)}
-    return _line(asked)
+    form = {"do": "print", "id": number, "op": op, "operands": list(operands), "attrs": codec.attrs_to_json(attrs)}
+    return _line(form)
 
 
 def _line(form: Json) -> bytes:
@@ -120,90 +120,89 @@ def _line(form: Json) -> bytes:
 # -- answers
 
 
-class Refused(Exception):
+class ErrorReply(Exception):
     """The far end says in its own words why it does not answer."""
 
 
-def answer(line: bytes, number: int | None = None) -> Mapping[str, Json]:
-    """An answer as an object; raises `Refused` where it is an error, `MalformedAnswer` where it is none."""
+def reply(line: bytes, number: int | None = None) -> Mapping[str, Json]:
+    """An answer as an object; raises `Refused` where it is an error, `MalformedReply` where it is none."""
     try:
         form = json.loads(line)
     except (ValueError, RecursionError):
-        raise MalformedAnswer(
+        raise MalformedReply(
             f"it wrote {_shown(line)}, which is no JSON: its standard output is for answers alone, one a line; "
             "whatever else it prints belongs on its standard error"
         ) from None
-    if _HALVES.search(line):
-        form = _whole(form)
+    if _SURROGATE.search(line):
+        form = _with_escaped_surrogates(form)
     if not isinstance(form, Mapping):
-        raise MalformedAnswer(f"it wrote {_shown(line)}, and an answer is an object")
+        raise MalformedReply(f"it wrote {_shown(line)}, and an answer is an object")
     if number is not None and form.get("id") != number:
         if "id" not in form and "error" in form:
-            raise Refused(str(form["error"]))
-        raise MalformedAnswer(
+            raise ErrorReply(str(form["error"]))
+        raise MalformedReply(
             f"it answered {form.get('id')!r} where {number} was next: each line is answered by one line, in the order "
             "in which they came, with the same 'id'"
         )
     if "error" in form:
-        raise Refused(str(form["error"]))
+        raise ErrorReply(str(form["error"]))
     return form
 
 
-_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """What JSON writes for the halves of a character, each of which may stand without the other one."""
 
 
-def _whole(form: Json) -> Json:
+def _with_escaped_surrogates(form: Json) -> Json:
     """A form in whose texts no half of a character stands without the other."""
     match form:
         case str():
             return form.encode("utf-8", "backslashreplace").decode()
         case list():
-            return [_whole(each) for each in form]
+            return [_with_escaped_surrogates(each) for each in form]
         case Mapping():
-            return {_whole(name): _whole(value) for name, value in form.items()}
+            return {_with_escaped_surrogates(name): _with_escaped_surrogates(value) for name, value in form.items()}
         case _:
             return form
 
 
 def observation(line: bytes, number: int, program: Program) -> Observation:
     """The observation in an answer."""
-    form = answer(line, number)
+    form = reply(line, number)
     try:
         return observation_codec.from_json(form["observation"], program)
     except KeyError:
-        raise MalformedAnswer(f"its answer {_shown(line)} has no 'observation'") from None
+        raise MalformedReply(f"its answer {_shown(line)} has no 'observation'") from None
     except observation_codec.MalformedObservation as error:
-        raise MalformedAnswer(f"its observation is none: {error}") from None
+        raise MalformedReply(f"its observation is none: {error}") from None
 
 
-def greeting(line: bytes) -> Greeting:
+def handshake(line: bytes) -> Handshake:
     """What a far end says of itself, held to what can be said."""
-    form = answer(line)
+    form = reply(line)
     version = form.get("protocol")
     if version != VERSION or isinstance(version, bool):
-        raise MalformedAnswer(f"it speaks version {version!r} of the protocol, and this suite {VERSION}")
+        raise MalformedReply(f"it speaks version {version!r} of the protocol, and this suite {VERSION}")
     unknown = sorted(form.keys() - _READERS.keys() - {"protocol"})
     if unknown:
-        raise MalformedAnswer(f"{unknown[0]!r} is no part of a greeting; there are {', '.join(_READERS)}")
-    missing = [name for name in NEEDED if name not in form]
+        raise MalformedReply(f"{unknown[0]!r} is no part of a greeting; there are {', '.join(_READERS)}")
+    missing = [name for name in REQUIRED if name not in form]
     if missing:
-        raise MalformedAnswer(f"its greeting lacks {', '.join(missing)}")
+        raise MalformedReply(f"its greeting lacks {', '.join(missing)}")
     try:
-        said = Greeting(**{name: read(form[name]) for name, read in _READERS.items() if name in form})
-    except _Wrong as error:
-        raise MalformedAnswer(f"its greeting is wrong: {error}") from None
-    return said
+        return Handshake(**{_FIELDS.get(key, key): read(form[key]) for key, read in _READERS.items() if key in form})
+    except _Invalid as error:
+        raise MalformedReply(f"its greeting is wrong: {error}") from None
 
 
-class _Wrong(ValueError):
+class _Invalid(ValueError):
     """A part of a greeting is not what it has to be."""
 
 
 def _name(what: str, most: int = 80) -> Any:
     def read(value: Json) -> str:
         if not isinstance(value, str) or not 0 < len(value) <= most or not value.isprintable():
-            raise _Wrong(f"{what} has to be text of one line, of 1 to {most} characters, not {value!r}")
+            raise _Invalid(f"{what} has to be text of one line, of 1 to {most} characters, not {value!r}")
         return value
 
     return read
@@ -211,20 +210,20 @@ def _name(what: str, most: int = 80) -> Any:
 
 def _no_path(name: str) -> str:
     if leads_elsewhere(name):
-        raise _Wrong(f"name has to be {NO_PATH}, not {name!r}")
+        raise _Invalid(f"name has to be {NO_PATH}, not {name!r}")
     return name
 
 
 def _names(what: str, known: Collection[str] | None = None, least: int = 0) -> Any:
     def read(value: Json) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise _Wrong(f"{what} has to be a list of names, not {value!r}")
+            raise _Invalid(f"{what} has to be a list of names, not {value!r}")
         unknown = sorted(set(value) - set(known)) if known is not None else []
         if unknown:
             there = f"; there are {', '.join(known or ())}" if len(known or ()) <= 60 else ""
-            raise _Wrong(f"{what} names {', '.join(unknown[:5])}, which there is not{there}")
+            raise _Invalid(f"{what} names {', '.join(unknown[:5])}, which there is not{there}")
         if len(value) < least:
-            raise _Wrong(f"{what} is empty")
+            raise _Invalid(f"{what} is empty")
         return tuple(value)
 
     return read
@@ -233,7 +232,7 @@ def _names(what: str, known: Collection[str] | None = None, least: int = 0) -> A
 def _flag(what: str) -> Any:
     def read(value: Json) -> bool:
         if not isinstance(value, bool):
-            raise _Wrong(f"{what} has to be true or false, not {value!r}")
+            raise _Invalid(f"{what} has to be true or false, not {value!r}")
         return value
 
     return read
@@ -242,7 +241,7 @@ def _flag(what: str) -> Any:
 def _count(what: str) -> Any:
     def read(value: Json) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise _Wrong(f"{what} has to be a whole number, not {value!r}")
+            raise _Invalid(f"{what} has to be a whole number, not {value!r}")
         return value
 
     return read
@@ -251,7 +250,7 @@ def _count(what: str) -> Any:
 def _texts(what: str, known: Collection[str] | None = None) -> Any:
     def read(value: Json) -> Mapping[str, str]:
         if not isinstance(value, Mapping):
-            raise _Wrong(f"{what} has to be an object, a text by each name, not {value!r}")
+            raise _Invalid(f"{what} has to be an object, a text by each name, not {value!r}")
         _names(what, known)(list(value))
         return {name: _name(f"{what}[{name!r}]", ADDRESS)(text) for name, text in value.items()}
 
@@ -261,28 +260,28 @@ def _texts(what: str, known: Collection[str] | None = None) -> Any:
 def _read_traits(value: Json) -> Traits:
     known = {field.name: field.default for field in fields(Traits)}
     if not isinstance(value, Mapping) or not value.keys() <= known.keys():
-        raise _Wrong(f"traits has to be an object of some of {', '.join(known)}, not {value!r}")
+        raise _Invalid(f"traits has to be an object of some of {', '.join(known)}, not {value!r}")
     wrong = [name for name, each in value.items() if type(each) is not type(known[name])]
     if wrong:
-        raise _Wrong(f"the trait {wrong[0]} has to be like {known[wrong[0]]!r}, not {value[wrong[0]]!r}")
+        raise _Invalid(f"the trait {wrong[0]} has to be like {known[wrong[0]]!r}, not {value[wrong[0]]!r}")
     return Traits(**value)
 
 
 def _read_optimizers(value: Json) -> Mapping[str, Collection[str]]:
     if not isinstance(value, Mapping):
-        raise _Wrong(f"optimizers has to be an object, the settings of each by its name, not {value!r}")
+        raise _Invalid(f"optimizers has to be an object, the settings of each by its name, not {value!r}")
     _names("optimizers", OPTIMIZERS)(list(value))
     return {name: _names(f"optimizers[{name!r}]")(settings) for name, settings in value.items()}
 
 
 def _read_limits(value: Json) -> Limits:
     if not isinstance(value, Mapping):
-        raise _Wrong(f"limits has to be an object, a limit by each op's name, not {value!r}")
+        raise _Invalid(f"limits has to be an object, a limit by each op's name, not {value!r}")
     _names("limits", [*APPLIED, *WRITES])(list(value))
     try:
         return {name: limits.from_json(form) for name, form in value.items()}
     except limits.MalformedLimit as error:
-        raise _Wrong(f"limits: {error}") from None
+        raise _Invalid(f"limits: {error}") from None
 
 
 _READERS: dict[str, Any] = {
@@ -315,10 +314,13 @@ _READERS: dict[str, Any] = {
 }
 """How each part of a greeting is read."""
 
+_FIELDS = {"units": "has_regions", "plainer": "simpler_modes"}
+"""Fields of `Handshake` that have another name than their key."""
+
 ADDRESS = 300
 """The most characters of an address, or of a package's version."""
 
-NEEDED = ("name", "version", "language", "capabilities", "ops", "dtypes")
+REQUIRED = ("name", "version", "language", "capabilities", "ops", "dtypes")
 """The parts that every greeting has."""
 
 

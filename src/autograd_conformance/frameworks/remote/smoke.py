@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.client import Remote
-from autograd_conformance.frameworks.requirements import unclaimed
+from autograd_conformance.frameworks.requirements import missing_claims
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import Capability
@@ -67,36 +67,36 @@ def trials(target: Remote) -> Iterator[Trial]:
 
 
 def smoke(target: Remote) -> None:
-    """Raise `BrokenAdapter` with the reason where a far end does not do what every far end has to."""
-    for _ in tried(target):
+    """Raise `AdapterError` with the reason where a far end does not do what every far end has to."""
+    for _ in passed_trials(target):
         pass
 
 
-def tried(target: Remote) -> Iterator[Trial]:
-    """The trials that a far end has stood, one after the other; raises `BrokenAdapter` at the first that it has not."""
-    if absent := unclaimed(target.capabilities):
-        raise BrokenAdapter(f"{target.name}: its greeting lacks {'; '.join(absent)} (see docs/capabilities.md)")
+def passed_trials(target: Remote) -> Iterator[Trial]:
+    """The trials that a far end has stood, one after the other; raises `AdapterError` at the first that it has not."""
+    if absent := missing_claims(target.capabilities):
+        raise AdapterError(f"{target.name}: its greeting lacks {'; '.join(absent)} (see docs/capabilities.md)")
     _ = target.dialect  # read once, so that what is wrong with it is said now
     for trial in trials(target):
         try:
             observation = target.observe(trial.program)
         except ENDED as error:
-            raise BrokenAdapter(f"{target.name}: {trial.about}: {error.how}; {_asked(trial)}") from None
-        why = _wrong(trial, observation)
+            raise AdapterError(f"{target.name}: {trial.about}: {error.how}; {_request(trial)}") from None
+        why = _difference(trial, observation)
         if why:
-            raise BrokenAdapter(f"{target.name}: {trial.about}: {why}; {_asked(trial)}")
+            raise AdapterError(f"{target.name}: {trial.about}: {why}; {_request(trial)}")
         yield trial
 
 
-def _asked(trial: Trial) -> str:
+def _request(trial: Trial) -> str:
     return f"it was asked to run: {'; '.join(render(trial.program).splitlines())}"
 
 
-def _wrong(trial: Trial, observation: Observation) -> str | None:
+def _difference(trial: Trial, observation: Observation) -> str | None:
     """What is wrong with an observation, if anything is."""
-    for seen in observation[:-1] if trial.result is None else observation:
-        if isinstance(seen.outcome, Raised):
-            return f"it raised {seen.outcome.type}: {seen.outcome.message}"
+    for observed in observation[:-1] if trial.result is None else observation:
+        if isinstance(observed.outcome, Raised):
+            return f"it raised {observed.outcome.type}: {observed.outcome.message}"
     if trial.result is None:
         return None
     outcome, leaf = observation[trial.result].outcome, trial.program[trial.result]

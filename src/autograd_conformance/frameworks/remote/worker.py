@@ -22,27 +22,28 @@ import numpy as np
 
 from autograd_conformance.frameworks.adapter import (
     Adapter,
-    HasCostlyUnits,
+    HasCostlyRegions,
     HasLimits,
     HasModules,
     HasOptimizers,
-    HasPlainer,
     HasRandom,
+    HasRegions,
     HasSavedTensorCounter,
+    HasSimplerModes,
     HasTraits,
     HasTraitSources,
-    HasUnits,
     HasWrites,
 )
-from autograd_conformance.frameworks.calls import called
+from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import watch
-from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, Probed, probe
+from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import BrokenAdapter, UnknownFramework, load
+from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework, load
 from autograd_conformance.frameworks.remote.codecs import dialects, limits
 from autograd_conformance.frameworks.remote.protocol import VERSION
+from autograd_conformance.frameworks.requirements import adopt_new_names
 from autograd_conformance.frameworks.running.printed import run_printed
-from autograd_conformance.frameworks.running.regions import observed
+from autograd_conformance.frameworks.running.regions import observe
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import Dialect, fill
 from autograd_conformance.programs.capabilities import PYTORCH
@@ -67,7 +68,7 @@ def serve(name: str) -> None:
     watch()
     worker = Worker(name)
     for line in incoming:
-        outgoing.write(json.dumps(worker.answer(json.loads(line)), separators=(",", ":")).encode() + b"\n")
+        outgoing.write(json.dumps(worker.reply(json.loads(line)), separators=(",", ":")).encode() + b"\n")
         outgoing.flush()
     os._exit(0)  # whatever threads the framework leaves
 
@@ -80,73 +81,75 @@ class Worker:
         self.adapter: Adapter | None = None
         self.probed = NOTHING_MISSING
 
-    def answer(self, asked: Mapping[str, Json]) -> dict[str, Json]:
+    def reply(self, request: Mapping[str, Json]) -> dict[str, Json]:
         """The answer to a line."""
-        number = {"id": asked["id"]} if "id" in asked else {}
+        number = {"id": request["id"]} if "id" in request else {}
         try:
-            return number | self._done(asked)
-        except (BrokenAdapter, UnknownFramework, MalformedProgram) as error:
+            return number | self._handle(request)
+        except (AdapterError, UnknownFramework, MalformedProgram) as error:
             return number | {"error": str(error)}
 
-    def _done(self, asked: Mapping[str, Json]) -> dict[str, Json]:
-        match asked["do"]:
+    def _handle(self, request: Mapping[str, Json]) -> dict[str, Json]:
+        match request["do"]:
             case "hello":
-                if asked["protocol"] != VERSION:
-                    return {"error": f"this worker speaks version {VERSION} of the protocol, not {asked['protocol']}"}
-                self.adapter = adapter = _loaded(self.name, asked)
+                if request["protocol"] != VERSION:
+                    return {"error": f"this worker speaks version {VERSION} of the protocol, not {request['protocol']}"}
+                self.adapter = adapter = _loaded(self.name, request)
                 self.probed = probe(adapter)
                 gc.freeze()
                 gc.set_threshold(20_000, 20, 50)
-                return greeting(adapter, self.probed)
+                return handshake(adapter, self.probed)
             case "run":
-                return {"observation": self._run(asked)}
+                return {"observation": self._run(request)}
             case "units":
-                assert isinstance(self.adapter, HasUnits)
-                program = codec.from_json(asked["program"], VOCABULARY)
+                assert isinstance(self.adapter, HasRegions)
+                program = codec.from_json(request["program"], VOCABULARY)
                 return {"units": [region.steps for region in regions(program, self.adapter.holds)]}
             case "print":
                 assert self.adapter is not None
                 assert self.adapter.dialect is not None
-                return {"code": _printed(asked, self.adapter.dialect)}
+                return {"code": _printed(request, self.adapter.dialect)}
             case other:
                 return {"error": f"this worker does not know how to {other!r}"}
 
-    def _run(self, asked: Mapping[str, Json]) -> Json:
+    def _run(self, request: Mapping[str, Json]) -> Json:
         adapter = self.adapter
         assert adapter is not None
-        if "seed" in asked and isinstance(adapter, HasRandom):
-            called(adapter.name, "random.seed()", adapter.random.seed, asked["seed"])
-        program = codec.from_json(asked["program"], VOCABULARY)
+        if "seed" in request and isinstance(adapter, HasRandom):
+            call_adapter(adapter.name, "random.seed()", adapter.random.seed, request["seed"])
+        program = codec.from_json(request["program"], VOCABULARY)
         seen = (
-            run_printed(program, adapter) if asked.get("printed") else observed(program, adapter, self.probed.missing)
+            run_printed(program, adapter) if request.get("printed") else observe(program, adapter, self.probed.missing)
         )
         return observation_codec.to_json(seen)
 
 
-def _printed(asked: Mapping[str, Json], dialect: Dialect) -> str:
+def _printed(request: Mapping[str, Json], dialect: Dialect) -> str:
     """The code of an op for operands of some names; `MalformedProgram` where it is asked for other text."""
-    op, attrs = asked["op"], codec.attrs_from_json(asked["attrs"])
-    wrong = next((name for name in asked["operands"] if not _OPERAND.fullmatch(str(name))), None)
+    op, attrs = request["op"], codec.attrs_from_json(request["attrs"])
+    wrong = next((name for name in request["operands"] if not _OPERAND.fullmatch(str(name))), None)
     problem = f"{wrong!r} is no name of an operand" if wrong is not None else VOCABULARY.attributes(op, attrs)
     if problem:
         raise MalformedProgram(problem)
-    return fill(dialect.ops[op] if op in dialect.ops else dialect.writes[op], asked["operands"], attrs)
+    return fill(dialect.ops[op] if op in dialect.ops else dialect.writes[op], request["operands"], attrs)
 
 
-def _loaded(name: str, asked: Mapping[str, Json]) -> Adapter:
+def _loaded(name: str, request: Mapping[str, Json]) -> Adapter:
     """The adapter of a framework, smoke-tested; the one that counts its saved tensors, or a plainer one."""
-    adapter = load(name, asked["device"])
+    adapter = load(name, request["device"])
     smoke(adapter)
-    if asked["plainer"] is not None and isinstance(adapter, HasPlainer):
-        return called(adapter.name, "plainer()", lambda: adapter.plainer()[asked["plainer"]]())
-    if asked["counts_saved"] and isinstance(adapter, HasSavedTensorCounter):
-        return called(adapter.name, "saved_tensor_counter()", adapter.saved_tensor_counter)
+    if request["plainer"] is not None and isinstance(adapter, HasSimplerModes):
+        modes = adapter.simpler_modes
+        adapter = call_adapter(adapter.name, "simpler_modes()", lambda: modes()[request["plainer"]]())
+    elif request["counts_saved"] and isinstance(adapter, HasSavedTensorCounter):
+        adapter = call_adapter(adapter.name, "saved_tensor_counter()", adapter.saved_tensor_counter)
+    adopt_new_names(adapter)
     return adapter
 
 
-def greeting(adapter: Adapter, probed: Probed = NOTHING_MISSING) -> dict[str, Json]:
+def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[str, Json]:
     """What an adapter says of itself, as a greeting, less what was not found."""
-    said: dict[str, Json] = {
+    form: dict[str, Json] = {
         "protocol": VERSION,
         "name": adapter.name,
         "version": adapter.version,
@@ -157,31 +160,31 @@ def greeting(adapter: Adapter, probed: Probed = NOTHING_MISSING) -> dict[str, Js
         "dtypes": [dtype for dtype in adapter.dtypes if dtype not in probed.dtypes],
         "random": isinstance(adapter, HasRandom) and adapter.random is not None,
         "saved_tensor_counter": isinstance(adapter, HasSavedTensorCounter),
-        "units": isinstance(adapter, HasUnits),
-        "programs_each": adapter.programs_each if isinstance(adapter, HasCostlyUnits) else 0,
-        "plainer": list(adapter.plainer()) if isinstance(adapter, HasPlainer) else [],
+        "units": isinstance(adapter, HasRegions),
+        "programs_each": adapter.programs_each if isinstance(adapter, HasCostlyRegions) else 0,
+        "plainer": list(adapter.simpler_modes()) if isinstance(adapter, HasSimplerModes) else [],
         "prints": adapter.dialect is not None,
         "script": [sys.executable],
         "digest": _digest(adapter),
     }
     if probed.notes:
-        said["notes"] = list(probed.notes)
+        form["notes"] = list(probed.notes)
     if isinstance(adapter, HasTraits):
         default = asdict(PYTORCH)
-        said["traits"] = {name: value for name, value in asdict(adapter.traits).items() if value != default[name]}
+        form["traits"] = {name: value for name, value in asdict(adapter.traits).items() if value != default[name]}
     if isinstance(adapter, HasTraitSources):
-        said["trait_sources"] = dict(adapter.trait_sources)
+        form["trait_sources"] = dict(adapter.trait_sources)
     if isinstance(adapter, HasModules):
-        said["modules"] = list(adapter.modules)
+        form["modules"] = list(adapter.modules)
     if isinstance(adapter, HasOptimizers):
-        said["optimizers"] = {name: list(settings) for name, settings in adapter.optimizers.items()}
+        form["optimizers"] = {name: list(settings) for name, settings in adapter.optimizers.items()}
     if isinstance(adapter, HasWrites):
-        said["writes"] = sorted(adapter.writes)
+        form["writes"] = sorted(adapter.writes)
     if isinstance(adapter, HasLimits):
-        said["limits"] = {name: limits.to_json(limit) for name, limit in adapter.limits.items()}
+        form["limits"] = {name: limits.to_json(limit) for name, limit in adapter.limits.items()}
     if adapter.dialect is not None:
-        said["dialect"] = dialects.to_json(adapter.dialect)
-    return said
+        form["dialect"] = dialects.to_json(adapter.dialect)
+    return form
 
 
 def sources(adapter: Adapter) -> list[Path]:

@@ -61,8 +61,8 @@ class Functional:
 class FunctionalRun(Run):
     """One run of one program, whose calls for gradients are calls of `vjp`."""
 
-    def __init__(self, program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> None:
-        super().__init__(program, adapter, blind)
+    def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
+        super().__init__(program, adapter, unreadable)
         self.deleted: dict[Ref, Value] = {}
         """Values that the program has let go of: functions that are made later may need them."""
         self.ones: dict[Ref, np.ndarray] = {}

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
-from autograd_conformance.frameworks.running.regions import UnitRun
-from autograd_conformance.frameworks.running.runner import some
+from autograd_conformance.frameworks.running.regions import RegionRun
+from autograd_conformance.frameworks.running.runner import required_gradient
 from autograd_conformance.printing.dialect import Dialect, code
 from autograd_conformance.printing.functional import definition
 from autograd_conformance.printing.regions import call, function
@@ -21,7 +21,7 @@ from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.regions import Region
 
 
-def seen_in_code(program: Program) -> bool:
+def is_observable_in_code(program: Program) -> bool:
     """Whether all that a program does can be seen in its printed code: what a hook is given is printed there."""
     return not any(isinstance(step, Hook) for step in program)
 
@@ -29,7 +29,7 @@ def seen_in_code(program: Program) -> bool:
 def run_printed(program: Program, adapter: Adapter) -> Observation:
     """What a framework does with a program's printed code; the adapter needs a dialect."""
     assert adapter.dialect is not None
-    return _Printed(program, adapter, adapter.dialect).observed()
+    return _Printed(program, adapter, adapter.dialect).observe()
 
 
 class _Lines:
@@ -49,7 +49,7 @@ class _Lines:
             for ref in step.values:
                 del values[ref]
         made = self._named(Ref(at, k) for k in range(results(step)))
-        return tuple(map(some, made)) if isinstance(step, ReadGrad) else made
+        return tuple(map(required_gradient, made)) if isinstance(step, ReadGrad) else made
 
     def computed(self, region: Region) -> Sequence[Value]:
         """Define the function of a region, call it, and give its results."""
@@ -68,7 +68,7 @@ class _Lines:
         return tuple(self.scope[self.names[ref]] for ref in refs)
 
 
-class _Printed(UnitRun):
+class _Printed(RegionRun):
     """One run of one program's code: a line an instruction, and a function a region."""
 
     def __init__(self, program: Program, adapter: Adapter, dialect: Dialect) -> None:

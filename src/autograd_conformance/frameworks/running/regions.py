@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from autograd_conformance.frameworks.adapter import Adapter, HasUnits, HasVjp, Value
-from autograd_conformance.frameworks.calls import called
+from autograd_conformance.frameworks.adapter import Adapter, HasRegions, HasVjp, Value
+from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.reading import validation
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.running.functional import FunctionalRun
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.printing.regions import canonical
@@ -19,36 +19,36 @@ from autograd_conformance.programs.operands import operands, results
 from autograd_conformance.programs.regions import Region, region_of, regions
 
 
-def observed(program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> Observation:
+def observe(program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> Observation:
     """What a framework does with a program, in units where its adapter has them, by functions where it takes these;
     what was found `blind` is not looked at.
     """
-    return runner(adapter)(program, adapter, blind).observed()
+    return run_type(adapter)(program, adapter, unreadable).observe()
 
 
-def runner(adapter: Adapter) -> type[Run]:
+def run_type(adapter: Adapter) -> type[Run]:
     """What runs an adapter's programs, told from its methods; to look for these takes as long as some ops do."""
     if isinstance(adapter, HasVjp):
         return FunctionalRun
-    return UnitRun if isinstance(adapter, HasUnits) else Run
+    return RegionRun if isinstance(adapter, HasRegions) else Run
 
 
-class UnitRun(Run):
+class RegionRun(Run):
     """One run of one program, a region at a time; every value that comes out of one is looked at behind it."""
 
-    def __init__(self, program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> None:
-        super().__init__(program, adapter, blind)
-        self.units = adapter if isinstance(adapter, HasUnits) else None
+    def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
+        super().__init__(program, adapter, unreadable)
+        self.units = adapter if isinstance(adapter, HasRegions) else None
 
     def observations(self) -> Iterator[StepObservation]:
         """What each instruction does, in order."""
-        found = called(self.adapter.name, "holds()", self._regions) if self.units else ()
+        found = call_adapter(self.adapter.name, "holds()", self._regions) if self.units else ()
         begins = {region.first: region for region in found}
         at = 0
         while at < len(self.program):
             region = begins.get(at)
             if region is None:
-                yield self.seen(at, self.program[at])
+                yield self.observe_step(at, self.program[at])
                 at += 1
             else:
                 yield from self._region(region)
@@ -66,13 +66,13 @@ class UnitRun(Run):
         steps = self._possible(region)
         ends = steps[-1] if steps else region.first
         leaves = [at for at in whole if at not in region.steps]
-        seen = {at: self.seen(at, program[at]) for at in leaves if at < ends}
-        seen.update({at: StepObservation(Skipped()) for at in region.steps if at not in steps})
+        observations = {at: self.observe_step(at, program[at]) for at in leaves if at < ends}
+        observations.update({at: StepObservation(Skipped()) for at in region.steps if at not in steps})
         if steps:
-            seen.update(self._unit(region if steps == region.steps else region_of(program, steps)))
-        seen.update({at: self.seen(at, program[at]) for at in leaves if at > ends})
+            observations.update(self._unit(region if steps == region.steps else region_of(program, steps)))
+        observations.update({at: self.observe_step(at, program[at]) for at in leaves if at > ends})
         for at in whole:
-            yield seen[at]
+            yield observations[at]
 
     def _possible(self, region: Region) -> tuple[int, ...]:
         """Those of a region's instructions that need nothing that an earlier error kept from being made."""
@@ -90,16 +90,16 @@ class UnitRun(Run):
         program, last = self.program, self.program[region.last]
         try:
             made = self.computed(region)
-        except BrokenAdapter:
+        except AdapterError:
             raise
         except BaseException as error:  # whatever the framework raises is an observation
-            seen = {at: StepObservation(Skipped()) for at in region.steps}
-            looked = self.after(region.first, program[region.first], self.raised(last, error), True, True)
-            return {**seen, region.first: replace(looked, region=region.steps)}
+            observations = {at: StepObservation(Skipped()) for at in region.steps}
+            looked = self.observe_after(region.first, program[region.first], self.raised(last, error), True, True)
+            return {**observations, region.first: replace(looked, region=region.steps)}
         self.values.update(zip(region.results, made, strict=True))
-        seen = {at: StepObservation(Returned((None,) * results(program[at]))) for at in region.steps}
-        looked = self.after(region.last, last, seen[region.last].outcome, True, True)
-        return {**seen, region.last: replace(looked, region=region.steps)}
+        observations = {at: StepObservation(Returned((None,) * results(program[at]))) for at in region.steps}
+        looked = self.observe_after(region.last, last, observations[region.last].outcome, True, True)
+        return {**observations, region.last: replace(looked, region=region.steps)}
 
     def computed(self, region: Region) -> Sequence[Value]:
         """The results of a region that is run as a unit."""

@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Any, assert_never, cast
 
 from autograd_conformance.frameworks.adapter import Adapter, FullAdapter, HookFunction, HookRaised, Value
-from autograd_conformance.frameworks.blame.raised import raised, unread
-from autograd_conformance.frameworks.calls import called
+from autograd_conformance.frameworks.blame.raised import raised_outcome, unread_outcome
+from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.reading import identities, validation
 from autograd_conformance.frameworks.reading.reader import Reader, Unread
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.running.entered_modes import EnteredModes
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
@@ -78,10 +78,10 @@ _Action = (
 
 def run(program: Program, adapter: Adapter) -> Observation:
     """What a framework does with a program. Whatever it raises becomes an outcome, and so does what computing the
-    elements of its values raises; `BrokenAdapter` says what an adapter does that it may not. A signal that stops the
+    elements of its values raises; `AdapterError` says what an adapter does that it may not. A signal that stops the
     run is not caught.
     """
-    return Run(program, adapter).observed()
+    return Run(program, adapter).observe()
 
 
 def literal(value: Literal) -> np.ndarray:
@@ -92,7 +92,7 @@ def literal(value: Literal) -> np.ndarray:
 class Run:
     """One run of one program: the values that it has made so far, by the references that the program has to them."""
 
-    def __init__(self, program: Program, adapter: Adapter, blind: frozenset[Capability] = frozenset()) -> None:
+    def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         capabilities = adapter.capabilities
         self.program, self.adapter = program, cast(FullAdapter, adapter)
         self.values: dict[Ref, Value] = {}
@@ -100,16 +100,16 @@ class Run:
         self.holders = sorted(holders(program))
         self.fired: list[HookCall] = []
         self.modes = EnteredModes(self.adapter)
-        self.reader = Reader(self.adapter, blind)
+        self.reader = Reader(self.adapter, unreadable)
         self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
         self.given: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
-        called(adapter.name, "reset()", adapter.reset)
-        foresee = getattr(adapter, "foresee", None)  # `HasForesight`: to ask for a protocol takes as long as an op
-        if foresee is not None:
-            called(adapter.name, "foresee()", foresee, program)
+        call_adapter(adapter.name, "reset()", adapter.reset)
+        prepare = getattr(adapter, "prepare", None)  # `HasPreparation`: to ask for a protocol takes as long as an op
+        if prepare is not None:
+            call_adapter(adapter.name, "prepare()", prepare, program)
 
-    def observed(self) -> Observation:
+    def observe(self) -> Observation:
         """What the whole program does."""
         try:
             observation = tuple(self.observations())
@@ -117,9 +117,9 @@ class Run:
         finally:
             if os.getpid() != self.process:
                 os._exit(0)  # a child of the framework's that came back: the program is its parent's
-            called(self.adapter.name, "mode(), at its end,", self.modes.leave)
+            call_adapter(self.adapter.name, "mode(), at its end,", self.modes.leave)
             if any(isinstance(step, DefaultDtype) for step in self.program):
-                called(self.adapter.name, "default_dtype(None)", self.adapter.default_dtype, None)
+                call_adapter(self.adapter.name, "default_dtype(None)", self.adapter.default_dtype, None)
         self._check_identities(observation)
         return observation
 
@@ -131,9 +131,9 @@ class Run:
 
     def observations(self) -> Iterable[StepObservation]:
         """What each instruction does, in order."""
-        return [self.seen(at, step) for at, step in enumerate(self.program)]
+        return [self.observe_step(at, step) for at, step in enumerate(self.program)]
 
-    def seen(self, at: int, step: Instruction) -> StepObservation:
+    def observe_step(self, at: int, step: Instruction) -> StepObservation:
         """What an instruction does by itself."""
         values = self.values
         for ref in operands(step):
@@ -144,59 +144,63 @@ class Run:
             made = self.do(at, step)
             written = [values[leaf] for leaf in step.leaves] if isinstance(step, Step) else made
             outcome = Returned(tuple([None if value is None else self.reader.tensor(value) for value in written]))
-        except BrokenAdapter:
+        except AdapterError:
             raise
-        except Unread as look:
-            outcome = self.unread(look)
+        except Unread as failed:
+            outcome = self.unread(failed)
         except BaseException as error:  # whatever the framework raises is an observation
             outcome = self.raised(step, error)
         else:
             for k, value in enumerate(made):
                 if value is not None:
                     values[Ref(at, k)] = value
-        return self.after(at, step, outcome, not results(step) or isinstance(step, Grad), isinstance(step, SHOWING))
+        return self.observe_after(
+            at, step, outcome, not results(step) or isinstance(step, Grad), isinstance(step, SHOWING)
+        )
 
-    def after(self, at: int, step: Instruction, outcome: Outcome, looks: bool, shows: bool) -> StepObservation:
+    def observe_after(
+        self, at: int, step: Instruction, outcome: Outcome, with_gradients: bool, with_values: bool
+    ) -> StepObservation:
         """What is seen behind an instruction: all gradients where it `looks`, all values where it `shows` them."""
         gradients: Mapping[Ref, Gradient | None] = {}
         shown: Mapping[Ref, Tensor] = {}
         try:
-            if looks:
+            if with_gradients:
                 gradients = {ref: self.reader.gradient(self.values[ref]) for ref in self.holders if ref in self.values}
-            if shows:
+            if with_values:
                 shown = {ref: self.reader.tensor(value) for ref, value in self.values.items()}
-        except Unread as look:  # a framework that computes when it is looked at raises only now
-            outcome = self.unread(look)
+        except Unread as failed:  # a framework that computes when it is looked at raises only now
+            outcome = self.unread(failed)
             for k in range(results(step)):
                 self.values.pop(Ref(at, k), None)
-        saved = self.reader.look("saved", self.saved)
+        saved = self.reader.read_optional("saved", self.saved)
         if saved.__class__ is not int and saved is not None:
             saved = validation.number(self.adapter, "saved", saved)
-        if not self.fired and not self.given and not self.reader.unseen:
+        if not self.fired and not self.given and not self.reader.failed_reads:
             return StepObservation(outcome, gradients, shown, (), saved)
         mutated = tuple([k for k, array, before in self.given if array.tobytes() != before])
-        unseen = tuple(dict.fromkeys(self.reader.unseen))
-        seen = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated, unobserved=unseen)
+        unread = tuple(dict.fromkeys(self.reader.failed_reads))
+        observation = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated, unobserved=unread)
         self.fired.clear()
         self.given.clear()
-        self.reader.unseen.clear()
-        return seen
+        self.reader.failed_reads.clear()
+        return observation
 
     def raised(self, step: Instruction, error: BaseException) -> Raised:
         """The outcome of an instruction that raised; what a signal brought is raised on."""
         if is_users(error):
             raise error
         self.modes.leave(error)
-        return raised(self.adapter, step, error, self._some())
+        return raised_outcome(self.adapter, step, error, self._sample_values())
 
-    def unread(self, look: Unread) -> Raised:
+    def unread(self, failed: Unread) -> Raised:
         """The outcome of an instruction whose values could not be read."""
-        if is_users(look.error):
-            raise look.error
-        self.modes.leave(look.error)
-        return unread(self.adapter, look.call, look.error, self._some())
+        if is_users(failed.error):
+            raise failed.error
+        self.modes.leave(failed.error)
+        return unread_outcome(self.adapter, failed.call, failed.error, self._sample_values())
 
-    def _some(self) -> Sequence[Value]:
+    def _sample_values(self) -> Sequence[Value]:
         """Some of the framework's values, which tell whose a piece of code is."""
         return tuple(islice(self.values.values(), 4))
 
@@ -222,7 +226,7 @@ class Run:
             case Detach(source):
                 return (self._made("detach()", adapter.detach(values[source])),)
             case ReadGrad(leaf):
-                return (some(adapter.gradient(values[leaf])),)
+                return (required_gradient(adapter.gradient(values[leaf])),)
             case Grad(roots, inputs, cotangents, retain_graph, create_graph, allow_unused, materialize_grads):
                 made = adapter.grad(
                     [values[r] for r in roots],
@@ -303,7 +307,7 @@ class Run:
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":
                 return None  # nothing came by that could be changed
-            return adapter.altered(gradient, step.effect, step.factor)
+            return adapter.hook_result(gradient, step.effect, step.factor)
 
         return called
 
@@ -318,7 +322,7 @@ def _groups(step: Step | Optimizer) -> dict[str, Any]:
     return {"groups": step.groups} if step.groups else {}
 
 
-def some(gradient: Value | None) -> Value:
+def required_gradient(gradient: Value | None) -> Value:
     """A gradient that is read as a value, which has to be there."""
     if gradient is None:
         raise LookupError("the leaf holds no gradient")

@@ -50,7 +50,7 @@ class Shown:
     @cached_property
     def broken(self) -> tuple[RuleViolated, ...]:
         """The same, as failures."""
-        target = self.session.target_of(self.finding.about.rule).surviving()
+        target = self.session.target_of(self.finding.about.rule).crash_as_error()
         observation, seen = target.observe(self.program), list[Violation]()
 
         def note(violation: Violation) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class Parts:
         """What a part gives; what to go on with `instead` where it fails, whatever it raises."""
         try:
             return call()
-        except BrokenAdapter as error:
+        except AdapterError as error:
             self._note(name, f"adapter error: {error}", ADAPTER_ERROR)
         except BaseException as error:
             self._note(name, f"{type_of(error)}: {message(error)}", INTERNAL_ERROR)

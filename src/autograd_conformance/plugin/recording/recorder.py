@@ -24,7 +24,7 @@ from autograd_conformance.claims.records import claim_records, limited_case_runn
 from autograd_conformance.failures.confirmation.time_limit import confirm, confirm_process_end, undecided_text
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.record import audit_failure, crash_failure, describe_ending
-from autograd_conformance.frameworks.registry import BrokenAdapter
+from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.known_differences import Known as Entry
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.plugin.recording.known_update import Update, update
@@ -213,7 +213,7 @@ class Recorder:
         """Say in one line why the run cannot go on; an adapter that cannot be used is no error of the suite."""
         self.termination.hear()
         error = excinfo.value
-        if isinstance(error, BrokenAdapter):
+        if isinstance(error, AdapterError):
             self.reason, self.stopped = f"adapter error: {error}", ADAPTER_ERROR
             print(self.reason)
             return True
@@ -279,7 +279,7 @@ class Recorder:
         """
         try:
             return confirm_process_end(failure, status, self.session)
-        except BrokenAdapter as error:
+        except AdapterError as error:
             self.stopped, self.reason = ADAPTER_ERROR, f"adapter error: {error}"
             raise StoppedRun(self.reason, ADAPTER_ERROR) from None
 

@@ -10,10 +10,10 @@ from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.printing.dialect import Dialect, Template
 
 Json = Any
-Ask = Callable[[str, Sequence[str], Mapping[str, Any]], str]
+RequestCode = Callable[[str, Sequence[str], Mapping[str, Any]], str]
 """Asks for the code of an op, by its name, for operands of these names and these attributes."""
 
-NEEDED = tuple(field.name for field in fields(Dialect) if field.default is field.default_factory is MISSING)
+REQUIRED = tuple(field.name for field in fields(Dialect) if field.default is field.default_factory is MISSING)
 """The templates that every dialect has."""
 
 
@@ -38,20 +38,20 @@ def _written(value: Any) -> Json:
             return sorted(value)
 
 
-def from_json(form: Json, ask: Ask) -> Dialect:
+def from_json(form: Json, request: RequestCode) -> Dialect:
     """The dialect of a JSON form; `MalformedDialect` says what is wrong with it."""
     if not isinstance(form, Mapping):
         raise MalformedDialect("it has to be an object of templates")
-    missing = [name for name in NEEDED if name not in form]
+    missing = [name for name in REQUIRED if name not in form]
     if missing:
         raise MalformedDialect(f"it lacks {', '.join(missing)}")
-    return Dialect(**{name: _read(name, value, ask) for name, value in form.items()})
+    return Dialect(**{name: _read(name, value, request) for name, value in form.items()})
 
 
 _KINDS = {field.name: str(field.type) for field in fields(Dialect)}
 
 
-def _read(name: str, value: Json, ask: Ask) -> Any:
+def _read(name: str, value: Json, request: RequestCode) -> Any:
     kind = _KINDS.get(name)
     if kind is None:
         raise MalformedDialect(f"{name!r} is no template of a dialect")
@@ -66,9 +66,9 @@ def _read(name: str, value: Json, ask: Ask) -> Any:
         return _text(name, value)
     if not isinstance(value, Mapping):
         raise MalformedDialect(f"{name} has to be an object of templates by their names, not {value!r}")
-    asked = "Template" in kind
+    is_template = "Template" in kind
     return {
-        each: _asked(each, ask) if asked and template is None else _text(f"{name}[{each!r}]", template)
+        each: _requested(each, request) if is_template and template is None else _text(f"{name}[{each!r}]", template)
         for each, template in value.items()
     }
 
@@ -85,10 +85,10 @@ def _text(name: str, value: Json) -> str:
     return value
 
 
-def _asked(name: str, ask: Ask) -> Template:
+def _requested(name: str, request: RequestCode) -> Template:
     """An op's code, which the far end writes."""
 
     def written(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
-        return ask(name, operands, attrs)
+        return request(name, operands, attrs)
 
     return written
