@@ -1,6 +1,7 @@
-"""The recorded graph as the tape model sees it: nodes, what a call goes through, what is expected of an instruction.
+"""The recorded graph in the tape model: nodes, the traversal of a call, and the expectation for an instruction.
 
-`must_` is what is so in every implementation that keeps the rules, `may_` what is an implementation's choice, besides.
+`must_` marks what is true in every implementation that follows the rules; `may_` marks what an implementation may do in
+addition.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A recorded op, and what became of it."""
+    """A recorded op, and what happened to it since."""
 
     entry: TapeEntry
-    """What the reference recorded."""
+    """The reference's tape entry."""
     saves: Certainty
     """Whether its derivative needs saved tensors."""
     freed: Certainty = Certainty.NEVER
-    """Whether a call has freed what it saved."""
+    """Whether a call has freed its saved tensors."""
     freed_by: int | None = None
-    """The call that did, or may have."""
+    """The call that freed them, or may have."""
     traversals: int = 0
-    """How many calls went through it."""
+    """Number of calls that went through the node."""
     was_retained: bool = False
-    """Whether one of them retained the graph."""
+    """Whether one of these calls retained the graph."""
 
     @property
     def at(self) -> int:
-        """The instruction that recorded it."""
+        """The instruction that recorded the node."""
         return self.entry.at
 
     @property
@@ -45,55 +46,56 @@ class Node:
 
     @property
     def args(self) -> tuple[GradientEdge, ...]:
-        """The gradient edges of its operands."""
+        """The gradient edges of the op's operands."""
         return self.entry.args
 
     @property
     def derivative(self) -> bool:
-        """Whether a call with create_graph recorded it as the derivative of another op."""
+        """Whether a call with create_graph recorded the node as the derivative of another op."""
         return isinstance(self.entry.op, Vjp)
 
     @property
     def must_be_freed(self) -> bool:
-        """Whether what its derivative needs is always freed: a call that goes through it must raise."""
+        """Whether its derivative needs saved tensors, and they are certainly freed: a call through it must raise."""
         return self.freed is Certainty.ALWAYS and self.saves is Certainty.ALWAYS
 
     def free(self, certainty: Certainty, at: int) -> None:
-        """Call `at` frees what it saved."""
+        """Mark its saved tensors as freed by call `at`."""
         self.freed, self.freed_by = certainty, at
 
 
 @dataclass(frozen=True, slots=True)
 class Traversal:
-    """What a call goes through: its nodes, newest first, and the gradient edges that it reaches."""
+    """The nodes that a call goes through, newest first, and the gradient edges that it reaches."""
 
     nodes: tuple[Node, ...] = ()
-    """The nodes that it always goes through."""
+    """The nodes that the call certainly goes through."""
     leaves: frozenset[Ref] = frozenset()
-    """The leaves whose gradients it adds to."""
+    """The leaves to whose gradients the call adds."""
     uses: Mapping[GradientEdge, int] = field(default_factory=dict)
-    """How many operands of nodes each edge is."""
+    """For each edge, the number of node operands that use it."""
     maybe_nodes: tuple[Node, ...] = ()
-    """The nodes that it may go through: those behind the operands of a derivative, which matter only where the
-    derivative depends on them."""
+    """The nodes that the call may go through: ancestors of a derivative's operands, which matter only if the derivative
+    depends on them.
+    """
     must_accumulate: frozenset[Ref] = frozenset()
-    """The values whose gradients it adds to."""
+    """The values to whose gradients the call adds."""
     may_accumulate: frozenset[Ref] = frozenset()
-    """The values whose gradients it may add to."""
+    """The values to whose gradients the call may add."""
     must_reach: frozenset[GradientEdge] = frozenset()
     """The edges that get a cotangent."""
     must_fire: frozenset[GradientEdge] = frozenset()
-    """The edges whose hooks it calls."""
+    """The edges whose hooks the call runs."""
     may_fire: frozenset[GradientEdge] = frozenset()
-    """The edges whose hooks it may call."""
+    """The edges whose hooks the call may run."""
     may_reach: frozenset[GradientEdge] = frozenset()
-    """The edges that a derivative may have been computed from, or not: what flows to them is unspecified."""
+    """The edges from which a derivative may have been computed; the gradients there are unspecified."""
     partial_nodes: tuple[Node, ...] = ()
-    """The nodes of which not every operand leads to an input of the call: it may go through a part of them only."""
+    """The nodes with operands that lead to no input of the call: the call may go through a part of such a node only."""
 
     @property
     def all_nodes(self) -> tuple[Node, ...]:
-        """The nodes that it always goes through, then those that it may go through."""
+        """The nodes that the call certainly goes through, followed by those that it may go through."""
         return (*self.nodes, *self.maybe_nodes)
 
     @property
@@ -104,15 +106,15 @@ class Traversal:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What may happen at one instruction."""
+    """The outcomes that the rules allow for one instruction."""
 
     returns: str | None = "errors/legal-returns"
-    """The rule by which it returns; None where it must not."""
+    """The rule by which the instruction returns; None if it must not return."""
     raises: Mapping[Kind, str] = field(default_factory=dict)
-    """The kinds of error that it may raise, each with its rule."""
+    """The kinds of error that the instruction may raise, each with its rule."""
     exercises: tuple[str, ...] = ()
-    """The rules whose situation it brings about."""
+    """The rules that the instruction puts to the test."""
     traversal: Traversal = Traversal()
-    """What it goes through, if it is a backward call."""
+    """The traversal, if the instruction is a backward call."""
     unspecified: bool = False
-    """Whether the rules leave open what a return means: then nothing is judged from here on."""
+    """Whether the rules do not specify what the instruction does if it returns; nothing is judged then."""

@@ -1,10 +1,12 @@
-"""The model of the tape: for each instruction, the outcomes that the rules allow, each with the rule that it rests on.
+"""The model of the tape: for each instruction, the outcomes that the rules allow, each with the rule that allows it.
 
-The model goes through a program beside an observation. `expect` says what may happen at an instruction; `advance` takes
-what did happen and goes on from there, so that a choice that the rules leave open never desynchronises the two.
+The model is stepped through a program together with an observation of it. `expect` returns the outcomes that are
+allowed for an instruction; `record` updates the model with the outcome that was observed. Where the rules allow several
+outcomes, model and framework therefore never diverge.
 
-The reference keeps what was recorded; the tape adds what became of it: for each entry a `Node` that knows whether what
-it saved has been freed, always or maybe, and the gradients that were last seen.
+The reference stores the recorded graph. The tape adds what happened to it later: a `Node` for each tape entry, which
+knows whether its saved tensors were freed (certainly, possibly or never), and the gradient that each value was last
+observed to hold.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from autograd_conformance.tape.state import TapeState
 
 
 class Tape(TapeState):
-    """The model: `expect` says what may happen, `advance` takes what did."""
+    """The model: `expect` returns the allowed outcomes, `record` updates the model with the observed one."""
 
     def expect(self, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
         """The outcomes that the rules allow for instruction `at`."""
@@ -56,7 +58,7 @@ class Tape(TapeState):
     def record(
         self, at: int, step: Instruction, expectation: Expectation, observed: StepObservation, modes: Modes = ()
     ) -> None:
-        """Take the outcome that was observed and go on from there."""
+        """Update the model with the observed outcome of instruction `at`."""
         self._traversals.clear()
         returned = isinstance(observed.outcome, Returned)
         match step:
@@ -95,8 +97,8 @@ class Tape(TapeState):
             self.grads = dict(observed.gradients)
 
     def sync_grads(self, observed: StepObservation) -> None:
-        """Take what an instruction is not answerable for: gradients of zeros that are seen for the first time, where
-        leaves begin with zeros, and those that are gone because their holders were used.
+        """Adopt changes of `.grad` that no instruction caused: the zeros that new leaves hold in some frameworks, and
+        gradients that the framework cleared because their holders were used.
         """
         for ref, gradient in observed.gradients.items():
             if self.reference.begins_with_zeros and ref not in self.grads:
@@ -108,16 +110,18 @@ class Tape(TapeState):
             self.used.clear()
 
     def _sync_read_gradient(self, made: Ref) -> None:
-        """A gradient that was read is one object with others: it holds the gradient that they hold."""
+        """Let a gradient that was read hold the same gradient as the other names of the same object."""
         reference = self.reference
         for other in reference.same_objects([made]):
             if self.grads.get(other) is not None:
                 self.grads[made] = self.grads[other]
             if other in reference.storages.deleted and other in reference.retained | reference.captured_inputs:
-                reference.storages.unspecified.add(made)  # what it holds was seen under a name that is deleted
+                reference.storages.unspecified.add(made)  # its gradient was observed under a name that is deleted
 
     def _record_call(self, at: int, call: BackwardCall, expectation: Expectation, outcome: Outcome) -> None:
-        """Take the outcome of a backward call: what it went through, and what it freed."""
+        """Update the nodes with the outcome of a backward call: how often they were traversed, and whether they are
+        freed.
+        """
         if isinstance(outcome, Skipped):
             return
         reference = self.reference
@@ -146,7 +150,7 @@ class Tape(TapeState):
                 node.free(Certainty.MAYBE, at)
 
     def _free_regions(self, at: int, traversal: Traversal) -> None:
-        """A call through a part of a unit may free all of it."""
+        """Mark all nodes of the regions that a call entered as possibly freed."""
         for region in {region for node in traversal.all_nodes if (region := self.region(node))}:
             for node in self.region_nodes(region):
                 if node.freed is Certainty.NEVER:

@@ -1,6 +1,6 @@
-"""Recurrence as the tape shows it: the same op on the same parameter, again, on what it made before.
+"""Recurrent steps on the tape: the same op applied to the same parameter again, and to a value that it computed before.
 
-A recurrent step is told from nothing else, so that it is one whether a framework's module took it or a few ops did.
+Nothing else identifies a recurrent step. A step therefore counts whether a framework's module or a few ops computed it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def through_modules(nodes: Iterable[Node]) -> list[str]:
 
 
 def _uses(tape: TapeState, node: Node) -> set[Used]:
-    """The op of a node with each of the leaves that it passes a gradient to."""
+    """The op of a node, paired with each leaf to which the node passes a gradient."""
     return {
         (node.op, s)
         for s, needs_input_grad in zip(node.args, node.entry.needs_input_grad, strict=True)
@@ -38,7 +38,7 @@ def _uses(tape: TapeState, node: Node) -> set[Used]:
 
 
 def carries_state(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) -> bool:
-    """Whether a call leads from steps that no call went through yet into steps of the same kind that are freed."""
+    """Whether a call goes from recurrent steps that no call has traversed into freed steps of the same kind."""
     made: dict[GradientEdge, set[Used]] = {}
     freed_ids = set(map(id, freed))
     for node in reversed(traversal.nodes):
@@ -52,7 +52,9 @@ def carries_state(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) 
 
 
 def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether a call ends at a detached value that steps of the same kind made, which another call went through."""
+    """Whether a call ends at a detached value that was computed by steps of the same kind, which another call
+    traversed.
+    """
     if not tape.detached:
         return False
     made: dict[GradientEdge, set[Used]] = {}
@@ -70,7 +72,9 @@ def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
 
 
 def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
-    """Detached values, and what was computed from nothing but constants and them: what each was detached from."""
+    """For each detached value, and each value computed from constants and such values alone, the sources it was
+    detached from.
+    """
     found = {edge: {source} for edge, source in tape.detached.items()}
     for entry in tape.reference.entries:
         if not any(entry.needs_input_grad):
@@ -80,7 +84,7 @@ def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
 
 
 def _traversed_upstream(tape: TapeState, source: Ref) -> set[Used]:
-    """What was used behind a value, in nodes that a call went through already."""
+    """The uses upstream of a value, in nodes that a call has already traversed."""
     producer = tape.reference.producer
     found: set[Used] = set()
     pending, visited = [tape.reference.edge(source)], set[int]()

@@ -1,8 +1,8 @@
-"""Errors of which an adapter does not know what they say: where one is due, such a call was refused all the same.
+"""Errors that an adapter cannot classify: where the rules expect an error, an unclassified one counts as that error.
 
-Then what is missing is a line of the adapter's `classify`, and no rule is broken. It is otherwise where the adapter
-claims to know every error of its framework, where the error is an accident that no framework refuses a call by, and
-where the rules expect the call to return.
+Such an error shows that the adapter's `classify` lacks a line; it breaks no rule. There are three exceptions: the
+adapter claims to know every error of its framework; the error is an accident, by which no framework refuses a call; or
+the rules expect the call to return, and the error does not say that something is not implemented.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ ACCIDENTS = frozenset(
         "SystemError", "SystemExit", "TimedOut", "UnboundLocalError", "UnicodeDecodeError", "ZeroDivisionError",
     }
 )  # fmt: skip
-"""The types of errors that programs run into, and no framework refuses a call by; the ends of processes among them."""
+"""Types of errors that occur by accident and by which no framework refuses a call; ends of processes are among them."""
 
 UNSUPPORTED = re.compile(
     r"not (?:yet |been |currently )*(?:implement|support)|n['o]t support|unsupported|unimplemented"
     r"|no (?:gradient|derivative|grad)\w* (?:is |was |rule |function |formula )*(?:defined|registered|implemented)",
     re.IGNORECASE,
 )
-"""What errors say that refuse what is not there."""
+"""Messages that say that something is not implemented."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call that was refused, by an error that the adapter does not know."""
+    """A call that was refused by an error that the adapter cannot classify."""
 
     expected: Kind
-    """The kind of error that is due."""
+    """The kind of error that the rules expect."""
     type: str
     message: str
 
     @classmethod
     def of(cls, raised: Raised, expected: Kind) -> Refusal:
-        """The refusal in an outcome; numbers, which are other ones each time, are left out of its message."""
+        """The refusal in an outcome. Numbers in the message, which vary from run to run, are replaced by `#`."""
         first = raised.message.strip().partition("\n")[0]
         return cls(expected, raised.type, re.sub(r"\d+(?:\.\d+)?", "#", first)[:200])
 
@@ -51,7 +51,7 @@ class Refusal:
 def kind_of_unknown_error(
     observed: StepObservation, expectation: Expectation, capabilities: Collection[Capability]
 ) -> Kind | None:
-    """The kind of error that an unknown one counts as; None where it counts as what it is."""
+    """The kind of error that an unclassified error counts as; None if it counts as unclassified."""
     raised = observed.outcome
     if not isinstance(raised, Raised) or raised.kind is not Kind.UNKNOWN or len(observed.region) > 1:
         return None
@@ -66,7 +66,7 @@ def kind_of_unknown_error(
 def with_known_kind(
     observed: StepObservation, expectation: Expectation, capabilities: Collection[Capability]
 ) -> StepObservation:
-    """What was observed, with the kind of error that it counts as."""
+    """The observation, with the kind of error that an unclassified error counts as."""
     kind = kind_of_unknown_error(observed, expectation, capabilities)
     if kind is None:
         return observed

@@ -1,4 +1,4 @@
-"""How many saved tensors are alive, at least and at most, and what keeps them alive."""
+"""Bounds on the number of saved tensors that are alive, and the values and gradients that keep them alive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autograd_conformance.programs.language import Ref
 
 Numbers = frozenset[int]
-"""Instructions that saved tensors, by their numbers."""
+"""Numbers of instructions that saved tensors."""
 
 NONE: Numbers = frozenset()
 
@@ -18,15 +18,15 @@ class SavedBy:
     """The tensors that one instruction saved."""
 
     op: str
-    """The op that saved them, or `create_graph` for a call that recorded itself."""
+    """The op that saved them; `create_graph` for a call that recorded itself."""
     least: int
-    """How many of them are alive at least."""
+    """Lower bound on how many of them are alive."""
     most: int
-    """How many of them are alive at most."""
+    """Upper bound on how many of them are alive."""
     derived: bool = False
-    """Whether a call with create_graph, or a write, saved them: which of them a later call frees is not known."""
+    """Whether a call with create_graph, or a write, saved them. Then it is unknown which of them a later call frees."""
     failed: bool = False
-    """Whether a call raised that goes through what was recorded with them, and none returned since."""
+    """Whether a call through their nodes raised, and no call has returned since."""
 
 
 class SavedTensors:
@@ -34,46 +34,46 @@ class SavedTensors:
 
     def __init__(self) -> None:
         self.by: dict[int, SavedBy] = {}
-        """What each instruction saved, as far as it may be alive."""
+        """For each instruction, the tensors that it saved and that may be alive."""
         self.may_keep: dict[Ref, Numbers] = {}
-        """For every value that is alive, the instructions whose saved tensors it may keep alive."""
+        """For each live value, the instructions whose saved tensors it may keep alive."""
         self.must_keep: dict[Ref, Numbers] = {}
-        """For every value that is alive, those whose saved tensors it keeps alive for certain."""
+        """For each live value, the instructions whose saved tensors it certainly keeps alive."""
         self.grad_may_keep: dict[Ref, Numbers] = {}
-        """For every leaf, those whose saved tensors the gradient that it holds may keep alive."""
+        """For each leaf, the instructions whose saved tensors its gradient may keep alive."""
 
     def bounds(self) -> tuple[int, int]:
-        """How many saved tensors are alive, at least and at most."""
+        """Lower and upper bound on the number of saved tensors that are alive."""
         saved = self.by.values()
         return sum(each.least for each in saved), sum(each.most for each in saved)
 
     def kept_by(self, values: Iterable[Ref]) -> Numbers:
-        """The instructions whose saved tensors values may keep alive."""
+        """The instructions whose saved tensors the values may keep alive."""
         return NONE.union(*(self.may_keep.get(r, NONE) for r in values))
 
     def may_free(self, numbers: Iterable[int]) -> None:
-        """What instructions saved may be freed."""
+        """Mark the tensors that these instructions saved as possibly freed."""
         for number in numbers:
             if number in self.by:
                 self.by[number].least = 0
 
     def fail(self, numbers: Iterable[int]) -> None:
-        """A call raised that goes through what instructions recorded."""
+        """Note that a call through the nodes of these instructions raised."""
         for number in numbers:
             if number in self.by:
                 self.by[number].failed = True
 
     def recover(self) -> None:
-        """A call returned: nothing is left of one that raised."""
+        """Note that a call returned, which ends the effects of calls that raised."""
         for each in self.by.values():
             each.failed = False
 
     def free(self, numbers: Iterable[int]) -> list[SavedBy]:
-        """What instructions saved is freed; returns as much of it as there was."""
+        """Remove the tensors that these instructions saved; returns those that were there."""
         return [self.by.pop(number) for number in numbers if number in self.by]
 
     def free_unreachable(self) -> list[SavedBy]:
-        """What no value and no gradient leads to is freed; returns it."""
+        """Remove the saved tensors that no value and no gradient keeps alive; returns them."""
         may = NONE.union(*self.may_keep.values(), *self.grad_may_keep.values())
         must = NONE.union(*self.must_keep.values())
         self.may_free(number for number in self.by if number not in must)

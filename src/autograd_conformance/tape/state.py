@@ -1,4 +1,4 @@
-"""What the model of the tape remembers of a program: the recorded graph, and what became of it so far."""
+"""The state of the tape model: the recorded graph, and what happened to it so far."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.tape.traversal import NO_REGIONS, RecordedGraph
 
 EVERYTHING = frozenset(Capability)
-"""The claims of a framework that has all there is."""
+"""All capabilities: the claims of a framework that has everything."""
 
 
 class TapeState(RecordedGraph):
-    """The state that expectations are told from; `tape.model.Tape` alone changes it."""
+    """The state from which expectations are computed; only `tape.model.Tape` changes it."""
 
     def __init__(
         self,
@@ -27,51 +27,55 @@ class TapeState(RecordedGraph):
     ) -> None:
         super().__init__(reference, regions)
         self.capabilities = frozenset(capabilities)
-        """What the framework claims."""
+        """The capabilities that the framework claims."""
         self.frees = Capability.FREES in capabilities
         """Whether the framework claims to free graphs."""
         self.imperative = Capability.IMPERATIVE in capabilities
-        """Whether it claims that calls leave gradients in leaves: else the functional form stands for them."""
+        """Whether the framework claims that calls leave gradients in leaves. If not, the functional form is used
+        instead.
+        """
         self.accumulates = Capability.ACCUMULATES in capabilities
-        """Whether it claims that calls add to what leaves hold; they replace it otherwise."""
+        """Whether the framework claims that calls add to the gradients of leaves. If not, calls replace them."""
         self.counts = counts
-        """Whether it is to be told which rules a call exercises."""
+        """Whether expectations list the rules that a call exercises."""
         self.leaves: dict[Ref, Leaf] = {}
-        """The leaves, with their literals."""
+        """The instruction of each leaf."""
         self.detached: dict[Ref, Ref] = {}
-        """Each detached value's source."""
+        """The source of each detached value."""
         self.grads: dict[Ref, Gradient | None] = {}
-        """The gradient that each value was last seen to hold."""
+        """The gradient that each value held when it was last observed."""
         self.used: set[Ref] = set()
-        """The values that computations took since, where that may clear what they hold."""
+        """The values used by computations since gradients were last observed; only in frameworks where use may clear
+        them.
+        """
         self.roots: dict[GradientEdge, int] = {}
-        """The last call that began at each edge."""
+        """For each edge, the last call that began there."""
         self.by_default: set[int] = set()
-        """Calls that were not told whether to retain the graph."""
+        """The calls that free the graph by default, because `retain_graph` was left out."""
         self.refused: set[GradientEdge] = set()
         """The roots of calls that were refused before they began."""
         self.unrecorded: set[Ref] = set()
         """Values computed under no_grad."""
         self.signatures: dict[GradientEdge, int] = {}
-        """A number for each edge that two edges share if they were computed alike, as far as they were asked for."""
+        """For each edge, a number that two edges share if they were computed alike; filled on demand."""
         self.kinds: dict[object, int] = {}
-        """The number of each way to compute a value."""
+        """For each way to compute a value, its number in `signatures`."""
         self.failed = False
         """Whether an instruction has raised."""
         self.moved: dict[tuple[Step, Ref], list[bool]] = {}
         """For each optimizer and leaf, whether the leaf held a gradient at each step so far."""
         self.actions = 0
-        """How many instructions were followed by a look at the gradients."""
+        """Number of instructions after which gradients were observed."""
 
     def added_to(self, leaf: Ref) -> Gradient | None:
-        """The gradient that a call adds to; none where calls replace what is held."""
+        """The gradient that a call adds to; None if there is none, or if calls replace gradients."""
         return self.grads.get(leaf) if self.accumulates else None
 
     def holds_initial_gradient(self, leaf: Ref) -> bool:
-        """Whether a call adds to what a value begins with: none, or zeros where the framework begins with them."""
+        """Whether a value holds what it begins with: no gradient, or zeros where the framework begins with zeros."""
         held = self.added_to(leaf)
         return held is None or (self.reference.begins_with_zeros and not held.value.any())
 
     def holds_any(self, leaves: Iterable[Ref]) -> bool:
-        """Whether one of some leaves holds a gradient."""
+        """Whether any of the leaves holds a gradient."""
         return any(self.grads.get(leaf) is not None for leaf in leaves)

@@ -1,7 +1,7 @@
-"""One trip through a program: instruction by instruction, what may happen there beside what was seen to happen.
+"""Stepping through a program and an observation of it: for each instruction, the allowed and the observed outcome.
 
-The judge, the explanation, the votes, and the bounds of relations all go this way. Whoever asks for the next moment has
-the tape and the reference as they stand *before* that instruction; they go on when the moment after it is asked for.
+The judge, the explanations, the votes and the bounds of relations all use `trace`. Each `TraceStep` comes with the tape
+and the reference in the state *before* its instruction. Both are updated when the next step is requested.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from autograd_conformance.tape.refusals import with_known_kind
 
 @dataclass(slots=True)
 class TraceStep:
-    """An instruction of a program that is about to be taken."""
+    """One instruction of a program, before the tape records it."""
 
     at: int
     """The instruction's number."""
     step: Instruction
     """The instruction."""
     modes: Modes
-    """The grad modes that it stands under."""
+    """The grad modes in which the instruction runs."""
     observed: StepObservation
-    """What was observed of it."""
+    """The observation of the instruction."""
     tape: Tape | None
-    """The tape before the instruction; None where the trip is made with a reference alone."""
+    """The tape before the instruction; None if the program is traced with a reference alone."""
     _expectation: Expectation | None = None
 
     @property
     def skipped(self) -> bool:
-        """Whether the instruction was not run: it needs a value that an earlier error kept from being made."""
+        """Whether the instruction did not run, because an earlier error prevented a value that it needs."""
         return isinstance(self.observed.outcome, Skipped)
 
     @property
     def expectation(self) -> Expectation:
-        """What the rules allow for the instruction, computed when it is first asked for."""
+        """The outcomes that the rules allow for the instruction; computed on first use."""
         if self._expectation is None:
-            assert self.tape is not None, "a trip with a reference alone expects nothing"
+            assert self.tape is not None, "a trace without a tape has no expectations"
             self._expectation = self.tape.expect(self.at, self.step, self.modes)
         return self._expectation
 
@@ -53,10 +53,10 @@ class TraceStep:
 def trace(
     program: Program, observation: Observation, reference: Reference, tape: Tape | None, follows: bool
 ) -> Iterator[TraceStep]:
-    """Every instruction of a program that was observed, in order; the tape, if any, stands on that reference.
+    """Yield a step for each observed instruction of a program, in order; the tape, if given, is built on `reference`.
 
-    `follows` says that the reference takes each instruction together with what was seen of it. It does not where it
-    holds the whole program already, nor where the caller lets it take them, between a moment and the next.
+    If `follows` is true, the reference records each instruction together with its observation. It must be false if the
+    reference has computed the whole program already, or if the caller updates it between two steps.
     """
     for at, (step, observed) in enumerate(zip(program, observation, strict=False)):
         if tape is not None:
@@ -73,8 +73,8 @@ def trace(
 
 
 def first_nonsmooth(program: Program, observation: Observation, traits: Traits) -> int | None:
-    """The first line of a program, among those that were run, whose op is not smooth at its operands: beyond, a right
-    framework may give what another one does not. None where all are.
+    """The first instruction that ran and whose op is not smooth at its operands; None if all are smooth. From there on,
+    two correct frameworks may compute different gradients.
     """
     reference = Reference(None, traits)
     reference.observing = True
@@ -83,5 +83,5 @@ def first_nonsmooth(program: Program, observation: Observation, traits: Traits) 
 
 
 def is_smooth_throughout(program: Program, observation: Observation, traits: Traits) -> bool:
-    """Whether every op of a program, at every line that was run, is smooth at its operands."""
+    """Whether every op of a program, as far as it ran, is smooth at its operands."""
     return first_nonsmooth(program, observation, traits) is None

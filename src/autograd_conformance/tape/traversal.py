@@ -1,4 +1,4 @@
-"""Traversing the recorded graph: what a call goes through, what it reaches, and what of it was written to since."""
+"""Traversal of the recorded graph: the nodes that a call goes through, and the gradient edges that it reaches."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from autograd_conformance.reference.staging.vjp import Vjp
 from autograd_conformance.tape.graph import Node, Traversal
 
 ZERO = 1e-12
-"""A gradient whose elements are all below this may be one of zeros, but for rounding."""
+"""If all elements of a gradient are below this, it may be zero but for rounding."""
 
 
 NO_REGIONS: Mapping[int, tuple[int, ...]] = {}
-"""Every instruction runs by itself."""
+"""No regions: every instruction ran separately."""
 
 
 @dataclass(slots=True)
 class Ancestry:
-    """All that lies behind the roots of a call, whatever its inputs."""
+    """The ancestors of a call's roots in the graph, whatever the call's inputs are."""
 
     nodes: list[Node] = field(default_factory=list)
     """The nodes that the roots depend on, newest first."""
     maybe_nodes: list[Node] = field(default_factory=list)
-    """Those that they may depend on, through a derivative."""
+    """The nodes that the roots may depend on, through a derivative."""
     visited: list[Node] = field(default_factory=list)
-    """Both."""
+    """Both kinds of nodes, newest first."""
     uses: dict[GradientEdge, int] = field(default_factory=dict)
-    """How many operands of nodes each edge is."""
+    """For each edge, the number of node operands that use it."""
     must_reach: set[GradientEdge] = field(default_factory=set)
     """The edges that get a cotangent."""
     may_reach: set[GradientEdge] = field(default_factory=set)
-    """The edges that may get one, through a derivative."""
+    """The edges that may get a cotangent, through a derivative."""
     via: set[GradientEdge] = field(default_factory=set)
-    """The edges that a derivative may have been computed from, in the place of its operands, or beside them."""
+    """The edges from which a derivative may have been computed, instead of its operands or in addition to them."""
 
 
 class RecordedGraph:
-    """The nodes of a reference's tape, made when a call first goes through them."""
+    """The nodes of a reference's tape, each created when it is first needed."""
 
     def __init__(self, reference: Reference, regions: Mapping[int, tuple[int, ...]] = NO_REGIONS) -> None:
         self.reference = reference
         """The values and the tape."""
         self.regions = regions
-        """For each instruction that ran as one with others, the numbers of all of these."""
+        """For each instruction that ran in a region, the numbers of all instructions of that region."""
         self.nodes: dict[int, Node] = {}
-        """The nodes made so far, by the number of their tape entry."""
-        self._traversals: dict[tuple[Ref, ...], Traversal] = {}  # of whole graphs, before one and the same instruction
+        """The nodes created so far, by the number of their tape entry."""
+        self._traversals: dict[tuple[Ref, ...], Traversal] = {}  # of calls without inputs, until the next instruction
 
     def node(self, number: int) -> Node:
         """The node of a tape entry."""
@@ -73,26 +73,28 @@ class RecordedGraph:
             return Certainty.MAYBE  # a derivative without elements needs nothing, whatever is kept
         return saves
 
-    # -- units --------------------------------------------------------------------------------------------------------
+    # -- regions -------------------------------------------------------------------------------------------------------
 
     def region(self, node: Node) -> tuple[int, ...]:
-        """The instructions that were recorded as one with a node's: none where each op is recorded by itself."""
+        """The instructions that were recorded together with a node's; empty if each op is recorded separately."""
         traits = self.reference.traits
         return self.regions.get(node.at, ()) if traits.one_node or traits.recomputes else ()
 
     def _entry_numbers(self, region: tuple[int, ...]) -> list[int]:
-        """The numbers of the tape entries of a unit, the newest first."""
+        """The numbers of a region's tape entries, newest first."""
         entries = self.reference.entries
         return [number for number in reversed(range(len(entries))) if entries[number].at in region]
 
     def region_nodes(self, region: tuple[int, ...]) -> list[Node]:
-        """The nodes of a unit."""
+        """The nodes of a region, newest first."""
         return [self.node(number) for number in self._entry_numbers(region)]
 
     # -- traversals ---------------------------------------------------------------------------------------------------
 
     def traverse(self, call: BackwardCall) -> Traversal:
-        """Everything that a call goes through; who draws a call has mostly asked for that of its roots before."""
+        """The part of the graph that a call goes through. Cached by roots, because a strategy has usually traversed the
+        graph of a call before it draws the call.
+        """
         if call.inputs is not None:
             return self._traversed(call)
         if call.roots not in self._traversals:
@@ -114,7 +116,7 @@ class RecordedGraph:
         return self._traversal(call, found, maybe)
 
     def _ancestry(self, call: BackwardCall) -> Ancestry:
-        """All that lies behind the roots of a call."""
+        """The ancestors of a call's roots."""
         reference, producer = self.reference, self.reference.producer
         starts = [reference.edge(r) for r in call.roots if reference.requires_grad.get(r)]
         found = Ancestry(must_reach=set(starts))
@@ -142,7 +144,7 @@ class RecordedGraph:
                     pending.add(producer[edge])
             if not pending and reference.traits.one_node:
                 pending = self._region_entries(found, visited)
-            pending -= visited  # what stands beside another entry may be newer than what was visited
+            pending -= visited  # entries of the same region may be newer than the visited ones
         for number in sorted(visited, reverse=True):
             node = self.node(number)
             (found.nodes if number in always else found.maybe_nodes).append(node)
@@ -150,8 +152,8 @@ class RecordedGraph:
         return found
 
     def _region_entries(self, found: Ancestry, visited: set[int]) -> set[int]:
-        """The tape entries that a call goes through only since they are one node with others; what flows within that
-        node, from one of its results to another, is seen by nobody.
+        """The tape entries that a call reaches only because they share one node with entries that it visited. Gradients
+        that flow inside such a node, from one of its results to another, cannot be observed.
         """
         regions = {region for number in visited if (region := self.region(self.node(number)))}
         beside = set[int]()
@@ -165,14 +167,14 @@ class RecordedGraph:
         return beside
 
     def _inputs(self, region: tuple[int, ...]) -> Iterator[GradientEdge]:
-        """The edges of the values from outside that a unit was given, whatever it did with them."""
+        """The gradient edges of the values from outside that a region uses."""
         reference = self.reference
         for ref in (ref for at in region for ref in operands(reference.steps[at])):
             if ref.at not in region and reference.requires_grad.get(ref):
                 yield reference.edge(ref)
 
     def _partial(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
-        """The nodes of which only some operands are on the way to an input."""
+        """The nodes of which only some operands lead to an input of the call."""
         if call.inputs is None:
             return ()
         ends = {self.reference.edge(r) for r in call.inputs}.union(*(node.entry.outs for node in nodes))
@@ -186,8 +188,8 @@ class RecordedGraph:
         )
 
     def _producers(self, call: BackwardCall, nodes: list[Node]) -> list[Node]:
-        """The nodes that made the inputs of a backward call: it may go through them to leave the gradients there. What
-        a write made of an input is a part of the write.
+        """The nodes that produced the inputs of an imperative backward call: the call may go through them to store
+        gradients there. If a write produced an input, all nodes of the write are included.
         """
         if not isinstance(call, Backward):
             return []
@@ -197,8 +199,8 @@ class RecordedGraph:
         return [node for node in nodes if node in made or node.at in moved]
 
     def _always_reached(self, call: BackwardCall, found: Ancestry) -> Iterable[Ref]:
-        """The inputs that a call always reaches: not views that may have lost their place in the graph to a write, nor
-        those that a derivative may have been computed without.
+        """The inputs that a call certainly reaches. Excluded are views to which a write may have given a new history,
+        and inputs without which a derivative may have been computed.
         """
         reference = self.reference
         inputs = [r for r in call.inputs or () if reference.edge(r) not in reference.rebased]
@@ -210,8 +212,8 @@ class RecordedGraph:
         return [r for r in inputs if reference.edge(r) in found.must_reach or not reference.is_zero(call, r)]
 
     def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
-        """The nodes on the way to inputs; `loosely` also those on the way to what was made together with the inputs,
-        and those that are on it or not, depending on how a derivative was computed.
+        """The nodes on a path to the inputs. With `loosely`, also the nodes on a path to values that were produced
+        together with an input, and nodes that are on such a path or not, depending on how a derivative was computed.
         """
         targets = {self.reference.edge(r) for r in inputs}
         if loosely:
@@ -227,7 +229,7 @@ class RecordedGraph:
         return kept[::-1]
 
     def _traversal(self, call: BackwardCall, found: Ancestry, maybe: set[GradientEdge]) -> Traversal:
-        """What a call goes through, from the nodes on its way; `maybe` are edges that it may reach."""
+        """The traversal of a call, from the ancestors of its roots; `maybe` are edges that it may reach."""
         reference, edge, reached = self.reference, self.reference.edge, found.must_reach
         executed = {out for node in found.nodes for out in node.entry.outs}
         if call.inputs is None:
@@ -274,7 +276,7 @@ class RecordedGraph:
         return [entry for edge in edges for entry in hooks.get(edge, ())] if hooks else []
 
     def may_skip(self, call: BackwardCall, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
-        """The handles of those hooks that a call may not call: a gradient of zeros may stay undefined."""
+        """The handles of the hooks that a call may skip, because their gradient is zero and may stay undefined."""
         if not hooks:
             return set()
         given = dict(self.reference.hook_calls(call))
@@ -282,8 +284,8 @@ class RecordedGraph:
 
 
 def _shared(found: Ancestry) -> Iterator[GradientEdge]:
-    """The gradients of one derivative that others of it, which a call reaches, may have been computed from: of a
-    triangular system, that of the matrix is computed from that of the right side.
+    """The results of a derivative from which its other results, if the call reaches them, may have been computed.
+    Example: in a triangular solve, the gradient of the matrix is computed from that of the right-hand side.
     """
     reached = found.must_reach | found.may_reach
     for node in found.visited:

@@ -1,4 +1,4 @@
-"""What was written to since it was recorded: which of what a node saved, or was given, is no longer what it was."""
+"""Version checks: whether a tensor that a node saved, or that a region received, was written to since."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autograd_conformance.tape.traversal import RecordedGraph
 
 
 def version_mismatch(graph: RecordedGraph, node: Node) -> bool:
-    """Whether something that a node's derivative may need was written to after it was recorded."""
+    """Whether a tensor that a node's derivative may need was written to after the node was recorded."""
     reference, storages = graph.reference, graph.reference.storages
     if not storages.versions:
         return False
@@ -30,14 +30,14 @@ def version_mismatch(graph: RecordedGraph, node: Node) -> bool:
     if node.saves is Certainty.NEVER:
         return False
     saved = set(kept_storages(node))
-    if node.derivative:  # it may have kept any of the gradients that were computed together with it
+    if node.derivative:  # it may have saved any gradient that was computed together with it
         saved.update(storages.storage(ref) for ref in reference.made_by_call.get(node.at, ()))
     return any(storages.versions.get(storage, -1) > node.at for storage in saved) or _overwrites_own_operand(node)
 
 
 def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
-    """Whether a node is computed again from what its unit finds, and something that the unit was given was written
-    to, or switched, since.
+    """Whether a node's region is recomputed in backward, and an input of the region was written to, or began or ceased
+    to require grad, since.
     """
     reference, region = graph.reference, graph.region(node)
     if not (region and reference.traits.captures):
@@ -46,31 +46,31 @@ def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
 
 
 def _region_inputs(graph: RecordedGraph, region: tuple[int, ...]) -> set[Ref]:
-    """The values from outside that a unit uses."""
+    """The values from outside that a region uses."""
     return {ref for at in region for ref in operands(graph.reference.steps[at]) if ref.at not in region}
 
 
 def _inputs_written_since(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
-    """Whether something that a unit was given was written to behind it."""
+    """Whether an input of a region was written to after the region ran."""
     storages = graph.reference.storages
     return any(storages.versions.get(storages.storage(ref), -1) > region[-1] for ref in _region_inputs(graph, region))
 
 
 def _saves_inputs_only(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
-    """Whether a unit keeps nothing but what it was given: one that is computed again and writes over nothing, each
-    op of which is a node of its own.
+    """Whether a region saves nothing but its inputs: it is recomputed, contains no writes, and each op has a separate
+    node.
     """
     traits, steps = graph.reference.traits, graph.reference.steps
     return traits.recomputes and not traits.one_node and not any(isinstance(steps[at], InPlace) for at in region)
 
 
 def _any_part_written_since(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
-    """Whether any operand or result of a unit's nodes was written to after it was recorded."""
+    """Whether any operand or result of a region's nodes was written to after it was recorded."""
     return any(written_since(graph, part) for part in graph.region_nodes(region))
 
 
 def written_since(graph: RecordedGraph, node: Node) -> bool:
-    """Whether any operand or result of a node was written to after it was recorded."""
+    """Whether any operand or result of a node was written to after the node was recorded."""
     versions, entry = graph.reference.storages.versions, node.entry
     return any(
         storage is not None and versions.get(storage, -1) > node.at
@@ -79,7 +79,7 @@ def written_since(graph: RecordedGraph, node: Node) -> bool:
 
 
 def kept_storages(node: Node) -> Iterator[Ref]:
-    """The storages in which a node may have saved something."""
+    """The storages of the tensors that a node may have saved."""
     entry = node.entry
     numbers: Iterable[int] = range(len(entry.operand_storages))
     results = True
@@ -92,7 +92,7 @@ def kept_storages(node: Node) -> Iterator[Ref]:
 
 
 def _overwrites_own_operand(node: Node) -> bool:
-    """Whether a write changed an operand of its own that its derivative may need (``y.mul_(y)``)."""
+    """Whether a write overwrote an operand that its derivative may need, as ``y.mul_(y)`` does."""
     entry = node.entry
     if entry.op not in WRITES:
         return False
@@ -100,6 +100,6 @@ def _overwrites_own_operand(node: Node) -> bool:
 
 
 def is_invalidated(graph: RecordedGraph, ref: Ref) -> bool:
-    """Whether a value is a restricted view that may refuse to be used, because its storage was written to."""
+    """Whether a value is a restricted view whose storage was written to, so that using it may raise."""
     storages = graph.reference.storages
     return ref in storages.restricted and storages.versions.get(storages.storage(ref), -1) > ref.at

@@ -1,15 +1,15 @@
-"""What a backward call may do, told from the state of the tape.
+"""The allowed outcomes of a backward call, computed from the state of the tape.
 
-The first line of this table that applies says it.
+The first row of this table that applies decides.
 
-| the call | where | and raises |
+| the call | if | and raises |
 |---|---|---|
-| is refused | an argument is not legal | an error about its arguments, or about what is freed |
-| is stopped | it always meets what is freed or a broken hook, or never reaches an input | the error of one of these |
-| returns | all else | nothing |
+| is refused | an argument is not legal | an error about its arguments, or about a freed graph |
+| is stopped | it certainly reaches a freed node or a failing hook, or misses an input | the error of one of these |
+| returns | otherwise | nothing |
 
-In all three it may instead raise what `_may_raise` says: errors that depend on what an implementation saves, calls or
-implements. Which of several errors comes first is not specified.
+In all three cases the call may instead raise an error from `_may_raise`: these depend on what an implementation saves,
+calls or implements. If several errors apply, the rules do not specify which one comes first.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ RAISED_MIDWAY = frozenset(
         Kind.NOT_IMPLEMENTED, Kind.OVERLAP, Kind.RECOMPUTED, Kind.UNKNOWN,
     }
 )  # fmt: skip
-"""The errors that a call may raise while it goes through the graph; all others are raised before it begins."""
+"""The errors that a call may raise during its traversal of the graph; all others are raised before it begins."""
 
 FAILING_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HOOK_SHAPE, "hooks/shape")}
-"""The error that a call raises for a hook with such an effect, and its rule."""
+"""For each effect of a hook that makes a call fail: the error that the call raises, and its rule."""
 
 SPECIFIC = (
     "errors/refusal-keeps-graph", "errors/recovers", "recurrent/detached-state", "detach/keeps-source",
     "writes/unsaved-works", "writes/recorded", "modes/", "functional/", "higher/", "lifetime/",
 )  # fmt: skip
-"""The beginnings of the rules by which a call must return, the most specific first."""
+"""Prefixes of the rules by which a call must return, the most specific first."""
 
 Errors = dict[Kind, str]
 """Kinds of errors, each with its rule."""
 
 
 def expectation_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Expectation:
-    """What a backward call may do: see the table above."""
+    """The allowed outcomes of a backward call; see the table above."""
     traversal = tape.traverse(call)
     may_raise = _may_raise(tape, call, traversal)
     refused = refusals(tape, call)
@@ -85,13 +85,13 @@ def _refused(tape: TapeState, traversal: Traversal, refused: Errors, may_raise: 
 
 
 def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_raise: Errors) -> Expectation | None:
-    """What a call may do that cannot get through; None for one that can."""
+    """The expectation for a call that cannot complete its traversal; None for a call that can."""
     freed: list[Node] = []
     hooks: Errors = {}
     if not tape.reference.rebased.intersection(map(tape.reference.edge, call.inputs or ())):
         freed = _always_freed(tape, traversal)
         hooks = _always_failing_hooks(tape, call, traversal)
-    # where an input is a view whose storage was written to, it may have lost its place in the graph
+    # an input that is a view of a storage that was written to may have lost its place in the graph
     unused = _always_unused(tape, call, traversal)
     if not (freed or hooks or unused):
         return None
@@ -101,7 +101,7 @@ def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_rais
     must_raise = {**({Kind.GRAPH_FREED: rules[0]} if rules else {}), **hooks, **unused}
     atomic = ("errors/atomic",) if traversal.must_accumulate else ()
     exercises = (*rules, *hooks.values(), *unused.values(), *atomic)
-    # what must be raised stands first: a call that returns breaks that rule, and no other for certain
+    # errors that must be raised come first: a call that returns certainly breaks their rules
     return Expectation(None, {**must_raise, **may_raise, **must_raise}, exercises, traversal)
 
 
@@ -113,8 +113,8 @@ def _why_returns(exercises: Sequence[str]) -> str:
 
 @cache
 def _generality(rule: str) -> int:
-    """Where a rule stands among those by which a call must return, the most specific first; the number of all where it
-    is none of them.
+    """The index of a rule's prefix in `SPECIFIC`; `len(SPECIFIC)` if it has none of them, or is
+    `lifetime/nothing-saved`.
     """
     beginnings = (k for k, beginning in enumerate(SPECIFIC) if rule.startswith(beginning))
     return len(SPECIFIC) if rule == "lifetime/nothing-saved" else next(beginnings, len(SPECIFIC))
@@ -124,7 +124,7 @@ def _generality(rule: str) -> int:
 
 
 def refusals(tape: TapeState, call: BackwardCall) -> Errors:
-    """The errors for which a call may be refused, for its arguments alone."""
+    """The errors by which a call may be refused because of its arguments alone."""
     reference, found = tape.reference, Errors()
     for root, ct in zip(call.roots, call.cotangents, strict=True):
         value = reference.values[root]
@@ -160,7 +160,7 @@ def _rule_of_constant_root(tape: TapeState, root: Ref) -> str:
 
 
 def _always_freed(tape: TapeState, traversal: Traversal) -> list[Node]:
-    """The nodes on a call's way that are always freed."""
+    """The nodes of a call's traversal that are certainly freed."""
     if not tape.frees:
         return []
     return [node for node in traversal.nodes if node.must_be_freed and node not in traversal.partial_nodes]
@@ -185,7 +185,7 @@ def _rules_of_freed(
 
 
 def _always_failing_hooks(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
-    """The errors of the broken hooks that a call always calls."""
+    """The errors of the failing hooks that a call certainly runs."""
     called = tape.hooks_on(traversal.must_fire - tape.reference.rebased)
     broken = [(handle, hook) for handle, hook in called if hook.effect in FAILING_HOOKS]
     missed = tape.may_skip(call, broken)
@@ -209,19 +209,19 @@ def _always_unused(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
 
 
 def _may_be_unused(tape: TapeState, call: BackwardCall) -> bool:
-    """Whether a call raises for unused inputs, and the gradient of one is zeros, which may stay undefined."""
+    """Whether a call raises for unused inputs, and the gradient of an input is zero, so that it may stay undefined."""
     return _refuses_unused(call) and any(tape.reference.is_zero(call, r) for r in call.inputs or ())
 
 
 def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
-    """The errors that a call may raise on its way: because of writes, hooks, and what is not implemented."""
+    """The errors that a call may raise during its traversal because of writes, hooks, or missing implementations."""
     reference, nodes, found = tape.reference, traversal.all_nodes, Errors()
     if call.create_graph or any(node.derivative for node in nodes):
         found[Kind.NOT_IMPLEMENTED] = "higher/unsupported"
     if any(version_mismatch(tape, node) for node in nodes) or _changes_what_is_saved(tape, traversal):
         found[Kind.MODIFIED] = "writes/error-or-recorded"
         if reference.storages.restricted or any(base_op(node.op) in MODULES for node in nodes):
-            found[Kind.VIEW_WRITTEN] = "views/restricted"  # it may have kept a restricted view of an operand
+            found[Kind.VIEW_WRITTEN] = "views/restricted"  # it may have saved a restricted view of an operand
     if not call.create_graph and any(_may_overlap(tape, leaf) for leaf in traversal.must_accumulate):
         found[Kind.OVERLAP] = "writes/overlap"
     if goes_through_views_of_toggled(tape, traversal):
@@ -235,12 +235,13 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
             kind, rule = FAILING_HOOKS[hook.effect]
             found[kind] = rule
     if any(recomputes_changed_inputs(tape, node) for node in nodes):
-        found[Kind.RECOMPUTED] = found[Kind.UNKNOWN] = "writes/error-or-recorded"  # its ops may refuse what they find
+        # the recomputed ops may refuse the changed inputs
+        found[Kind.RECOMPUTED] = found[Kind.UNKNOWN] = "writes/error-or-recorded"
     return found
 
 
 def _within_regions(tape: TapeState, traversal: Traversal) -> frozenset[GradientEdge]:
-    """The edges that lie within units that are one node: no gradient passes there that an input could get."""
+    """The edges inside regions that are recorded as one node: inputs there get no gradient."""
     return traversal.may_reach if tape.reference.traits.one_node else frozenset()
 
 
@@ -251,7 +252,7 @@ def _is_cut_off(tape: TapeState, node: Node) -> bool:
 
 
 def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether a call adds to a gradient in a storage that a node on its way may have saved."""
+    """Whether a call adds to a gradient in a storage that a node of its traversal may have saved."""
     storages = tape.reference.storages
     held = [ref for r in traversal.must_accumulate if (ref := tape.reference.grads.get(r)) is not None]
     seen_by_program = [r for r in held if not isinstance(r, GradTensor) or len(storages.aliases(r)) > 1]
@@ -260,7 +261,7 @@ def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:
 
 
 def _may_overlap(tape: TapeState, leaf: Ref) -> bool:
-    """Whether a leaf was given a gradient to hold that may have internal overlap."""
+    """Whether a leaf was assigned a gradient that may have internal overlap."""
     reference, storages = tape.reference, tape.reference.storages
     held = reference.grads.get(leaf)
     if held is None or isinstance(held, GradTensor):

@@ -1,4 +1,4 @@
-"""Which rules a call really puts to the test: the situation of each, told from the state of the tape."""
+"""The rules that a backward call puts to the test, computed from the state of the tape."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from autograd_conformance.tape.versions import version_mismatch, written_since
 
 
 def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[str, ...]:
-    """The rules that a call which may return exercises."""
+    """The rules that a call exercises if it may return."""
     rules = ["errors/legal-returns", *_form(tape, call, traversal), *_graph(tape, call, traversal)]
     made = {out for n in traversal.nodes for out in n.entry.outs}
     if any(cotangent is not None for cotangent in call.cotangents):
@@ -58,7 +58,7 @@ def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: 
 
 
 def _stepped(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether a call goes through what was recorded of a leaf after a step had moved it."""
+    """Whether a call goes through ops that were recorded on a leaf after an optimizer step had moved the leaf."""
     versions, storage, steps = tape.reference.storages.versions, tape.reference.storages.storage, tape.reference.steps
     if not tape.moved:
         return False
@@ -69,11 +69,11 @@ def _stepped(tape: TapeState, traversal: Traversal) -> bool:
 
 
 WEIGHTS = "multiply"
-"""What may stand after an op, so that the op's cotangent is differentiable, too."""
+"""The op that may follow another op, so that the cotangent of that op is differentiable, too."""
 
 
 def derived_op(traversal: Traversal) -> str | None:
-    """The op whose derivative by itself, but for weights, a call goes through."""
+    """The op whose derivative a call goes through, if it is the only op apart from weights; else None."""
     if not any(node.derivative for node in traversal.nodes):
         return None
     nodes = (node for node in traversal.all_nodes if not _joins(node))
@@ -83,17 +83,17 @@ def derived_op(traversal: Traversal) -> str | None:
 
 
 def _joins(node: Node) -> bool:
-    """Whether a node is the sum that a call made of several contributions to one edge."""
+    """Whether a node is a sum that a call made of several contributions to one edge."""
     return node.op == "add" and isinstance(node.entry.outs[0], InternalValue)
 
 
 def order(traversal: Traversal) -> int:
-    """How many times an op is differentiated by a call that goes through derivatives of derivatives."""
+    """The order of the derivative that a call computes."""
     return 1 + max(derivative_order(node.op) for node in traversal.all_nodes)
 
 
 def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
-    """What the call is asked for."""
+    """The rules exercised by the kind of the call and by its arguments."""
     rules: list[str] = []
     if isinstance(call, Grad):
         rules += ["functional/value", "functional/no-accumulation", "gradients/form"]
@@ -133,7 +133,7 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str
 
 
 def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: Collection[Ref]) -> list[str]:
-    """What the gradients of some leaves show, wherever a call leaves them."""
+    """The rules exercised by the gradients of some leaves, whether the call stores or returns them."""
     rules = ["gradients/op" if traversal.alone else "gradients/graph", "gradients/form"] if leaves else []
     if len(leaves) > 1:
         values = [tape.leaves[leaf].value for leaf in leaves if leaf in tape.leaves]
@@ -147,7 +147,7 @@ def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: C
 
 
 def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
-    """What the graph looks like."""
+    """The rules exercised by the form of the graph."""
     rules = ["gradients/fan-out"] if any(n > 1 for n in traversal.uses.values()) else []
     for node in traversal.nodes:
         entry = node.entry
@@ -221,7 +221,7 @@ def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list
 
 
 def _signature(tape: TapeState, edge: GradientEdge) -> int:
-    """A number that two edges share if they were computed by the same ops from the same leaves."""
+    """A number that two edges share if the same ops computed them from the same leaves."""
     if edge not in tape.signatures:
         number = tape.reference.producer.get(edge)
         key: object = edge
@@ -234,7 +234,9 @@ def _signature(tape: TapeState, edge: GradientEdge) -> int:
 
 
 def _joined(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) -> bool:
-    """Whether some node depends both on what a call goes through and on what was freed: they are parts of one graph."""
+    """Whether a node depends both on a node that a call goes through and on a freed one, so that both are parts of one
+    graph.
+    """
     traversed = {out for n in traversal.nodes for out in n.entry.outs}
     of_freed = {out for n in freed for out in n.entry.outs}
     reach: dict[Ref, int] = {}

@@ -1,4 +1,4 @@
-"""What each instruction may do, and which rules it exercises."""
+"""The allowed outcomes of each instruction, and the rules that it exercises."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from autograd_conformance.tape.state import TapeState
 from autograd_conformance.tape.versions import is_invalidated
 
 ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
-"""Writes that may read their target as an operand: each element depends on its own place alone."""
+"""Writes that may read their target as an operand, because each element depends only on the same element of it."""
 
 LEGAL = "errors/legal-returns"
 
@@ -112,7 +112,7 @@ def _rules_of_op(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
 def _optimizing(tape: TapeState, step: Step | Optimizer) -> Expectation:
     reference, leaves = tape.reference, step.leaves
     raises: dict[Kind, str] = {}
-    if not all(map(reference.is_leaf, leaves)):  # by a recorded write: whether it is refused depends on when
+    if not all(map(reference.is_leaf, leaves)):  # since a recorded write; frameworks check it at different times
         raises[Kind.NOT_A_LEAF] = LEGAL
     if isinstance(step, Optimizer) or not tape.holds_any(leaves):
         return Expectation(raises=raises, exercises=(LEGAL,))
@@ -140,7 +140,7 @@ def _assigning(tape: TapeState, step: AssignGrad) -> Expectation:
             return Expectation(None, {Kind.GRADIENT_FORM: rule}, (rule,))
         dtypes = {tape.leaves[r].value.dtype for r in (step.leaf, step.value) if r in tape.leaves}
         own = step.leaf in tape.reference.same_objects([step.value])
-        if own or len(dtypes) > 1:  # refused or not: the documentation speaks of neither
+        if own or len(dtypes) > 1:  # the documentation does not say whether this is refused
             refusable = {Kind.GRADIENT_FORM: "accumulation/assigned-form"}
             return Expectation(raises=refusable, exercises=("accumulation/assigned",))
     return Expectation(exercises=("accumulation/assigned",))
@@ -162,7 +162,7 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
         raises[Kind.VIEW_WRITTEN] = "views/restricted"
         unspecified = True
     if recorded and any(r in tape.unrecorded and reference.may_be_view(r) for r in family):
-        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # what an op returned may be a view of something unseen
+        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # an op's result may be a view of a hidden tensor
     if recorded and any(reference.requires_grad[r] and reference.is_leaf(r) for r in (storages.base(target), target)):
         raises[Kind.LEAF_WRITTEN] = "writes/leaf-raises"
         return Expectation(None, raises, ("writes/leaf-raises", "writes/refused-keeps-values"))
@@ -181,14 +181,14 @@ def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind
     storages, storage = tape.reference.storages, tape.reference.storages.storage(target)
     raises = {Kind.VIEW_WRITTEN: "views/restricted"}  # it may be a view that was made without recording,
     if recorded and storage in storages.versions:
-        raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch forgets to make anew,
+        raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch does not rebuild,
     if storage not in storages.strides_observed:
         raises[Kind.OVERLAP] = "writes/overlap"  # or have internal overlap
     return raises
 
 
 def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
-    """Whether a write reads what it writes, other than element by element from the same place."""
+    """Whether a write reads its target otherwise than each element from its own place."""
     if storages.storage(source) != storages.storage(step.target):
         return False
     return step.op not in ELEMENTWISE or storages.overlaps_partly(source, step.target)
@@ -200,7 +200,7 @@ def _detaching(tape: TapeState, target: Ref) -> Expectation:
         rule = "detach/view-raises"
         if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], ReadGrad):
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
-        if storages.bases[target] in tape.reference.unobserved:  # of a unit, which has given out the view alone
+        if storages.bases[target] in tape.reference.unobserved:  # a region returned only the view
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
         return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
     hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: "detach/view-raises"}
@@ -208,7 +208,7 @@ def _detaching(tape: TapeState, target: Ref) -> Expectation:
 
 
 def _is_plain(tape: TapeState, target: Ref) -> bool:
-    """Whether a value is never a view: what some ops return may be a view of a tensor that nobody sees."""
+    """Whether a value is never a view. Some ops may return a view of a tensor that is not visible to the program."""
     return isinstance(tape.reference.steps[target.at], (Leaf, Detach, Apply)) and not tape.reference.may_be_view(target)
 
 

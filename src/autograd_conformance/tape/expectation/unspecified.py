@@ -1,4 +1,4 @@
-"""Where the rules leave open what a backward call gives: nothing is judged from there on."""
+"""Cases in which the rules do not specify the gradients of a backward call, so that they are not judged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograd_conformance.tape.versions import recomputes_changed_inputs
 
 
 def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
-    """Whether the rules leave open what a call gives."""
+    """Whether the rules do not specify the gradients of a call."""
     return (
         _adds_to_one_gradient_twice(tape, traversal)
         or (bool(traversal.all_nodes) and not is_finite_call(call))
@@ -24,7 +24,7 @@ def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
 
 
 def _adds_to_one_gradient_twice(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether several values hold one gradient that a call adds to."""
+    """Whether several values hold one gradient object to which a call adds."""
     objects = tape.reference.same_object
     held = {
         objects.get(r, r): gradient for r in traversal.must_accumulate if (gradient := tape.grads.get(r)) is not None
@@ -40,8 +40,8 @@ def goes_through_views_of_toggled(tape: TapeState, traversal: Traversal) -> bool
 
 
 def _changes_inputs_midway(tape: TapeState, call: Grad, traversal: Traversal) -> bool:
-    """Whether an input of the functional form has a hook that changes its gradient, and lies on the way to another:
-    whether the result shows the change is not said.
+    """Whether an input of the functional form has a hook that changes its gradient, and is on the path to another
+    input. It is unspecified whether the result shows the change.
     """
     passed = {out for node in traversal.all_nodes for out in node.entry.outs}
     inputs = passed.intersection(map(tape.reference.edge, call.inputs))
@@ -49,22 +49,24 @@ def _changes_inputs_midway(tape: TapeState, call: Grad, traversal: Traversal) ->
 
 
 def _differentiates_toggled(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether a call goes through uses of leaves that have begun or ceased to require grad since: its derivative may
-    depend on the flag as it is now.
+    """Whether a call goes through uses of leaves that have begun or ceased to require grad since: the derivative that
+    it records may depend on the current flag.
     """
     toggled = tape.reference.toggled
     return any(toggled.intersection(node.args) for node in traversal.nodes)
 
 
 def _may_replace_zeros(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
-    """Whether a hook replaces a gradient of zeros, which may stay undefined: then the hook is not called."""
+    """Whether a hook replaces a gradient that is zero: such a gradient may stay undefined, and then the hook does not
+    run.
+    """
     hooks = tape.hooks_on(traversal.must_fire | traversal.may_fire)
     return bool(tape.may_skip(call, [(handle, hook) for handle, hook in hooks if hook.effect == "replace"]))
 
 
 def _depends_on_choices(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
-    """Whether a gradient that is looked at, or a hook that changes one, is on an edge that an implementation may use or
-    not: one that a derivative may have been computed from, or of a view that was rebased.
+    """Whether a gradient that is read, or a hook that changes one, is on an edge that an implementation may use or not:
+    an edge from which a derivative may have been computed, or one of a view with a new history.
     """
     reference = tape.reference
     looked_at = map(reference.edge, (*(call.inputs or ()), *reference.retained, *reference.captured_inputs))
