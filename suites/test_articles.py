@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.skips import NotApplicable
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.claims.articles import CLAIMS
 from autograd_conformance.claims.articles.claim import Claim
 from autograd_conformance.claims.articles.decide import came_true, verdict

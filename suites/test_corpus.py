@@ -6,7 +6,7 @@ import pytest
 
 from autograd_conformance.checking.corpus import CorpusProgram, corpus
 from autograd_conformance.checking.skips import NotApplicable
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.unsupported import unsupported_by
 
 rule = pytest.mark.rule
 ENTRIES = [pytest.param(entry, marks=rule(entry.rule), id=entry.name) for entry in corpus()]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit import programs as audit
-from autograd_conformance.checking.audit.together import check_all
+from autograd_conformance.checking.audit.batches import check_all
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import accumulation, gradients

@@ -12,7 +12,7 @@ from hypothesis import settings
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.programs.language import Program

@@ -23,8 +23,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from autograd_conformance.checking.audit.notes import Note
-from autograd_conformance.checking.audit.shares import audit
 from autograd_conformance.checking.audit.store import Store
+from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.language import DTYPES

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from hypothesis import Phase
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences.file import shipped

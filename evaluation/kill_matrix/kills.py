@@ -61,7 +61,7 @@ def by_hand(mutant: type[Mutant]) -> Row:
         session, differences = prepared(mutant, Path(folder)), known(mutant.framework)
         op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(op_first + mutant.killed_by))
-        found = probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], QUICK)
+        found = probes(first, tuple(sorted(session.faulty_ops)) or CORE[:FIRST_OPS], QUICK)
         cells = {
             family: _family([p for p in found if RULES[p.rule].family == family], session, family == own, differences)
             for family in families()

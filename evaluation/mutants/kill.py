@@ -16,12 +16,12 @@ from typing import Any
 import hypothesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_in
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.known_differences import known
 from autograd_conformance.programs.formats.text import render
@@ -93,7 +93,7 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
         session = prepared(mutant, Path(folder))
         op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(op_first + mutant.killed_by))
-        for probe in probes(first, tuple(sorted(session.broken)) or CORE[:FIRST_OPS], examples):
+        for probe in probes(first, tuple(sorted(session.faulty_ops)) or CORE[:FIRST_OPS], examples):
             if not RULES[probe.rule].needs <= session.target.capabilities:
                 continue
             check = Counting(session.target, known=known(mutant.framework))

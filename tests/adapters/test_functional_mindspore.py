@@ -78,7 +78,7 @@ def test_each_difference_shows_in_its_witness(entry, target: Target):
     if entry.rule.startswith("relations/"):
         pytest.skip("it takes two programs")
     violation = violation_of(entry.witness, target)
-    if entry.empty:  # what is shown is what the memory held before, which may be zero
+    if entry.empty_value:  # what is shown is what the memory held before, which may be zero
         assert violation is None or any(is_known(each, entry.witness, violation) for each in ENTRIES)
         return
     assert violation is not None

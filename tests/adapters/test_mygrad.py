@@ -35,7 +35,7 @@ def test_each_difference_shows_in_its_witness(entry):
 
 
 def test_a_result_of_another_dtype_excuses_no_wrong_value():
-    entry = next(entry for entry in ENTRIES if entry.gives)
+    entry = next(entry for entry in ENTRIES if entry.result_dtype)
     wrong = InProcess(Wrong())
     violation = violation_of(entry.witness, wrong)
     assert violation is not None

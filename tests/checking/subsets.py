@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from autograd_conformance.checking.audit.programs import audit
-from autograd_conformance.checking.audit.shares import Audit
+from autograd_conformance.checking.audit.workers import Audit
 from autograd_conformance.checking.session import ADAPTER_ERROR
 from autograd_conformance.frameworks.target import InProcess, load_adapter
 from autograd_conformance.plugin import state

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.checking.audit.notes import Note
-from autograd_conformance.checking.audit.shares import AuditCutShort, audit
 from autograd_conformance.checking.audit.store import KEPT, Store, digest
+from autograd_conformance.checking.audit.workers import AuditCutShort, audit
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.checking.session import Session
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -56,7 +56,7 @@ def test_shares_find_together_what_one_finds() -> None:
 def test_what_is_wrong_is_audited_again(tmp_path: Path) -> None:
     found, notes = audit(SINE, *ASKED)
     session = Session(SINE, tmp_path)
-    kept = {op: note for op, note in notes.items() if session.holds(note)}
+    kept = {op: note for op, note in notes.items() if session.is_settled(note)}
     assert {*notes} - {*kept} == found.wrong != set()
     again = audit(SINE, *ASKED, UNLIMITED, kept)
     assert again.found == replace(found, programs=again.found.programs)
@@ -65,10 +65,10 @@ def test_what_is_wrong_is_audited_again(tmp_path: Path) -> None:
 
 def test_what_is_known_to_be_wrong_is_not(tmp_path: Path) -> None:
     session = Session("torch", tmp_path)
-    assert session.holds(Note("digamma", "wrong"))
-    assert not session.holds(Note("sin", "wrong"))
-    assert not session.holds(Note("digamma", "begun"))
-    assert not session.holds(Note("sin", "missing"))  # the next build of a backend may have it
+    assert session.is_settled(Note("digamma", "wrong"))
+    assert not session.is_settled(Note("sin", "wrong"))
+    assert not session.is_settled(Note("digamma", "begun"))
+    assert not session.is_settled(Note("sin", "missing"))  # the next build of a backend may have it
 
 
 @pytest.mark.parametrize("other", [Later, Torch])

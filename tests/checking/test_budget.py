@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograd_conformance.checking.audit.shares import AuditCutShort, audit
+from autograd_conformance.checking.audit.workers import AuditCutShort, audit
 from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Share, Spent
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import Limits

@@ -9,7 +9,7 @@ import pytest
 
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.corpus import MalformedCorpusFile, corpus, main
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known

@@ -6,8 +6,8 @@ import json
 from collections import Counter
 from dataclasses import replace
 
-from autograd_conformance.checking.coverage import ACTIONS, Pair, actions, pairs
-from autograd_conformance.checking.tally import Tally
+from autograd_conformance.checking.counts.coverage import ACTIONS, Pair, actions, pairs
+from autograd_conformance.checking.counts.tally import Tally
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.analysis.coverage import coverage_table
 from autograd_conformance.reporting.render import markdown

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import torch
 
-from autograd_conformance.checking.audit import together
+from autograd_conformance.checking.audit import batches as together
+from autograd_conformance.checking.audit.batches import check_all, passing_in_batch
 from autograd_conformance.checking.audit.joining import can_join, joined
 from autograd_conformance.checking.audit.programs import fault_of, outcomes, programs, sample
-from autograd_conformance.checking.audit.shares import audit
-from autograd_conformance.checking.audit.together import check_all, passing_in_batch
+from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
 from autograd_conformance.frameworks.pytorch.regions import TorchRegions
 from autograd_conformance.frameworks.remote.worker import handshake

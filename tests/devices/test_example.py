@@ -11,12 +11,12 @@ from unittest import mock
 import pytest
 import torch
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import outcomes
 from autograd_conformance.checking.check import Check, violation_of
 from autograd_conformance.checking.session import Session
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.environment.devices import Device
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -179,7 +179,7 @@ def test_what_is_missing_is_asked_for_no_more(tmp_path: Path) -> None:
     assert "cummax" not in session.saved_tensor_counter.ops
     assert "cummax" not in alphabet_of(session.target, session.drawable).ops
     assert unsupported_by(parse(WITHOUT, VOCABULARY), session.target) == {"the op cummax"}
-    assert "cummax" not in session.broken
+    assert "cummax" not in session.faulty_ops
 
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])

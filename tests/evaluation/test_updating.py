@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase
 
 from autograd_conformance.checking.check import Check
-from autograd_conformance.checking.tally import Tally
+from autograd_conformance.checking.counts.tally import Tally
 from autograd_conformance.failures import advisory
 from autograd_conformance.known_differences import Known, known, read
 from autograd_conformance.plugin.recording.known_update import Update, update
@@ -60,7 +60,7 @@ def tried(mutant: type[Mutant], rule: str, folder: Path, entries: tuple[Known, .
     """The tests of a rule that fail with some known differences."""
     with alphabet.using(alphabet.current()):
         session, failed = prepared(mutant, folder), []
-        for probe in probes((rule,), tuple(sorted(session.broken)) or CORE[:OPS], PROGRAMS):
+        for probe in probes((rule,), tuple(sorted(session.faulty_ops)) or CORE[:OPS], PROGRAMS):
             check = Check(session.target, (*known(mutant.framework), *entries), rule)
             if probe.rule == rule and failure(probe, check, 0, [Phase.generate]) is not None:
                 failed.append(probe.name)
@@ -71,7 +71,7 @@ def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
     """What the tests of a rule write, and what they cannot write."""
     with alphabet.using(alphabet.current()):
         session, tally = prepared(mutant, path.parent), Tally()
-        for probe in probes((rule,), tuple(sorted(session.broken)) or CORE[:OPS], PROGRAMS):
+        for probe in probes((rule,), tuple(sorted(session.faulty_ops)) or CORE[:OPS], PROGRAMS):
             if probe.rule == rule:
                 check = Check(session.target, known(mutant.framework), rule, leaves_out=session.leaves_out)
                 assert failure(probe, check, 0, [Phase.generate]) is None

@@ -240,7 +240,7 @@ class Loses(HipsAutograd):
     ],
 )
 def test_an_entry_can_be_about_roots_that_stand_twice(text: str, holds: bool):
-    (entry,) = [each for each in known("mlx") if each.twice]
+    (entry,) = [each for each in known("mlx") if each.duplicate_root]
     program = program_of(text)
     violation = violation_of(program, InProcess(Loses()))
     assert violation is not None

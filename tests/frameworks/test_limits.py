@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit.programs import curvatures, forms, programs
-from autograd_conformance.checking.unsupported import partial_support
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.checking.support.unsupported import partial_support
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import AdapterError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.check import Check
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch

@@ -53,7 +53,7 @@ class Stuck(Tiny):
 def test_an_audit_is_killed_with_its_run(tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(STUCK)
     script = (
-        "from autograd_conformance.checking.audit.shares import audit;"
+        "from autograd_conformance.checking.audit.workers import audit;"
         "audit('stuck:Stuck', 'cpu', ('float64',), 600.0, False)"
     )
     assert dies_with_its_parent(script, tmp_path)

@@ -43,7 +43,7 @@ def test_an_interruption_that_nobody_hears_of_comes_again(monkeypatch: pytest.Mo
             lost()  # as in a callback of the garbage collector
         with pytest.raises(KeyboardInterrupt):
             time.sleep(10)
-        termination.heard.set()
+        termination.acknowledged.set()
         time.sleep(0.8)
     finally:
         termination.restore()

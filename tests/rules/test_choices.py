@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autograd_conformance.checking.check import Check
-from autograd_conformance.checking.tally import Tally
+from autograd_conformance.checking.counts.tally import Tally
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known, is_known, known

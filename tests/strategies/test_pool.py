@@ -9,8 +9,8 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
-from autograd_conformance.checking.functions import functions
 from autograd_conformance.checking.seeding import BACKEND
+from autograd_conformance.checking.support.compiled_regions import compiled_regions
 from autograd_conformance.frameworks.pytorch.regions import TorchRegions
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -44,7 +44,7 @@ def drawn(
     )  # fmt: skip
     @given(strategy)
     def run(case: Drawn) -> None:
-        assume(near is None or near.accept(lambda: functions(case, TARGET)))
+        assume(near is None or near.accept(lambda: compiled_regions(case, TARGET)))
         ran.append(case.program)
         if near is not None and serves is not None:
             near.record_relevance(serves(case.program))
@@ -66,11 +66,11 @@ def forms(programs: list[Program]) -> set[object]:
 def test_many_programs_have_few_functions(strategy):
     near = Pool(EACH)
     programs = drawn(strategy, near)
-    found = {function for program in programs for function in functions(program, TARGET)}
+    found = {function for program in programs for function in compiled_regions(program, TARGET)}
     assert len(programs) == 120 and len(found) < 40
     assert len({repr(program) for program in programs}) > 100
     assert len(forms(programs)) > 40
-    assert len({function for each in drawn(strategy, None) for function in functions(each, TARGET)}) > 120
+    assert len({function for each in drawn(strategy, None) for function in compiled_regions(each, TARGET)}) > 120
 
 
 def test_one_seed_draws_the_same():
@@ -121,7 +121,7 @@ OTHER = [
     ("one", "other", "equal"), [(*each, True) for each in EQUAL] + [(*each, False) for each in OTHER]
 )
 def test_functions_are_told_apart_as_a_compiler_does(one, other, equal):
-    found = [set(functions(parse(text, VOCABULARY), TARGET)) for text in (one, other)]
+    found = [set(compiled_regions(parse(text, VOCABULARY), TARGET)) for text in (one, other)]
     assert (found[0] == found[1]) is equal
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.seeding import BACKEND
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.pytorch.regions import TorchCompileAot, TorchRegions
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known

@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.check import Check, RuleViolated
-from autograd_conformance.checking.unsupported import unsupported_by, unsupported_forms
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.checking.support.unsupported import unsupported_by, unsupported_forms
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.requirements import CLAIMS_OF

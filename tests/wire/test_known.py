@@ -28,6 +28,6 @@ def test_an_entry_is_about_todays_rule(number: int, rule: str) -> None:
 
 def test_an_entrys_limits_are_read() -> None:
     *_, entry, error = known("old", [FOLDER])
-    assert (entry.op, entry.relative, entry.absolute, entry.elements, entry.zero) == ("sin", 1e-3, 1e-9, 1, 0)
-    assert (entry.nan, entry.views, entry.after) == (True, True, "cos")
+    assert (entry.op, entry.relative, entry.absolute, entry.elements, entry.zero_operand) == ("sin", 1e-3, 1e-9, 1, 0)
+    assert (entry.nan, entry.makes_view, entry.after) == (True, True, "cos")
     assert (error.raised, error.message, error.step) == ("unknown", "not implemented", "sgd lr=0.1")

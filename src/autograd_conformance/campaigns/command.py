@@ -153,7 +153,7 @@ def _on_cluster(
         with cluster as engine:
             work(engine)
     except KeyboardInterrupt:
-        termination.heard.set()
+        termination.acknowledged.set()
         code, reason = INTERRUPTED, "stopped"
     except NoCluster as error:
         code, reason = INTERRUPTED, str(error)

@@ -61,9 +61,9 @@ class Budget:
         """`demands` says, test by test of the whole run, what each asks for."""
         self.limits, self.processes, self.demands = limits, processes, demands
         self.left = math.inf if limits.programs is None else limits.programs / processes
-        self.rest = _sums_behind([each.programs for each in demands])
+        self.rest = _suffix_sums([each.programs for each in demands])
         """How many programs each test and all behind it ask for."""
-        self.needs = _sums_behind([each.first for each in demands])
+        self.needs = _suffix_sums([each.first for each in demands])
         """How many of these come first."""
         self.taken, self.took = 0.0, 0.0
         """How many programs came first so far, and how many seconds they took."""
@@ -99,7 +99,7 @@ class Budget:
         self.took += seconds
 
 
-def _sums_behind(numbers: Sequence[float]) -> list[float]:
+def _suffix_sums(numbers: Sequence[float]) -> list[float]:
     """For each number, the sum of it and of all behind it."""
     return list(accumulate(reversed(numbers)))[::-1]
 

@@ -12,14 +12,14 @@ from typing import Any, assert_never
 
 from hypothesis.errors import UnsatisfiedAssumption
 
-from autograd_conformance.checking.coverage import Pair, pairs
-from autograd_conformance.checking.functions import functions
-from autograd_conformance.checking.remarks import Remarks
-from autograd_conformance.checking.tally import Tally
+from autograd_conformance.checking.counts.coverage import Pair, pairs
+from autograd_conformance.checking.counts.remarks import Remarks
+from autograd_conformance.checking.counts.tally import Tally
+from autograd_conformance.checking.support.compiled_regions import compiled_regions
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
 from autograd_conformance.known_differences import Known, is_known
-from autograd_conformance.known_differences.cases import Clause, in_common
+from autograd_conformance.known_differences.clauses import Clause, in_common
 from autograd_conformance.known_differences.update import Finding, Signature
 from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.programs.language import Leaf, Program
@@ -127,7 +127,7 @@ class Check:
         """Run and judge a program, or two related programs. Raises `RuleViolated` for the first violation that is not a
         known difference.
         """
-        if self.pool is not None and not self.pool.accept(lambda: functions(case, self.target)):
+        if self.pool is not None and not self.pool.accept(lambda: compiled_regions(case, self.target)):
             raise UnsatisfiedAssumption  # it needs a function for itself: another one is drawn
         match case:
             case Related():

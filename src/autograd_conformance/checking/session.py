@@ -18,13 +18,13 @@ from typing import Any, assert_never
 
 import hypothesis
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.notes import Note
-from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult, at_fault
+from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult, ops_at_fault
 from autograd_conformance.checking.audit.programs import is_long
 from autograd_conformance.checking.check import Check, first_violation
 from autograd_conformance.checking.limits import UNLIMITED, Limits
-from autograd_conformance.checking.unsupported import partial_support, unsupported_by
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.checking.support.unsupported import partial_support, unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment import variables
 from autograd_conformance.frameworks.environment.devices import Device
@@ -33,7 +33,7 @@ from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
-from autograd_conformance.known_differences.entry import InvalidVersion, Run
+from autograd_conformance.known_differences.entry import Environment, InvalidVersion
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.processes.child import CLOSED, HASHES, LOADING
@@ -176,7 +176,7 @@ class Session:
             [each for file in (*self.known_files, *there) for each in read(file)] if own else known(self.target.name)
         )
         device = Device.named(self.device).name
-        here = Run(self.target.version, device, platform.system(), platform.machine())
+        here = Environment(self.target.version, device, platform.system(), platform.machine())
         found = []
         for entry in listed:
             try:
@@ -192,23 +192,23 @@ class Session:
         return tuple(d for d in self.target.dtypes if d in self.dtypes)
 
     @cached_property
-    def said(self) -> Description:
+    def description(self) -> Description:
         """What the framework said of itself when it was loaded: every other process of the run is held to it."""
         return Description.of(self.target)
 
-    def hold_to(self, said: Description) -> None:
+    def check_description(self, said: Description) -> None:
         """Hold the framework to what it said of itself in the process that started the run."""
         self.unlike = describe_difference(said, self.target, f"the worker {self.worker}")
 
     def adopt_audit(self, found: AuditResult) -> None:
         """Take over what an audit found; what is missing is asked for no more."""
-        _ = self.said  # the ops that are missing included
+        _ = self.description  # the ops that are missing included
         self.audited = found
         if found.missing:
             self.target = self.target.without(found.missing)
             self.__dict__.pop("offer", None)
 
-    def holds(self, note: Note) -> bool:
+    def is_settled(self, note: Note) -> bool:
         """Whether what an earlier audit noted of an op needs no second look: it was right, or what it got wrong is
         known, and left out for that.
         """
@@ -229,17 +229,17 @@ class Session:
     @property
     def faulty_ops(self) -> frozenset[str]:
         """The ops that are wrong by themselves, found by the audit, and those known to be."""
-        return at_fault(self.audited.wrong, self.target.ops) | self.audited.lost | self._listed_once
+        return ops_at_fault(self.audited.wrong, self.target.ops) | self.audited.lost | self._listed_once
 
     @property
     def faulty_second_order(self) -> frozenset[str]:
         """The ops whose second derivatives are wrong or not implemented, found by the audit, and those known to be."""
-        return at_fault(self.audited.once, self.target.ops) | self._listed(TWICE)
+        return ops_at_fault(self.audited.once, self.target.ops) | self._listed(TWICE)
 
     @property
     def faulty_third_order(self) -> frozenset[str]:
         """The ops of which only the third derivatives are, and those whose third derivatives are not tested."""
-        found = at_fault(self.audited.twice, self.target.ops)
+        found = ops_at_fault(self.audited.twice, self.target.ops)
         return found | self._listed(THRICE) | {op for op in OPS if is_long(op)}
 
     @property

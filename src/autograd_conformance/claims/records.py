@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.claims import articles as documents
 from autograd_conformance.claims.articles import decide
 from autograd_conformance.claims.articles.claim import Article, Case, Claim, HasGrad, Prediction, Raises, Returns, Saved

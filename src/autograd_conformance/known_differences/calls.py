@@ -20,38 +20,41 @@ from autograd_conformance.programs.language import (
 CALLS = (Backward, Grad)
 
 
-def goes_again(program: Program, at: int) -> bool:
+def reuses_graph(program: Program, at: int) -> bool:
     """Whether instruction `at` is a backward call through a value, its root included, that an earlier one went
     through; the leaves that calls end at are not meant.
     """
     call = program[at]
-    earlier = {ref for step in program.instructions[:at] if isinstance(step, CALLS) for ref in behind(program, step)}
+    earlier = {
+        ref for step in program.instructions[:at] if isinstance(step, CALLS) for ref in upstream_of_call(program, step)
+    }
     return isinstance(call, CALLS) and any(
-        ref in earlier and (ref in call.roots or not isinstance(program[ref.at], Leaf)) for ref in behind(program, call)
+        ref in earlier and (ref in call.roots or not isinstance(program[ref.at], Leaf))
+        for ref in upstream_of_call(program, call)
     )
 
 
-def goes_partly_again(program: Program, at: int) -> bool:
+def partly_reuses_graph(program: Program, at: int) -> bool:
     """Whether instruction `at`, or one before it, is a call through something that an earlier call went through, and
     through something else that was not computed from that.
     """
     gone: set[Ref] = set()
     for call in program.instructions[: at + 1]:
         if isinstance(call, CALLS):
-            made = {ref for ref in behind(program, call) if isinstance(program[ref.at], Apply)}
-            apart = (ref for ref in made - gone if gone.isdisjoint(made_from(program, [ref])))
+            made = {ref for ref in upstream_of_call(program, call) if isinstance(program[ref.at], Apply)}
+            apart = (ref for ref in made - gone if gone.isdisjoint(upstream_of(program, [ref])))
             if not gone.isdisjoint(made) and any(apart):
                 return True
             gone |= made
     return False
 
 
-def holds_none(program: Program, at: int, leaf: Ref) -> bool:
+def grad_is_none(program: Program, at: int, leaf: Ref) -> bool:
     """Whether a leaf holds no gradient before instruction `at`: none was left or assigned since it was cleared."""
     held = False
     for step in program.instructions[:at]:
         match step:
-            case Backward() if leaf in behind(program, step):
+            case Backward() if leaf in upstream_of_call(program, step):
                 held = True
             case AssignGrad():
                 held = held or step.leaf == leaf
@@ -62,24 +65,24 @@ def holds_none(program: Program, at: int, leaf: Ref) -> bool:
     return not held
 
 
-def leaves_several(program: Program, at: int, leaf: Ref) -> bool:
+def reaches_several_leaves(program: Program, at: int, leaf: Ref) -> bool:
     """Whether instruction `at`, or one before it, is a call that leaves gradients in a leaf and in another one."""
     calls = (step for step in program.instructions[: at + 1] if isinstance(step, Backward))
-    reached = (behind(program, call) & {*program.leaves} for call in calls)
+    reached = (upstream_of_call(program, call) & {*program.leaves} for call in calls)
     return any(leaf in leaves and len(leaves) > 1 for leaves in reached)
 
 
-def takes_twice_from_one(program: Program, at: int) -> bool:
+def operands_share_leaf(program: Program, at: int) -> bool:
     """Whether an op before instruction `at` takes two operands that were computed from one leaf."""
     for step in program.instructions[:at]:
         if isinstance(step, Apply):
-            origins = [made_from(program, [arg]) & {*program.leaves} for arg in step.args]
+            origins = [upstream_of(program, [arg]) & {*program.leaves} for arg in step.args]
             if sum(map(len, origins)) > len(set().union(*origins)):
                 return True
     return False
 
 
-def may_hold(program: Program, at: int, leaf: Ref, through: str | None) -> bool:
+def may_have_grad(program: Program, at: int, leaf: Ref, through: str | None) -> bool:
     """Whether a leaf may hold, before call `at`, a gradient that an earlier one left there; what was cleared since is
     held no more. Where an op is named, the call has to go through it, and it has to take the leaf.
     """
@@ -90,7 +93,7 @@ def may_hold(program: Program, at: int, leaf: Ref, through: str | None) -> bool:
     for step in program.instructions[:at]:
         match step:
             case Backward():
-                held = held or leaf in behind(program, step)
+                held = held or leaf in upstream_of_call(program, step)
             case ZeroGrad(leaves) if leaf in leaves:
                 held = False
             case _:
@@ -100,17 +103,17 @@ def may_hold(program: Program, at: int, leaf: Ref, through: str | None) -> bool:
 
 def _goes_through(program: Program, call: BackwardCall, leaf: Ref, op: str) -> bool:
     """Whether a call goes through an op that takes a leaf."""
-    made = (program[ref.at] for ref in behind(program, call))
+    made = (program[ref.at] for ref in upstream_of_call(program, call))
     return any(isinstance(step, Apply) and step.op == op and leaf in step.args for step in made)
 
 
-def has_root_taken_anew(program: Program, at: int) -> bool:
+def reuses_root(program: Program, at: int) -> bool:
     """Whether instruction `at` is a call with a root that an earlier call went through and that an op took since."""
     call, gone, taken = program[at], set[Ref](), set[Ref]()
     for step in program.instructions[:at]:
         match step:
             case Backward() | Grad():
-                gone |= behind(program, step)
+                gone |= upstream_of_call(program, step)
             case Apply():
                 taken |= gone.intersection(step.args)
             case _:
@@ -118,12 +121,12 @@ def has_root_taken_anew(program: Program, at: int) -> bool:
     return isinstance(call, CALLS) and not taken.isdisjoint(call.roots)
 
 
-def behind(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:
+def upstream_of_call(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:
     """The roots of a call and all that ops, or some writes, made them from."""
-    return made_from(program, call.roots, writes)
+    return upstream_of(program, call.roots, writes)
 
 
-def made_from(program: Program, refs: Sequence[Ref], writes: Sequence[InPlace] = ()) -> set[Ref]:
+def upstream_of(program: Program, refs: Sequence[Ref], writes: Sequence[InPlace] = ()) -> set[Ref]:
     """Some values and all that ops, or some writes, made them from."""
     found: set[Ref] = set()
     waiting = list(refs)

@@ -12,23 +12,28 @@ from types import MappingProxyType
 
 from autograd_conformance.known_differences.calls import (
     CALLS,
-    behind,
-    goes_again,
-    goes_partly_again,
-    has_root_taken_anew,
-    holds_none,
-    leaves_several,
-    may_hold,
-    takes_twice_from_one,
+    grad_is_none,
+    may_have_grad,
+    operands_share_leaf,
+    partly_reuses_graph,
+    reaches_several_leaves,
+    reuses_graph,
+    reuses_root,
+    upstream_of_call,
 )
 from autograd_conformance.known_differences.entry import Known
-from autograd_conformance.known_differences.subject import dimensions, dtypes, elements, wrong
-from autograd_conformance.known_differences.units import derives_through_unit, gives, gives_detached, writes_inside
+from autograd_conformance.known_differences.regions import (
+    derives_through_region,
+    returns_detached,
+    returns_op,
+    writes_in_region,
+)
+from autograd_conformance.known_differences.subject import dimensions, dtypes, elements, wrong_elements
 from autograd_conformance.known_differences.writes import (
-    writes_aliased,
-    writes_computed,
+    writes_non_leaf,
     writes_operand,
-    writes_overlapped,
+    writes_overlapping_leaf,
+    writes_shared_memory,
 )
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import (
@@ -81,7 +86,7 @@ def _error(violation: Violation) -> RaisedError | None:
     return violation.observed if isinstance(violation.observed, RaisedError) else None
 
 
-def about(program: Program, violation: Violation) -> Ref | None:
+def subject_of(program: Program, violation: Violation) -> Ref | None:
     """What a violation is about; where a call raised, its only root, and of a write that nothing else is told of, its
     target.
     """
@@ -100,7 +105,7 @@ def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
     return any(not isinstance(step, Leaf) or 0 in step.value.data for step in made)
 
 
-def _stands_before(program: Program, at: int, what: str) -> bool:
+def _occurs_before(program: Program, at: int, what: str) -> bool:
     """Whether an op, a step as `_is_step` describes it, a hook of that effect, or an instruction of that word stands
     before an instruction.
     """
@@ -114,7 +119,7 @@ def _stands_before(program: Program, at: int, what: str) -> bool:
     )
 
 
-def _has_root_twice(program: Program, at: int) -> bool:
+def _has_duplicate_root(program: Program, at: int) -> bool:
     """Whether instruction `at`, or one before it, is a call that has a root twice, a root and what may be a view of it
     or the very same, or one of its inputs among its roots.
     """
@@ -124,12 +129,12 @@ def _has_root_twice(program: Program, at: int) -> bool:
     made = values(program)
     return any(
         not {*call.roots}.isdisjoint(call.inputs or ())
-        or len({_original(program, root, made) for root in call.roots}) < len(call.roots)
+        or len({_base(program, root, made) for root in call.roots}) < len(call.roots)
         for call in calls
     )
 
 
-def _original(program: Program, ref: Ref, made: Mapping[Ref, np.ndarray]) -> Ref:
+def _base(program: Program, ref: Ref, made: Mapping[Ref, np.ndarray]) -> Ref:
     """What a value may be a view of, or the very same as: an op of one operand may give that where it has nothing to
     do, as a sum over one element.
     """
@@ -138,7 +143,7 @@ def _original(program: Program, ref: Ref, made: Mapping[Ref, np.ndarray]) -> Ref
         return ref
     operand = step.args[0]
     alone = len(step.args) == 1 and np.array_equal(np.ravel(made[ref]), np.ravel(made[operand]))
-    return _original(program, operand, made) if alone or step.op in VIEWS else ref
+    return _base(program, operand, made) if alone or step.op in VIEWS else ref
 
 
 def _is_step(step: Instruction, described: str) -> bool:
@@ -171,7 +176,7 @@ def _is_repeated(program: Program, violation: Violation) -> bool:
     return isinstance(made, Apply) and made in program.instructions[: violation.subject.at]
 
 
-def _is_switched(program: Program, at: int) -> bool:
+def _toggles_requires_grad(program: Program, at: int) -> bool:
     """Whether a leaf begins, or ceases, to require grad before instruction `at`, behind something made from it."""
     used: set[Ref] = set()
     for step in program.instructions[:at]:
@@ -181,12 +186,12 @@ def _is_switched(program: Program, at: int) -> bool:
     return False
 
 
-def _has_root_unreached(program: Program, call: Instruction) -> bool:
+def _has_root_without_inputs(program: Program, call: Instruction) -> bool:
     """Whether a call has a root that ops computed from none of its inputs."""
     if not isinstance(call, CALLS):
         return False
     inputs = {*(call.inputs or program.leaves)}
-    return any(inputs.isdisjoint(behind(program, replace(call, roots=(root,)))) for root in call.roots)
+    return any(inputs.isdisjoint(upstream_of_call(program, replace(call, roots=(root,)))) for root in call.roots)
 
 
 CONDITIONS: Mapping[str, Condition] = MappingProxyType(
@@ -195,35 +200,39 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "returned": lambda entry, program, it: isinstance(it.observed, ReturnedUnexpectedly),
         "raised": lambda entry, program, it: (error := _error(it)) is not None and error.kind.value == entry.raised,
         "message": lambda entry, program, it: (error := _error(it)) is not None and str(entry.message) in error.message,
-        "elements": lambda entry, program, it: entry.elements == elements(program, about(program, it), it),
-        "dimensions": lambda entry, program, it: entry.dimensions == dimensions(program, about(program, it), it),
-        "dtype": lambda entry, program, it: entry.dtype in dtypes(program, about(program, it)),
-        "wrong": lambda entry, program, it: wrong(it) <= int(entry.wrong or 0),
-        "zero": lambda entry, program, it: _may_be_zero(program, entry.op, int(entry.zero or 0)),
-        "after": lambda entry, program, it: _stands_before(program, it.at, str(entry.after)),
+        "elements": lambda entry, program, it: entry.elements == elements(program, subject_of(program, it), it),
+        "dimensions": lambda entry, program, it: entry.dimensions == dimensions(program, subject_of(program, it), it),
+        "dtype": lambda entry, program, it: entry.dtype in dtypes(program, subject_of(program, it)),
+        "wrong_elements": lambda entry, program, it: wrong_elements(it) <= int(entry.wrong_elements or 0),
+        "zero_operand": lambda entry, program, it: _may_be_zero(program, entry.op, int(entry.zero_operand or 0)),
+        "after": lambda entry, program, it: _occurs_before(program, it.at, str(entry.after)),
         "call": lambda entry, program, it: entry.call == INSTRUCTIONS[type(program[it.at])].notation,
         "step": lambda entry, program, it: _is_step(program[it.at], str(entry.step)),
-        "views": lambda entry, program, it: _views(program, it),
-        "repeated": lambda entry, program, it: _is_repeated(program, it),
-        "again": lambda entry, program, it: goes_again(program, it.at),
-        "partly": lambda entry, program, it: goes_partly_again(program, it.at),
-        "anew": lambda entry, program, it: has_root_taken_anew(program, it.at),
-        "held": lambda entry, program, it: it.subject is not None and may_hold(program, it.at, it.subject, entry.op),
-        "holds_none": lambda entry, program, it: it.subject is not None and holds_none(program, it.at, it.subject),
-        "several": lambda entry, program, it: it.subject is not None and leaves_several(program, it.at, it.subject),
-        "from_one": lambda entry, program, it: takes_twice_from_one(program, it.at),
-        "computed": lambda entry, program, it: writes_computed(program, it.at),
-        "switched": lambda entry, program, it: _is_switched(program, it.at),
-        "aliased": lambda entry, program, it: writes_aliased(program, it.at),
-        "written": lambda entry, program, it: entry.op is not None and writes_operand(program, it.at, entry.op),
-        "overlapped": lambda entry, program, it: writes_overlapped(program, it.at),
-        "unreached": lambda entry, program, it: _has_root_unreached(program, program[it.at]),
-        "given": lambda entry, program, it: entry.op is not None and gives(program, it, entry.op),
-        "inside": lambda entry, program, it: writes_inside(program, it),
-        "through_unit": lambda entry, program, it: derives_through_unit(program, it),
-        "detached": lambda entry, program, it: gives_detached(program, it),
-        "twice": lambda entry, program, it: _has_root_twice(program, it.at),
-        "empty": lambda entry, program, it: not all(value.size for value in values(program).values()),
+        "makes_view": lambda entry, program, it: _views(program, it),
+        "op_repeated": lambda entry, program, it: _is_repeated(program, it),
+        "graph_reused": lambda entry, program, it: reuses_graph(program, it.at),
+        "graph_partly_reused": lambda entry, program, it: partly_reuses_graph(program, it.at),
+        "root_reused": lambda entry, program, it: reuses_root(program, it.at),
+        "grad_already_set": lambda entry, program, it: (
+            it.subject is not None and may_have_grad(program, it.at, it.subject, entry.op)
+        ),
+        "grad_is_none": lambda entry, program, it: it.subject is not None and grad_is_none(program, it.at, it.subject),
+        "reaches_several_leaves": lambda entry, program, it: (
+            it.subject is not None and reaches_several_leaves(program, it.at, it.subject)
+        ),
+        "operands_share_leaf": lambda entry, program, it: operands_share_leaf(program, it.at),
+        "writes_non_leaf": lambda entry, program, it: writes_non_leaf(program, it.at),
+        "requires_grad_toggled": lambda entry, program, it: _toggles_requires_grad(program, it.at),
+        "writes_shared_memory": lambda entry, program, it: writes_shared_memory(program, it.at),
+        "operand_written": lambda entry, program, it: entry.op is not None and writes_operand(program, it.at, entry.op),
+        "writes_overlapping_leaf": lambda entry, program, it: writes_overlapping_leaf(program, it.at),
+        "root_without_inputs": lambda entry, program, it: _has_root_without_inputs(program, program[it.at]),
+        "region_returns_op": lambda entry, program, it: entry.op is not None and returns_op(program, it, entry.op),
+        "in_region": lambda entry, program, it: writes_in_region(program, it),
+        "through_region": lambda entry, program, it: derives_through_region(program, it),
+        "region_returns_detached": lambda entry, program, it: returns_detached(program, it),
+        "duplicate_root": lambda entry, program, it: _has_duplicate_root(program, it.at),
+        "empty_value": lambda entry, program, it: not all(value.size for value in values(program).values()),
     }
 )
 """Each key that is a condition, those that cost little first: whether what the entry says under it holds."""

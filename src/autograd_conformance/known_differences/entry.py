@@ -14,7 +14,7 @@ NOT_REPORTED = "not reported"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Environment:
     """What the conditions of entries are held against: the framework and where it runs."""
 
     version: str
@@ -55,29 +55,29 @@ class Known:
     """Values may be anything: memory is read, or written, that nobody knows the contents of, or nothing bounds them."""
     nan: bool = False
     """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
-    gives: str | None = None
+    result_dtype: str | None = None
     """The result, or a gradient, has this dtype, where another is expected; such an entry excuses no wrong value."""
-    shape: bool = False
+    wrong_shape: bool = False
     """The result has another shape than is due; such an entry excuses no wrong value."""
     elements: int | None = None
     """The difference is about a leaf, or a wrong value, of that many elements."""
     dimensions: int | None = None
     """The difference is about a leaf, the only root of a call that raised and the target of a write among them, or a
     wrong value, of that many dimensions."""
-    wrong: int | None = None
+    wrong_elements: int | None = None
     """No more elements than that of the value, or of the gradient, are wrong."""
-    zero: int | None = None
+    zero_operand: int | None = None
     """This operand of the op may hold a zero: it is a leaf that does, or computed."""
-    empty: bool = False
+    empty_value: bool = False
     """A value of the program, a leaf or computed, has no elements."""
-    views: bool = False
+    makes_view: bool = False
     """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
-    repeated: bool = False
+    op_repeated: bool = False
     """The value in question was made by an op that had been applied to the same operands, with the same attributes."""
-    detached: bool = False
+    region_returns_detached: bool = False
     """A function that begins before the failing instruction, or with it, gives out a view of what it computed, and a
     view of the same that was detached."""
-    given: bool = False
+    region_returns_op: bool = False
     """A function that begins before the failing instruction gives out what the op made in it."""
     returned: bool = False
     """The failing instruction returned, where an error is expected; such an entry excuses no wrong value."""
@@ -90,45 +90,45 @@ class Known:
     before."""
     call: str | None = None
     """The failing instruction is a call of that word, `backward` or `grad`."""
-    again: bool = False
+    graph_reused: bool = False
     """The failing call goes through a value, its root included, through which an earlier call of the program went."""
-    partly: bool = False
+    graph_partly_reused: bool = False
     """The failing call, or one before it, goes through something that an earlier call went through, and through
     something else that was not computed from that."""
-    anew: bool = False
+    root_reused: bool = False
     """A root of the failing call, through which an earlier call went, was taken by an op behind that one."""
-    held: bool = False
+    grad_already_set: bool = False
     """The leaf that is wrong may hold, before the failing call, a gradient that an earlier one left there; if the entry
     names an op, the failing call goes through it, and it takes the leaf.
     """
-    holds_none: bool = False
+    grad_is_none: bool = False
     """The leaf that is wrong holds no gradient before the failing instruction: none was left or assigned there since it
     was cleared."""
-    several: bool = False
+    reaches_several_leaves: bool = False
     """The failing call, or one before it, leaves gradients in the leaf that is wrong and in another one."""
-    from_one: bool = False
+    operands_share_leaf: bool = False
     """An op before the failing instruction takes two operands that were computed from one leaf."""
-    twice: bool = False
+    duplicate_root: bool = False
     """The failing call, or one before it, has a root twice, a root and what may be a view of it or the very same, or
     one of its inputs among its roots."""
-    computed: bool = False
+    writes_non_leaf: bool = False
     """A write into what an op computed, or into a part of it, stands before."""
-    switched: bool = False
+    requires_grad_toggled: bool = False
     """A leaf that has begun, or ceased, to require grad since something was computed from it stands before."""
-    aliased: bool = False
+    writes_shared_memory: bool = False
     """A function, or a write by itself, that begins before the failing instruction, or with it, writes into memory in
     which several values lie that it did not make."""
-    written: bool = False
+    operand_written: bool = False
     """Behind the op, a write into memory in which one of its operands lies, or a step that moves one, stands before the
     failing instruction."""
-    overlapped: bool = False
+    writes_overlapping_leaf: bool = False
     """Behind a view of a leaf that overlaps itself in memory, a write into that memory stands before the failing
     instruction."""
-    unreached: bool = False
+    root_without_inputs: bool = False
     """The failing call has a root that was computed from none of its inputs."""
-    inside: bool = False
+    in_region: bool = False
     """The failing instruction stands in a unit in which something is written to, or is a call through one."""
-    through_unit: bool = False
+    through_region: bool = False
     """The gradient that is read, or one that the failing call goes through, was left by a call with create_graph that
     went through a unit.
     """
@@ -156,7 +156,7 @@ class Known:
         """Whether it says how far values may be off."""
         return self.relative is not None or self.absolute is not None
 
-    def applies(self, run: Run) -> bool:
+    def applies(self, run: Environment) -> bool:
         """Whether its conditions on the framework's version, device and platform hold; `InvalidVersion` where it asks
         for a version and the framework's cannot be compared.
         """
@@ -168,4 +168,4 @@ class Known:
         return self.platform is None or self.platform.lower() in [each.lower() for each in here]
 
 
-__all__ = ["NOT_REPORTED", "InvalidVersion", "Known", "Run"]
+__all__ = ["NOT_REPORTED", "Environment", "InvalidVersion", "Known"]

@@ -12,8 +12,8 @@ from typing import Any
 
 from autograd_conformance.frameworks.entry_points import known_file
 from autograd_conformance.known_differences.entry import Known
-from autograd_conformance.known_differences.keys import ALWAYS, KEYS, RefusedEntry
-from autograd_conformance.known_differences.soundness import problem, witness_problem
+from autograd_conformance.known_differences.entry_checks import problem, witness_problem
+from autograd_conformance.known_differences.keys import ALWAYS, KEYS, RENAMED, RefusedEntry
 from autograd_conformance.places import PACKAGE
 
 FOLDERS = tuple(sorted(folder for room in ("frameworks", "adapters") for folder in (PACKAGE / room).glob("*/known")))
@@ -137,24 +137,39 @@ def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, 
 
 def _entry(form: Mapping[str, Any], own: bool) -> Known:
     """An entry; `RefusedEntry` where it makes no sense. The witness of one's `own` is computed, too."""
-    said = {}
-    for key, value in form.items():
-        if key not in KEYS:
+    said: dict[str, Any] = {}
+    for name, (key, value) in by_present_name(form).items():
+        if name not in KEYS:
             raise RefusedEntry(_unknown(key, KEYS))
         try:
-            said[key] = KEYS[key].reads(value)
+            said[name] = KEYS[name].reads(value)
         except RefusedEntry as error:
             raise RefusedEntry(f"{key}: {error}") from None
         except (ValueError, OverflowError):
-            raise RefusedEntry(f"{key} has to be {KEYS[key].expects}, not {_short(value)}") from None
+            raise RefusedEntry(f"{key} has to be {KEYS[name].expects}, not {_short(value)}") from None
     for key in ALWAYS:
         if key not in form:
             raise RefusedEntry(f"{key!r} is missing; every [[known]] needs {', '.join(ALWAYS)}")
     entry = Known(said.pop("rule"), said.pop("op", None), said.pop("reason"), said.pop("witness"), **said)
     wrong = problem(entry) or (witness_problem(entry) if own else None)
     if wrong:
-        raise RefusedEntry(wrong)
+        old = ", ".join(f"{key} is {RENAMED[key]} now" for key in form if key in RENAMED and RENAMED[key] in wrong)
+        raise RefusedEntry(wrong + (f" ({old})" if old else ""))
     return entry
+
+
+def by_present_name(form: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """The keys of an entry by their present names, each with its name in the file and its value. Raises `RefusedEntry`
+    if an entry has a key under both its names.
+    """
+    found: dict[str, tuple[str, Any]] = {}
+    for key, value in form.items():
+        name = RENAMED.get(key, key)
+        if name in found:
+            old = next(each for each in form if RENAMED.get(each) == name)
+            raise RefusedEntry(f"{old}: it is the old name of {name}, which the entry has as well; keep {name}")
+        found[name] = (key, value)
+    return found
 
 
 def _short(value: Any) -> str:

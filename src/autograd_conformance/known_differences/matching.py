@@ -36,14 +36,14 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
         return False
     if not holds(entry, program, violation):
         return False
-    if entry.gives is not None:
-        return _gives(violation, entry.gives)
-    if entry.shape:
+    if entry.result_dtype is not None:
+        return _has_dtype(violation, entry.result_dtype)
+    if entry.wrong_shape:
         return isinstance(violation.observed, ResultShape)
     return is_within_limits(entry, violation)
 
 
-def _gives(violation: Violation, dtype: str) -> bool:
+def _has_dtype(violation: Violation, dtype: str) -> bool:
     """Whether a result, or a gradient of the right shape, has some dtype."""
     observed = violation.observed
     if isinstance(observed, GradientForm):
@@ -60,15 +60,15 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     """
     if entry.step and violation.rule in MOVING:
         return MOVING
-    if entry.twice and violation.rule == "relations/sum":  # whose terms may be the very same
+    if entry.duplicate_root and violation.rule == "relations/sum":  # whose terms may be the very same
         return ("gradients/graph",)
     observed = violation.observed
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     instead = Allowed(ExpectedReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
     if unheard or (instead and (entry.message or entry.raised)):
         return ("errors/legal-returns",)
-    calls = entry.again or entry.held or entry.twice or entry.unreached
-    says_where = entry.op or calls or entry.switched or entry.overlapped
+    calls = entry.graph_reused or entry.grad_already_set or entry.duplicate_root or entry.root_without_inputs
+    says_where = entry.op or calls or entry.requires_grad_toggled or entry.writes_overlapping_leaf
     if not (says_where and isinstance(observed, OtherGradient)):
         return ()
     return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)

@@ -80,7 +80,7 @@ def is_within_limits(entry: Known, violation: Violation) -> bool:
     return bool((nan | (np.abs(got - want) <= allowed)).all())
 
 
-def wrong(violation: Violation) -> int:
+def wrong_elements(violation: Violation) -> int:
     """How many elements of a value are wrong: further off than rounding takes them."""
     got, want = violation.got, violation.want
     if got is None or want is None or got.shape != want.shape:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autograd_conformance.known_differences.cases import OUTCOMES, Clause, clauses_of, holding, naming
+from autograd_conformance.known_differences.clauses import OUTCOMES, Clause, clauses_of, holding, naming
 from autograd_conformance.known_differences.keys import OF_VALUES
 from autograd_conformance.programs.formats.text import lines
 from autograd_conformance.programs.language import Program
@@ -53,9 +53,9 @@ class Signature:
     nan: bool
     any_value: bool
     """Whether no limit holds the value: it was infinite, or not there."""
-    gives: str | None
+    result_dtype: str | None
     """The dtype of the result, where it is the wrong one."""
-    shape: bool
+    wrong_shape: bool
     """Whether the shape of the result is the wrong one."""
 
     @staticmethod
@@ -129,7 +129,7 @@ class Finding:
     def entry(self, since: str, common: Common) -> str | None:
         """The entry as TOML; none where nothing names the case."""
         about, kept = self.about, common.get(self.about.rule)
-        said = {} if kept is None else _said(self.clauses - kept, about.op, self.witness)
+        said = {} if kept is None else _stated(self.clauses - kept, about.op, self.witness)
         named = {"op": about.op, "message": about.message, **said}
         if not naming((key, value) for key, value in named.items() if value is not None):
             return None
@@ -141,8 +141,8 @@ class Finding:
             "message": about.message,
             "dtype": about.dtype,
             **self._limits(),
-            "gives": about.gives,
-            "shape": about.shape or None,
+            "result_dtype": about.result_dtype,
+            "wrong_shape": about.wrong_shape or None,
             **{key: value for key, value in said.items() if key not in OUTCOMES or not self._limits()},
             "left_out": None if op is None or (self.left_out and op == about.op) else False,
             "reason": self.observed,
@@ -186,17 +186,17 @@ def joined(findings: Iterable[Finding]) -> list[Finding]:
     return [found[about] for about in sorted(found, key=repr)]
 
 
-def in_both(one: Common, other: Common) -> dict[str, frozenset[Clause]]:
+def common_to_both(one: Common, other: Common) -> dict[str, frozenset[Clause]]:
     """What the programs of two processes that kept a rule have in common."""
     return {**one, **{rule: one.get(rule, clauses) & clauses for rule, clauses in other.items()}}
 
 
-def _said(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str, str | int]:
+def _stated(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str, str | int]:
     """What an entry says of all that holds for its case: of several words that stand before, one; of several ops that
     the programs apply, the one that the witness has last, where no op is to blame.
     """
     found = dict(sorted(clauses, key=lambda clause: (clause[0], witness.rfind(f" {clause[1]} "), repr(clause[1]))))
-    if op is not None or "held" in found:  # which is about the op, where an entry names one
+    if op is not None or "grad_already_set" in found:  # which is about the op, where an entry names one
         found.pop("op", None)
     if "after" in found and found["after"] in (op, found.get("op")):
         del found["after"]

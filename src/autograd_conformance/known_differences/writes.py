@@ -22,13 +22,13 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.regions import regions
 
 
-def writes_computed(program: Program, at: int) -> bool:
+def writes_non_leaf(program: Program, at: int) -> bool:
     """Whether a write into what an op computed, or into a part of it, stands before instruction `at`."""
     targets = (step.target for step in program.instructions[:at] if isinstance(step, InPlace))
     return any(isinstance(program[owner(program, target)], Apply) for target in targets)
 
 
-def writes_aliased(program: Program, at: int) -> bool:
+def writes_shared_memory(program: Program, at: int) -> bool:
     """Whether a function that begins before instruction `at`, or with it, writes into memory in which several values
     lie that it did not make; a write that stands in no function is one by itself.
     """
@@ -57,7 +57,7 @@ def writes_operand(program: Program, at: int, op: str) -> bool:
     return False
 
 
-def writes_overlapped(program: Program, at: int) -> bool:
+def writes_overlapping_leaf(program: Program, at: int) -> bool:
     """Whether a write into memory in which a leaf overlaps itself stands before instruction `at`, behind a view of that
     leaf: one that was detached from what was broadcast or taken as windows.
     """

@@ -16,11 +16,11 @@ from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
+from autograd_conformance.plugin.processes.workers import Workers
 from autograd_conformance.plugin.progress import Progress
 from autograd_conformance.plugin.recording.folder import UnusableFolder
 from autograd_conformance.plugin.recording.recorder import Recorder
 from autograd_conformance.plugin.state import AUDITED, BEGAN, LIMITS, SESSION, audited, open_session, runs_suites
-from autograd_conformance.plugin.workers import Workers
 from autograd_conformance.processes.child import HASHES, PYTHON
 from autograd_conformance.processes.termination import Termination
 from autograd_conformance.reference.staging.cache import store
@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = open_session(config, worker["workerid"])
         config.stash[AUDITED] = found = AuditResult.from_json(worker["audited"])
-        session.hold_to(Description.from_json(worker["said"]))
+        session.check_description(Description.from_json(worker["said"]))
         session.adopt_audit(found)
         config.stash[LIMITS] = session.limits = Limits(**worker["limits"])
         config.add_cleanup(Termination(controls=False).restore)
@@ -137,5 +137,5 @@ def pytest_configure_node(node: Any) -> None:
     if session is not None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
         node.workerinput["audited"] = audited(node.config).to_json()
-        node.workerinput["said"] = session.said.to_json()
+        node.workerinput["said"] = session.description.to_json()
         node.workerinput["limits"] = asdict(node.config.stash[LIMITS])

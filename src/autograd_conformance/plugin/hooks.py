@@ -11,7 +11,7 @@ from autograd_conformance.plugin.configuration import (
     pytest_unconfigure,
     pytest_xdist_setupnodes,
 )
-from autograd_conformance.plugin.main_process import pytest_cmdline_main
+from autograd_conformance.plugin.processes.main_process import pytest_cmdline_main
 from autograd_conformance.plugin.results import pytest_runtest_makereport, pytest_warning_recorded
 from autograd_conformance.plugin.tests import (
     check,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from autograd_conformance.checking.check import RuleViolated, related_as
 from autograd_conformance.checking.session import ADAPTER_ERROR, Session
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED, describe_exit
@@ -126,11 +126,11 @@ def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callab
     def excused(program: Program, violation: Violation) -> bool:
         return any(is_known(entry, program, violation) for entry in known)
 
-    outcome = again(found, before, target, excused, done)
+    outcome = run_after(found, before, target, excused, done)
     return replace(outcome, reason=f"{path}: {outcome.reason}") if outcome.verdict == "cannot run" else outcome
 
 
-def again(
+def run_after(
     found: Program | Related,
     before: Sequence[Program],
     target: Target,
@@ -142,7 +142,7 @@ def again(
     """
     wanted = (found.first, found.second) if isinstance(found, Related) else (found,)
     for each in (*before, *wanted):  # all of them before any of them runs
-        if (outcome := _cannot(each, target)) is not None:
+        if (outcome := _unsupported(each, target)) is not None:
             return outcome
     for each in before:
         target.observe(each)
@@ -150,7 +150,7 @@ def again(
     return _related(found, target, done) if isinstance(found, Related) else _alone(found, target, excused, done)
 
 
-def _cannot(program: Program, target: Target) -> Replayed | None:
+def _unsupported(program: Program, target: Target) -> Replayed | None:
     """Why a program cannot be run on a target, if it cannot."""
     if not len(program):
         return Replayed("cannot run", "the program has no instructions")
@@ -216,10 +216,10 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
 
 def read(path: Path) -> tuple[Program | Related, tuple[Program, ...]]:
     """The program in a file, or two that are related, and those that have to run before."""
-    return held(_form(path))
+    return from_form(_form(path))
 
 
-def held(form: Any) -> tuple[Program | Related, tuple[Program, ...]]:
+def from_form(form: Any) -> tuple[Program | Related, tuple[Program, ...]]:
     """The same of a file's JSON form."""
     return _program(form), _preceding(form)
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit.outcome import AuditResult
-from autograd_conformance.checking.audit.shares import NOTHING_KEPT, AuditCutShort, AuditFailed, audit
 from autograd_conformance.checking.audit.store import Store
+from autograd_conformance.checking.audit.workers import NO_NOTES, AuditCutShort, AuditFailed, audit
 from autograd_conformance.checking.budget import Budget
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import ADAPTER_ERROR, Session
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.frameworks.registry import MODES, AdapterError, UnknownFramework, load
@@ -104,16 +104,16 @@ def audited(config: pytest.Config) -> AuditResult:
         session = config.stash[SESSION]
         name = MODES.get(session.name, session.name)
         target = session.target if name == session.name else InProcess(load(name, session.device))
-        found = _held(config, name, target)
+        found = _run_audit(config, name, target)
         if session.target.programs_each and name != session.name:
             absent = found.wrong | found.lost | found.missing
-            found = found.with_mode(_held(config, session.name, session.target, absent))
+            found = found.with_mode(_run_audit(config, session.name, session.target, absent))
         config.stash[AUDITED] = found
         session.adopt_audit(found)
     return config.stash[AUDITED]
 
 
-def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] = frozenset()) -> AuditResult:
+def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[str] = frozenset()) -> AuditResult:
     """The outcome of the audit of a framework, less some ops; where it cannot be held, the run ends."""
     session = config.stash[SESSION]
     profile = config.getoption("--hypothesis-profile") or PROFILE
@@ -121,7 +121,7 @@ def _held(config: pytest.Config, name: str, target: Target, but: frozenset[str] 
     limits = config.stash[LIMITS]
     store = Store(target, name, session.device, session.drawable, thrice)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
-    kept = store.notes(session.holds) if limits.programs is None else NOTHING_KEPT
+    kept = store.notes(session.is_settled) if limits.programs is None else NO_NOTES
     left = len(set(alphabet_of(target, session.drawable).ops) - set(kept) - but)
     jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
     try:

@@ -105,13 +105,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if limits.limited and ours:
         audited(config)
         run = config.stash[SESSION]
-        alike = Counter(_alike(item) for item in ours if _programs(item, run))
-        demands = [_demand(item, run, alike[_alike(item)]) for item in ours]
+        alike = Counter(_group(item) for item in ours if _programs(item, run))
+        demands = [_demand(item, run, alike[_group(item)]) for item in ours]
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         config.stash[BUDGET] = Budget(config.stash[LIMITS], processes, demands)
 
 
-def _alike(item: pytest.Item) -> tuple[str, bool, bool]:
+def _group(item: pytest.Item) -> tuple[str, bool, bool]:
     """What tests have in common that put one rule to the test in one way: by the corpus, for each op, or otherwise."""
     return about(item)[0], item.path == CORPUS, _is_many(item)
 
@@ -198,7 +198,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
     try:
         return (yield)
     except UnsupportedOp as error:
-        return _again(pyfuncitem, error)
+        return _retry(pyfuncitem, error)
     except Unsupported as error:
         raise NotApplicable(str(error)) from None
     except Unsatisfiable:
@@ -208,10 +208,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
         if drawable.absent_forms:
             absent = ", ".join(sorted(drawable.absent_forms))
             raise NotApplicable(f"it needs leaves of forms that are not there: {absent}") from None
-        raise NothingDrawn(_misfit(drawable)) from None
+        raise NothingDrawn(_why_nothing_fits(drawable)) from None
 
 
-def _misfit(drawable: alphabet.Alphabet) -> str:
+def _why_nothing_fits(drawable: alphabet.Alphabet) -> str:
     """Why no draw fits a framework that has few ops, or few forms of them."""
     if drawable.one_element:
         return "it needs tensors of several elements, and a call that can begin at one"
@@ -219,7 +219,7 @@ def _misfit(drawable: alphabet.Alphabet) -> str:
     return no_sum if "sum" not in drawable.ops else "no draw fits the ops that the framework has"
 
 
-def _again(item: pytest.Function, lacking: UnsupportedOp) -> bool:
+def _retry(item: pytest.Function, lacking: UnsupportedOp) -> bool:
     """Run a test again, in which a draw that comes upon an op that is not there is drawn anew."""
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     try:

@@ -44,7 +44,7 @@ def stop_all() -> None:
         process.kill()
 
 
-def go_on() -> None:
+def allow_starting() -> None:
     """Processes may be started again: what was stopped has ended."""
     _Running.stopped = False
 

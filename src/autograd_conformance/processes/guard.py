@@ -30,7 +30,7 @@ def is_possible() -> bool:
     return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
 
-LOADED, BEGUN, HEARD, ENDED = b"L", b"B", b"H", b"E"
+LOADED, BEGUN, SIGNALLED, ENDED = b"L", b"B", b"H", b"E"
 """What the child says: the framework is loaded, the report is begun, a signal to stop was received, and, with the exit
 code after it, that this is the end.
 """
@@ -44,7 +44,7 @@ SILENT = 2
 LOOK = 1.0
 """Seconds between two looks at whether it hangs."""
 
-UNHEARD, UNENDED = 1.2, 6.0
+UNSIGNALLED_LIMIT, SIGNALLED_LIMIT = 1.2, 6.0
 """Seconds after which a child that was to stop is ended: one that did not say that it received the signal, and one that
 did.
 """
@@ -63,7 +63,7 @@ class _Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ChildEnd:
     """How a child ended."""
 
     code: int | None
@@ -105,7 +105,7 @@ def die_with_parent(parent: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _not_stuck) -> Ended:
+def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _not_stuck) -> ChildEnd:
     """Call a function in a child, and wait for its end; the child itself never comes back from here. What the child
     said so far is given to `is_stuck` now and then, which says whether it is to be ended.
     """
@@ -128,7 +128,7 @@ def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _no
     os.close(reading)
     head, ended, code = said.partition(ENDED)
     how = os.waitstatus_to_exitcode(status)
-    return Ended(int(code) if ended else None, how, LOADED in head, BEGUN in head, bool(forwarded), closed)
+    return ChildEnd(int(code) if ended else None, how, LOADED in head, BEGUN in head, bool(forwarded), closed)
 
 
 def _awaited(
@@ -147,7 +147,7 @@ def _awaited(
         if ended:
             return status, said + (_read(reading) or b""), silent > SILENT
         now = time.monotonic()
-        if _is_deaf(forwarded, said, now):
+        if _ignores_signal(forwarded, said, now):
             os.kill(child, signal.SIGKILL)
         elif now - looked > LOOK:
             looked = now
@@ -155,9 +155,11 @@ def _awaited(
                 os.kill(child, signal.SIGKILL)
 
 
-def _is_deaf(forwarded: list[float], said: bytes, now: float) -> bool:
+def _ignores_signal(forwarded: list[float], said: bytes, now: float) -> bool:
     """Whether a child that was to stop has not done so for too long."""
-    return bool(forwarded) and now - forwarded[0] > stretched(UNENDED if HEARD in said else UNHEARD)
+    return bool(forwarded) and now - forwarded[0] > stretched(
+        SIGNALLED_LIMIT if SIGNALLED in said else UNSIGNALLED_LIMIT
+    )
 
 
 def _read(reading: int) -> bytes | None:

@@ -44,13 +44,13 @@ class Termination:
         """Whether the run was interrupted already."""
         self.again = False
         """Whether the next signal interrupts, too."""
-        self.heard = threading.Event()
+        self.acknowledged = threading.Event()
         """Set when the interruption was received by what ends the run, or the run ends anyway."""
         self.previous: dict[int, Any] = {}
         for name in NAMES if controls and keyboard else NAMES[1:]:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) in USUAL:
-                self._install(number, self._interrupt if controls else _stay)
+                self._install(number, self._interrupt if controls else _ignore)
 
     def _install(self, number: int, handler: Handler) -> None:
         try:
@@ -58,17 +58,17 @@ class Termination:
         except ValueError:  # not in the main thread, where alone signals are handled
             return
 
-    def hear(self) -> None:
+    def acknowledge(self) -> None:
         """From now on the run ends, and signals change nothing."""
-        self.heard.set()
+        self.acknowledged.set()
         if self.received:
-            guard.notify_parent(guard.HEARD)
+            guard.notify_parent(guard.SIGNALLED)
 
     def end_after(self, seconds: float, reason: str) -> None:
         """Interrupt the run in so many seconds, as a signal does."""
 
         def end(number: int) -> None:
-            if not self.heard.wait(seconds):
+            if not self.acknowledged.wait(seconds):
                 self.over = reason
                 os.kill(os.getpid(), number)
 
@@ -89,8 +89,8 @@ class Termination:
         if not (first and self.over):
             self.received = self.received or signal.Signals(number).name
         child.stop_all()
-        if self.heard.is_set():
-            self.hear()
+        if self.acknowledged.is_set():
+            self.acknowledge()
         elif first or self.again:
             self.again = False
             threading.Thread(target=self._repeat, args=(number,), daemon=True).start()
@@ -98,19 +98,19 @@ class Termination:
 
     def _repeat(self, number: int) -> None:
         """Send the signal again if the interruption is not received in time."""
-        if not self.heard.wait(stretched(AGAIN)):
+        if not self.acknowledged.wait(stretched(AGAIN)):
             self.again = True
             os.kill(os.getpid(), number)
 
     def restore(self) -> None:
         """Put back what was there before; a process that was stopped and ends now stays deaf to more signals."""
-        self.heard.set()
+        self.acknowledged.set()
         if self.received and guard.is_watched():
             return
         for number, handler in self.previous.items():
             signal.signal(number, handler)
         self.previous.clear()
-        child.go_on()
+        child.allow_starting()
 
 
 def with_lines(traceback: TracebackType | None) -> TracebackType | None:
@@ -125,5 +125,5 @@ def with_lines(traceback: TracebackType | None) -> TracebackType | None:
     return TracebackType(with_lines(traceback.tb_next), traceback.tb_frame, traceback.tb_lasti, line)
 
 
-def _stay(number: int, frame: FrameType | None) -> None:
+def _ignore(number: int, frame: FrameType | None) -> None:
     """A worker goes on."""

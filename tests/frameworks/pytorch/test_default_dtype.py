@@ -8,10 +8,10 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from autograd_conformance.checking.alphabet import alphabet_of
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check, RuleViolated
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.compiled import TorchCompileAotDynamic

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from autograd_conformance.checking.check import first_violation, violation_of
-from autograd_conformance.checking.unsupported import unsupported_by
+from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import open_target

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from autograd_conformance.checking.alphabet import alphabet_of
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.client import Remote

@@ -74,7 +74,7 @@ def _main(arguments: Sequence[str], program: str) -> int:
     except OSError as error:
         return _fail(str(error), REPORT_ERROR)
     except KeyboardInterrupt:
-        termination.heard.set()
+        termination.acknowledged.set()
         return _fail("stopped; environments that were made are kept", INTERRUPTED)
     finally:
         termination.restore()

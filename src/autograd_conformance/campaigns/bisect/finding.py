@@ -101,11 +101,13 @@ def findings(path: Path) -> Sequence[Finding]:
 def _findings(path: Path) -> Sequence[Finding]:
     if path.name.endswith(RECORDS):
         failures = load(path, allow_truncated=True).failures
-        return [Finding(replay.held(dict(each.program))[0], each.rule, each.op) for each in failures if each.program]
+        return [
+            Finding(replay.from_form(dict(each.program))[0], each.rule, each.op) for each in failures if each.program
+        ]
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".toml":
         form = json.loads(text)
-        program, before = replay.held(form)
+        program, before = replay.from_form(form)
         return [Finding(program, None if form.get("rule") is None else current_slug(form["rule"]), before=before)]
     if "program" in tomllib.loads(text):
         found = corpus.read(path)

@@ -11,7 +11,7 @@ from autograd_conformance.frameworks.registry import AdapterError, UnknownFramew
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse, served
 from autograd_conformance.frameworks.target import open_target
-from autograd_conformance.plugin.replay import again
+from autograd_conformance.plugin.replay import run_after
 from autograd_conformance.processes.timeouts import stretched
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.prose import shortened
@@ -35,7 +35,7 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
         return not finding.shown_by(program, violation)
 
     try:
-        outcome = again(finding.program, finding.before, target, waives)
+        outcome = run_after(finding.program, finding.before, target, waives)
     except ENDED as error:
         return Trial("bad", error.how, title)
     except AdapterError as error:

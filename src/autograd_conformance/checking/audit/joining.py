@@ -27,7 +27,7 @@ class Joined:
     parts: tuple[int, ...]
     """Which of the programs each of its instructions is from, but for the call."""
 
-    def at_fault(self, violation: Violation) -> int | None:
+    def faulty_part(self, violation: Violation) -> int | None:
         """Which of the programs made the value that is not right, or holds the gradient; None where none is named."""
         return None if violation.subject is None else self.parts[violation.subject.at]
 
@@ -58,16 +58,16 @@ def can_join(program: Program) -> bool:
     return plain and not program.modes and all(isinstance(step, (Leaf, Apply)) for step in computing)
 
 
-def tried(whole: Joined, target: Target) -> tuple[bool, int | None]:
+def run_joined(whole: Joined, target: Target) -> tuple[bool, int | None]:
     """Whether some programs are right as one, with every kernel there, and which of them is not, where one is named."""
     observation = target.observe(whole.program)
     violation = first_violation(whole.program, observation, target, is_advisory)
     if violation is None:
         return not is_inconclusive(*observation), None
-    return False, whole.at_fault(violation)
+    return False, whole.faulty_part(violation)
 
 
-def suspects(programs: Iterable[Program], target: Target) -> Iterator[Program]:
+def to_run_alone(programs: Iterable[Program], target: Target) -> Iterator[Program]:
     """Those of some programs that are to be tried alone: where units cost much, none that are right as one, and first
     of all the one that shows there that it is wrong.
     """
@@ -75,12 +75,12 @@ def suspects(programs: Iterable[Program], target: Target) -> Iterator[Program]:
     while group := list(islice(rest, MOST if target.programs_each else 1)):
         together = [program for program in group if can_join(program)]
         yield from (program for program in group if not can_join(program))
-        is_right, wrong = tried(joined(together), target) if len(together) > 1 else (False, None)
+        is_right, wrong = run_joined(joined(together), target) if len(together) > 1 else (False, None)
         if not is_right:
-            yield from first(together, wrong)
+            yield from with_first(together, wrong)
 
 
-def first(programs: Sequence[Program], number: int | None) -> Iterator[Program]:
+def with_first(programs: Sequence[Program], number: int | None) -> Iterator[Program]:
     """Some programs, one of them before the others."""
     if number is not None:
         yield programs[number]

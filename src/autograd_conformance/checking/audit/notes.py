@@ -59,17 +59,17 @@ class Notes:
         self.file = path.open("a", encoding="utf-8")
         self.latest = Note(END, "begun")
 
-    def take(self, note: Note) -> None:
+    def write(self, note: Note) -> None:
         """Write a note."""
         self.latest = note
         print(json.dumps(note), file=self.file, flush=True)
 
     def before(self, program: Program) -> None:
         """Write which program is about to run."""
-        self.take(self.latest._replace(program=codec.dumps(program)))
+        self.write(self.latest._replace(program=codec.dumps(program)))
 
 
-def ran(notes: Path) -> int:
+def programs_run(notes: Path) -> int:
     """How many programs the processes of an audit ran, but for those of ops that were lost."""
     path = notes.with_suffix(".programs")
     return int(path.read_text()) if path.exists() else 0

@@ -99,7 +99,7 @@ NOTHING_FOUND = AuditResult()
 """No op is left out: the outcome where no audit was held."""
 
 
-def at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:
+def ops_at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:
     """The ops to leave out of programs: the wrong ones, or none where so many of the framework's ops are wrong that it
     cannot be their own fault.
     """

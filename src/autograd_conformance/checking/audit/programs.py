@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
-from autograd_conformance.checking.alphabet import alphabet_of
-from autograd_conformance.checking.audit.joining import suspects
+from autograd_conformance.checking.audit.joining import to_run_alone
 from autograd_conformance.checking.audit.outcome import AuditResult, Fault, Outcome
 from autograd_conformance.checking.category import category_of
 from autograd_conformance.checking.check import first_violation, is_advisory
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import LONG
 from autograd_conformance.ops.rows.domains import ANY, Domain
@@ -240,7 +240,7 @@ def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -
 def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> AuditResult:
     """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
 
-    An op that ends its process ends this one: `checking.audit.process` holds the audit in another.
+    An op that ends its process ends this one: `checking.audit.worker` holds the audit in another.
     """
     found: dict[str, Outcome] = {}
     faults: dict[str, Fault] = {}
@@ -280,7 +280,7 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
     kernel, or raised an error of which nobody can tell whose it is.
     """
     absent: Outcome | None = None
-    for program in suspects(programs(op, dtypes), target):
+    for program in to_run_alone(programs(op, dtypes), target):
         observation = target.observe(program)
         violation = first_violation(program, observation, target, is_advisory)
         if violation is not None and violation.op == op:

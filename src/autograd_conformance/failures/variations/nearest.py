@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from autograd_conformance.checking.check import first_violation, violation_of
-from autograd_conformance.checking.unsupported import unsupported_forms
+from autograd_conformance.checking.support.unsupported import unsupported_forms
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.variations.candidates import Variations, candidates
 from autograd_conformance.frameworks.adapter import Target

@@ -150,7 +150,7 @@ def _differs(one: Signature, other: Signature) -> bool:
 
 
 def _way(about: Signature) -> tuple[object, ...]:
-    return about.op, about.raised, about.message, about.gives, about.shape
+    return about.op, about.raised, about.message, about.result_dtype, about.wrong_shape
 
 
 def _excuses(entry: Known, shown: Shown) -> bool:

@@ -18,8 +18,8 @@ import pytest
 
 from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.check import is_advice
+from autograd_conformance.checking.counts.tally import Tally
 from autograd_conformance.checking.session import ADAPTER_ERROR, REPORT_ERROR, Session, now, rule_records
-from autograd_conformance.checking.tally import Tally
 from autograd_conformance.claims.records import claim_records, limited_case_runner
 from autograd_conformance.failures.confirmation.time_limit import confirm, confirm_process_end, undecided_text
 from autograd_conformance.failures.interrupted import pending
@@ -197,7 +197,7 @@ class Recorder:
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Keep the exit code of a run that is stopped: by the keyboard, or by the suite itself."""
-        self.termination.hear()
+        self.termination.acknowledge()
         excinfo.value.__cause__ = excinfo.value.__context__ = None
         excinfo.traceback = type(excinfo.traceback)(with_lines(excinfo.tb) or ())
         self.stopped = getattr(excinfo.value, "returncode", None) or int(pytest.ExitCode.INTERRUPTED)
@@ -211,7 +211,7 @@ class Recorder:
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool | None:
         """Say in one line why the run cannot go on; an adapter that cannot be used is no error of the suite."""
-        self.termination.hear()
+        self.termination.acknowledge()
         error = excinfo.value
         if isinstance(error, AdapterError):
             self.reason, self.stopped = f"adapter error: {error}", ADAPTER_ERROR
@@ -225,7 +225,7 @@ class Recorder:
         """The run ends; what the audit alone has found fails it, too, and, where it is strict, a known difference that
         is seen no longer.
         """
-        self.termination.hear()
+        self.termination.acknowledge()
         session.exitstatus = self._finish(self.stopped if self.stopped == ADAPTER_ERROR else exitstatus)
 
     def pytest_unconfigure(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograd_conformance.checking.tally import Tally
+from autograd_conformance.checking.counts.tally import Tally
 
 
 def fail(*arguments: Any, **options: Any) -> Any:

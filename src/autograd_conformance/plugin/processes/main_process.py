@@ -48,11 +48,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     _count_workers(config)
     if option.usepdb or option.trace or not guard.is_possible():
         return None
-    ended = guard.run_watched(lambda: _main(config), _hang(config))
-    return ended.code if ended.code is not None else _told(config, ended)
+    ended = guard.run_watched(lambda: _main(config), _hang_detector(config))
+    return ended.code if ended.code is not None else _report_end(config, ended)
 
 
-def _hang(config: pytest.Config) -> Callable[[bytes], bool]:
+def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
     """Says whether the process of a run hangs: while it loads the framework, or in a program that it runs itself."""
     option = config.option
     loading = time.monotonic() + stretched(max(option.patience, LOADING)) * 1.5
@@ -125,7 +125,7 @@ def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
         config._ensure_unconfigure()
 
 
-def _stopped(config: pytest.Config, ended: guard.Ended) -> int:
+def _stopped(config: pytest.Config, ended: guard.ChildEnd) -> int:
     """Write the end of a run that did not stop in time when it was to, and print its summary."""
     code = int(pytest.ExitCode.INTERRUPTED)
     try:
@@ -142,7 +142,7 @@ def _stopped(config: pytest.Config, ended: guard.Ended) -> int:
     return code
 
 
-def _told(config: pytest.Config, ended: guard.Ended) -> int:
+def _report_end(config: pytest.Config, ended: guard.ChildEnd) -> int:
     """What there is to say of a run whose process was ended; its exit code, which is never that of a good run."""
     how = describe_exit(ended.status)
     entry = pop(Path(config.option.report).expanduser(), "main")
@@ -158,11 +158,11 @@ def _told(config: pytest.Config, ended: guard.Ended) -> int:
         print(f"ERROR: {how}, and the run with it; there is no report", file=sys.stderr)
         return int(pytest.ExitCode.INTERNAL_ERROR)
 
-    def tell() -> int:
+    def report_crash() -> int:
         session, code = open_session(config, "main"), int(pytest.ExitCode.TESTS_FAILED)
         failure = failures.crash_failure(entry, session, failures.describe_ending(entry, session.timeout, ended.status))
         print(f"\n\n{text.render(failure)}")
         print(f"the run ended there (-n 1 goes on): {end_cut_off(session, entry, failure, code)}")
         return code
 
-    return guard.run_watched(tell).code or int(pytest.ExitCode.INTERNAL_ERROR)
+    return guard.run_watched(report_crash).code or int(pytest.ExitCode.INTERNAL_ERROR)

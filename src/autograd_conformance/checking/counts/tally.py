@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograd_conformance.checking.coverage import Pair
-from autograd_conformance.checking.remarks import Remarks
-from autograd_conformance.known_differences.cases import Clause
-from autograd_conformance.known_differences.update import Finding, in_both, joined
+from autograd_conformance.checking.counts.coverage import Pair
+from autograd_conformance.checking.counts.remarks import Remarks
+from autograd_conformance.known_differences.clauses import Clause
+from autograd_conformance.known_differences.update import Finding, common_to_both, joined
 from autograd_conformance.reporting.records.failure import Allowed
 from autograd_conformance.reporting.records.records import Behaviour, Coverage, CoverageSetting
 from autograd_conformance.rules.judge.choices import Choice
@@ -51,7 +51,7 @@ class Tally:
         self.findings = joined([*self.findings, *other.findings])
         self.choices.update(other.choices)
         self.remarks.add(other.remarks)
-        self.common = in_both(self.common, other.common)
+        self.common = common_to_both(self.common, other.common)
 
     def coverage(self) -> Iterator[Coverage]:
         """What each op met, in the order of their names."""

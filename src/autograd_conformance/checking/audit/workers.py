@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from autograd_conformance.checking.audit.notes import END, Note, faults, of_ops, ran, read
+from autograd_conformance.checking.audit.notes import END, Note, faults, of_ops, programs_run, read
 from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult
-from autograd_conformance.checking.audit.process import FAILED, SAID, SPENT
+from autograd_conformance.checking.audit.worker import DESCRIPTION, FAILED, SPENT
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.processes.child import LOADING, PYTHON, environment
@@ -25,7 +25,7 @@ POLL = 0.05
 """Seconds between two looks at the processes."""
 
 
-NOTHING_KEPT: Mapping[str, Note] = {}
+NO_NOTES: Mapping[str, Note] = {}
 """No earlier audit is known."""
 
 
@@ -41,7 +41,7 @@ class Audit(NamedTuple):
 class AuditCutShort(Exception):
     """The run's budget ended during the audit; the message says which budget."""
 
-    notes: Mapping[str, Note] = NOTHING_KEPT
+    notes: Mapping[str, Note] = NO_NOTES
     """What was noted of the ops that were through by then, and right."""
     found: AuditResult = NOTHING_FOUND
     """What was found wrong until then; nothing of the ops that were being tried."""
@@ -58,7 +58,7 @@ def audit(
     timeout: float,
     thrice: bool,
     limits: Limits = UNLIMITED,
-    kept: Mapping[str, Note] = NOTHING_KEPT,
+    kept: Mapping[str, Note] = NO_NOTES,
     jobs: int = 1,
     but: frozenset[str] = frozenset(),
     said: Description | None = None,
@@ -74,7 +74,7 @@ def audit(
     asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most, ",".join(sorted(but))
     with TemporaryDirectory() as folder, ExitStack() as ending:
         limit = stretched(timeout + LOADING)
-        shares = [Share((*asked, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept, said) for k in range(jobs)]
+        shares = [AuditWorker((*asked, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept, said) for k in range(jobs)]
         for share in shares:
             ending.callback(share.stop)
             share.start()
@@ -90,17 +90,17 @@ def audit(
             error.found = AuditResult.of({op: note.outcome for op, note in noted.items()}, faults(noted))
             raise
         found = dict(kept) | _noted(shares)
-        programs = sum(ran(share.notes) for share in shares)
+        programs = sum(programs_run(share.notes) for share in shares)
     outcomes = {op: each.outcome for op, each in found.items()}
     return Audit(replace(AuditResult.of(outcomes, faults(found)), programs=programs), found)
 
 
-def _noted(shares: Sequence[Share]) -> dict[str, Note]:
+def _noted(shares: Sequence[AuditWorker]) -> dict[str, Note]:
     """What several processes noted of each op."""
     return {op: note for share in shares for op, note in of_ops(read(share.notes)).items()}
 
 
-class Share:
+class AuditWorker:
     """A process that audits some of the ops; where it dies, another one goes on behind the op that it had begun.
 
     What it writes goes into a file: processes that a framework leaves would hold a pipe open, and this one with it.
@@ -116,10 +116,10 @@ class Share:
     ) -> None:
         folder.mkdir()
         if said is not None:
-            (folder / SAID).write_text(json.dumps(said.to_json()), encoding="utf-8")
+            (folder / DESCRIPTION).write_text(json.dumps(said.to_json()), encoding="utf-8")
         self.notes, self.failed, self.errors = (folder / name for name in ("notes", FAILED, "stderr"))
         self.notes.write_text("".join(f"{json.dumps(note)}\n" for note in kept.values()), encoding="utf-8")
-        module = "autograd_conformance.checking.audit.process"
+        module = "autograd_conformance.checking.audit.worker"
         self.command = [*PYTHON, "-m", module, str(os.getpid()), *asked, str(self.notes)]
         self.limit = limit
         self.begun = -1

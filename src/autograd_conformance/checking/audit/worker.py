@@ -18,11 +18,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from autograd_conformance.checking.alphabet import alphabet_of
-from autograd_conformance.checking.audit.notes import END, TOGETHER, Note, Notes, ran, read
+from autograd_conformance.checking.audit.batches import GROUP, passing_in_batch
+from autograd_conformance.checking.audit.notes import END, TOGETHER, Note, Notes, programs_run, read
 from autograd_conformance.checking.audit.programs import outcomes
-from autograd_conformance.checking.audit.together import GROUP, passing_in_batch
 from autograd_conformance.checking.known_answers import judge_error
+from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
@@ -41,7 +41,7 @@ from autograd_conformance.strategies.building import alphabet
 FAILED = "failed"
 """The file, beside the notes, that says why the audit itself failed, which says nothing about the op."""
 
-SAID = "said"
+DESCRIPTION = "said"
 """The file, beside the notes, of what the framework said of itself in the process that started the run."""
 
 PLACES = 4
@@ -56,7 +56,7 @@ class Counting:
 
     def __init__(self, notes: Path, most: float) -> None:
         self.path, self.most = notes.with_suffix(".programs"), most
-        self.programs = ran(notes)
+        self.programs = programs_run(notes)
 
     def before(self, program: Program) -> None:
         """A program is about to run."""
@@ -88,7 +88,7 @@ def main(
                 faulthandler.dump_traceback_later(stretched(limit), exit=True)
 
         target = open_target(name, device, before, float(timeout), stretched)
-        hold_to(Path(path).with_name(SAID), target)
+        check_description(Path(path).with_name(DESCRIPTION), target)
         costly = target.programs_each > 0
         tried = tuple(dtypes.split(","))
         everything = alphabet_of(target, tried)
@@ -99,32 +99,32 @@ def main(
             ops = together(ops, target, tried, notes, seen)
         for op in ops:
             faulthandler.dump_traceback_later(stretched(limit), exit=True)
-            notes.take(Note(op, "begun"))
+            notes.write(Note(op, "begun"))
             try:
                 for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
-                    notes.take(Note(op, outcome, fault=None if fault is None else asdict(fault)))
+                    notes.write(Note(op, outcome, fault=None if fault is None else asdict(fault)))
             except ENDED:  # a process elsewhere: the op is lost, and the audit goes on
                 pass
             counting.keep()
         if why := judge_error():
             raise AdapterError(f"{target.name}: {why}")
-        notes.take(Note(END, "fine"))
+        notes.write(Note(END, "fine"))
     except AdapterError as error:
         Path(path).with_name(FAILED).write_text(str(error), encoding="utf-8")
     except Exception as error:
         closed = isinstance(error, OSError) and error.errno == errno.EBADF
-        text = f"{name}: {CLOSED}" if closed else f"the audit of the ops failed: {told(error)}"
+        text = f"{name}: {CLOSED}" if closed else f"the audit of the ops failed: {describe_error(error)}"
         Path(path).with_name(FAILED).write_text(text, encoding="utf-8")
 
 
-def told(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """An error of the audit itself on one line, with the last places that it went through."""
     frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
     return " ".join(f"{type_of(error)}: {message(error)} ({places}){rebound_note()}".split())
 
 
-def hold_to(path: Path, target: Target) -> None:
+def check_description(path: Path, target: Target) -> None:
     """Hold the framework to what it said of itself in the process that started the run, if a file says what."""
     if path.exists():
         said = Description.from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -143,11 +143,11 @@ def together(
         if named in seen:
             left += group
             continue
-        notes.take(Note(named, "begun"))
+        notes.write(Note(named, "begun"))
         right = set(passing_in_batch(group, target, dtypes))
         for op in group:
             if op in right:
-                notes.take(Note(op, "fine"))
+                notes.write(Note(op, "fine"))
             else:
                 left.append(op)
     return left

@@ -36,7 +36,7 @@ class Remarks:
         """Count what an observation has to say."""
         self.unseen.update({_plain(each) for seen in observation for each in seen.unobserved})
         error = undecided_error(*observation)
-        self.undecided.update([said(error)] if error is not None else [])
+        self.undecided.update([described(error)] if error is not None else [])
 
     def add(self, other: Remarks) -> None:
         """Add the counts of other tests."""
@@ -69,7 +69,7 @@ class Remarks:
         return cls(Counter(refusals), Counter(form["unseen"]), Counter(form["undecided"]))
 
 
-def said(error: Raised) -> str:
+def described(error: Raised) -> str:
     """An error of which nobody can tell whose it is, in words, less its numbers."""
     return _plain(f"{error.type}: {error.message}")
 

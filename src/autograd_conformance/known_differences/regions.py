@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from autograd_conformance.known_differences.calls import CALLS, behind
+from autograd_conformance.known_differences.calls import CALLS, upstream_of_call
 from autograd_conformance.known_differences.writes import owner
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, InPlace, Program, ReadGrad, Ref
@@ -12,7 +12,7 @@ from autograd_conformance.programs.regions import region_of
 from autograd_conformance.rules.violations.violation import Violation
 
 
-def writes_inside(program: Program, violation: Violation) -> bool:
+def writes_in_region(program: Program, violation: Violation) -> bool:
     """Whether the failing instruction stands in a unit in which something is written to, or is a call through one."""
     units, behind = violation.regions, _before(program, violation.at)
     writes = {at: step.target for at, step in enumerate(program) if isinstance(step, InPlace)}
@@ -21,15 +21,15 @@ def writes_inside(program: Program, violation: Violation) -> bool:
     return any(at in writes for each in ran for at in units[each])
 
 
-def derives_through_unit(program: Program, violation: Violation) -> bool:
+def derives_through_region(program: Program, violation: Violation) -> bool:
     """Whether the gradient that is read, or one that the failing call goes through, was left by a call with
     create_graph that went through a unit.
     """
     read = {ref.at for ref in (*_before(program, violation.at), Ref(violation.at))}
-    return any(_is_left_through_unit(program, at, violation.regions) for at in read)
+    return any(_is_left_through_region(program, at, violation.regions) for at in read)
 
 
-def _is_left_through_unit(program: Program, at: int, units: Collection[int]) -> bool:
+def _is_left_through_region(program: Program, at: int, units: Collection[int]) -> bool:
     """Whether instruction `at` reads a gradient that a call with create_graph left which went through a unit."""
     read = program[at]
     if not isinstance(read, ReadGrad):
@@ -47,27 +47,27 @@ def _before(program: Program, at: int) -> set[Ref]:
     if not isinstance(call, CALLS):
         return set()
     writes = [step for step in program.instructions[:at] if isinstance(step, InPlace)]
-    found = behind(program, call, writes)
+    found = upstream_of_call(program, call, writes)
     calls = {ref.at for ref in found if isinstance(program[ref.at], Grad)}
     return found.union(*(_before(program, earlier) for earlier in calls))
 
 
-def gives(program: Program, violation: Violation, op: str) -> bool:
+def returns_op(program: Program, violation: Violation, op: str) -> bool:
     """Whether a unit that begins before the failing instruction gives out what an op made in it."""
     units = {unit for at, unit in violation.regions.items() if at < violation.at}
     given = (program[ref.at] for unit in units for ref in region_of(program, unit).results)
     return any(isinstance(step, Apply) and step.op == op for step in given)
 
 
-def gives_detached(program: Program, violation: Violation) -> bool:
+def returns_detached(program: Program, violation: Violation) -> bool:
     """Whether a unit that begins before the failing instruction, or with it, gives out a view of what it computed, and
     a view of the same that was detached.
     """
     units = {unit for at, unit in violation.regions.items() if at <= violation.at}
-    return any(_gives_detached(program, unit) for unit in units)
+    return any(_returns_detached(program, unit) for unit in units)
 
 
-def _gives_detached(program: Program, unit: tuple[int, ...]) -> bool:
+def _returns_detached(program: Program, unit: tuple[int, ...]) -> bool:
     """Whether a unit gives out a view of what it computed, and a view of the same that was detached."""
     given = {ref: {type(step) for step in _aliases(program, ref)} for ref in region_of(program, unit).results}
     views = {owner(program, ref) for ref, made in given.items() if made == {Apply}}

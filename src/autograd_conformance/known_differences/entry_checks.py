@@ -18,15 +18,17 @@ from autograd_conformance.rules.violations.violation import Violation
 OUTCOMES = {
     "an error": ("raised", "message"),
     "a call that returned": ("returned",),
-    "a dtype": ("gives",),
-    "a shape": ("shape",),
-    "values": ("relative", "absolute", "nan", "any_value", "wrong"),
+    "a dtype": ("result_dtype",),
+    "a shape": ("wrong_shape",),
+    "values": ("relative", "absolute", "nan", "any_value", "wrong_elements"),
 }
 """What may be observed in the place of what is expected, and the keys that say which: an entry has those of one."""
 
 OF_PROGRAMS = (
-    "zero", "after", "call", "step", "again", "partly", "anew", "held", "holds_none", "several", "from_one", "computed",
-    "switched", "aliased", "written", "overlapped", "unreached", "twice", "empty",
+    "zero_operand", "after", "call", "step", "graph_reused", "graph_partly_reused", "root_reused", "grad_already_set",
+    "grad_is_none", "reaches_several_leaves", "operands_share_leaf", "writes_non_leaf", "requires_grad_toggled",
+    "writes_shared_memory", "operand_written", "writes_overlapping_leaf", "root_without_inputs", "duplicate_root",
+    "empty_value",
 )  # fmt: skip
 """The conditions that a program alone decides, with the failing instruction and the value in question."""
 
@@ -47,7 +49,7 @@ def witness_problem(entry: Known) -> str | None:
         return "witness: it has no value with that many elements and dimensions"
     if not _some_place(entry):
         keys = ", ".join(key for key in named(entry) if key in OF_PROGRAMS)
-        return f"witness: at none of its instructions does what the entry says hold ({keys})"
+        return f"witness: no instruction of the program fulfils {keys}"
     return None
 
 
@@ -80,7 +82,7 @@ def _names_nothing(entry: Known) -> str | None:
         return None
     return (
         f"op: nothing names the case, so the entry would excuse whatever breaks {entry.rule!r}; give an op, or a key "
-        "that says where, such as after, message, again, held or views"
+        "that says where, such as after, message, graph_reused, grad_already_set or makes_view"
     )
 
 
@@ -88,16 +90,16 @@ def _op_is_missing(entry: Known) -> str | None:
     applied = {step.op for step in entry.witness if isinstance(step, (Apply, InPlace))}
     if entry.op is not None and entry.op not in applied:
         return f"witness: it does not apply {entry.op!r}, which the entry is about"
-    for key in ("zero", "written", "given"):
+    for key in ("zero_operand", "operand_written", "region_returns_op"):
         if key in named(entry) and entry.op is None:
             return f"{key}: {OPERANDS[key]}, and the entry names none"
     return None
 
 
 OPERANDS = {
-    "zero": "it counts the operands of an op",
-    "written": "it is about the operands of an op",
-    "given": "it is about the result of an op",
+    "zero_operand": "it counts the operands of an op",
+    "operand_written": "it is about the operands of an op",
+    "region_returns_op": "it is about the result of an op",
 }
 """What keys ask for that need an op."""
 
@@ -124,16 +126,17 @@ def _is_boundless(entry: Known) -> str | None:
 def _is_impossible(entry: Known) -> str | None:
     if entry.dimensions == 0 and entry.elements not in (None, 1):
         return f"elements: what has no dimensions has one element, not {entry.elements}"
-    if entry.wrong == 0:
-        return "wrong: where none of the elements is wrong, there is nothing to excuse"
-    if entry.wrong is not None and entry.elements is not None and entry.wrong > entry.elements:
-        return f"wrong: of {entry.elements} elements, no more than {entry.elements} can be wrong"
+    if entry.wrong_elements == 0:
+        return "wrong_elements: with 0 wrong elements there is no difference; give 1 or more"
+    if entry.wrong_elements is not None and entry.elements is not None and entry.wrong_elements > entry.elements:
+        return f"wrong_elements: at most {entry.elements} of {entry.elements} elements can be wrong"
     return None
 
 
 def _has_no_limit(entry: Known) -> str | None:
-    excused = entry.limited or entry.nan or entry.any_value or entry.returned
-    if entry.rule not in OF_VALUES or excused or entry.raised or entry.message or entry.gives or entry.shape:
+    values_waived = entry.limited or entry.nan or entry.any_value
+    other_outcome = entry.returned or entry.raised or entry.message or entry.result_dtype or entry.wrong_shape
+    if entry.rule not in OF_VALUES or values_waived or other_outcome:
         return None
     return (
         f"relative: {entry.rule!r} is about values, and nothing says how far they may be off; give relative or "

@@ -11,10 +11,10 @@ from math import prod
 from typing import TypeAlias
 
 from autograd_conformance.known_differences.calls import CALLS
-from autograd_conformance.known_differences.conditions import CONDITIONS, about, ops_of
+from autograd_conformance.known_differences.conditions import CONDITIONS, ops_of, subject_of
 from autograd_conformance.known_differences.entry import Known
+from autograd_conformance.known_differences.entry_checks import imagined
 from autograd_conformance.known_differences.keys import KEYS, USUAL
-from autograd_conformance.known_differences.soundness import imagined
 from autograd_conformance.known_differences.subject import shape_of
 from autograd_conformance.programs.language import INSTRUCTIONS, Apply, Hook, Instruction, Program, Step
 from autograd_conformance.rules.violations.violation import Violation
@@ -22,11 +22,11 @@ from autograd_conformance.rules.violations.violation import Violation
 Clause: TypeAlias = tuple[str, str | int]
 """A key, and what an entry may say under it."""
 
-FLAGS = tuple(key for key, row in KEYS.items() if row.is_flag and key in CONDITIONS and key not in ("written", "given"))
-"""The conditions that hold or do not, whichever op the entry is about."""
+OF_OPS = ("operand_written", "region_returns_op")
+"""Flags that are about the op which the violation names."""
 
-OF_OPS = ("written", "given")
-"""Those that are about the op that a violation names."""
+FLAGS = tuple(key for key, row in KEYS.items() if row.is_flag and key in CONDITIONS and key not in OF_OPS)
+"""Flags that hold or do not hold for any violation, whichever op the violation names."""
 
 OUTCOMES = ("returned",)
 """What was observed; it narrows a case, and does not name it, for any fault of the rule may look like it."""
@@ -74,7 +74,7 @@ def _of_violation(program: Program, violation: Violation) -> Iterator[Clause]:
         yield "call", str(INSTRUCTIONS[type(failing)].notation)
     if isinstance(failing, Step):
         yield "step", failing.optimizer
-    shape = shape_of(program, about(program, violation), violation)
+    shape = shape_of(program, subject_of(program, violation), violation)
     if shape is not None:
         yield "dimensions", len(shape)
         yield "elements", prod(shape)

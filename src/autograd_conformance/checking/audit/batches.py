@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from autograd_conformance.checking.audit.joining import MOST, can_join, first, joined, tried
+from autograd_conformance.checking.audit.joining import MOST, can_join, joined, run_joined, with_first
 from autograd_conformance.checking.audit.programs import sample
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.frameworks.adapter import Target
@@ -37,7 +37,7 @@ def _check_joined(check: Check, programs: Sequence[Program]) -> None:
     try:
         check(whole.program)
     except RuleViolated as broken:
-        singly = first(programs, whole.at_fault(broken.violation))
+        singly = with_first(programs, whole.faulty_part(broken.violation))
         right = [program for program in singly if not _is_known_to_differ(check, program)]
         if len(right) == len(programs):
             raise
@@ -57,7 +57,7 @@ def passing_in_batch(ops: Sequence[str], target: Target, dtypes: Sequence[str]) 
     """
     samples = [(op, program) for op in ops for dtype in dtypes if (program := sample(op, 0, dtype))]
     samples = [(op, program) for op, program in samples if can_join(program)]
-    is_right, part = tried(joined(program for _, program in samples), target) if samples else (False, None)
+    is_right, part = run_joined(joined(program for _, program in samples), target) if samples else (False, None)
     if is_right:
         yield from dict.fromkeys(op for op, _ in samples)  # of an op without any, nothing is known yet
     elif part is not None:

@@ -13,18 +13,18 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.drawn import Drawn
 
 
-def functions(case: Program | Drawn | Related, target: Target) -> Collection[Hashable]:
+def compiled_regions(case: Program | Drawn | Related, target: Target) -> Collection[Hashable]:
     """The functions of a program, or of two that are related: equal ones need to be compiled once."""
     match case:
         case Related(first=first, second=second):
-            return {*functions(first, target), *functions(second, target)}
+            return {*compiled_regions(first, target), *compiled_regions(second, target)}
         case Drawn(program, reference):
-            return _functions(program, reference, target)
+            return _compiled_regions(program, reference, target)
         case Program():
-            return _functions(case, Reference(case, target.traits), target)
+            return _compiled_regions(case, Reference(case, target.traits), target)
 
 
-def _functions(program: Program, reference: Reference, target: Target) -> set[Hashable]:
+def _compiled_regions(program: Program, reference: Reference, target: Target) -> set[Hashable]:
     found = target.regions(program)
     dtypes = frozenset(step.value.dtype for step in program if isinstance(step, Leaf)) if found else frozenset()
     return {
