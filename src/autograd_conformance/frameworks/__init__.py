@@ -1,1 +1,1 @@
-"""Frameworks under test: the adapter's interface, the runner that drives it, and PyTorch's adapters."""
+"""Frameworks under test: the adapter interface, the runner that calls adapters, and the adapters for PyTorch."""

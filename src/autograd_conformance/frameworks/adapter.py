@@ -1,8 +1,8 @@
-"""What is under test, and what an adapter is: the few calls through which the suite reaches a framework.
+"""The interfaces between the suite and a framework: `Target` runs programs, `Adapter` has the calls for that.
 
-An adapter translates and never helps: it neither emulates what its framework does not do nor hides what it does. It
-claims only what the framework's documentation claims; what it claims is judged. A value here is whatever the
-framework uses for a tensor.
+An adapter translates calls and does nothing else. It must not emulate behaviour that its framework lacks, and must not
+hide behaviour that its framework has. It claims only capabilities that the framework documents, and the suite tests
+every claim. `Value` is the framework's own tensor type.
 """
 
 from __future__ import annotations
@@ -22,135 +22,140 @@ from autograd_conformance.programs.regions import Region
 
 Value = Any
 HookFunction = Callable[[Value], Value | None]
-"""What a hook calls: with the gradient; what it returns, if anything, takes the gradient's place."""
+"""A hook: it receives the gradient. If it returns a value, that value replaces the gradient."""
 
 
 class HookRaised(Exception):
-    """What a hook of a program raises; the runner knows it in whatever a framework wraps it in."""
+    """The exception that a program's hook raises. The runner recognises it inside any exception that wraps it."""
 
     MESSAGE = "this hook of the program raises"
 
 
 class Target(Protocol):
-    """A framework under test: a function from programs to observations, and what the framework says of itself.
+    """A framework under test: a function from programs to observations, with a description of the framework.
 
-    Whatever runs a program is one: an adapter in this process (`frameworks.running.target.InProcess`), a process
-    elsewhere.
+    `frameworks.target.InProcess` runs an adapter in this process; `frameworks.remote.client.Remote` uses another
+    process.
     """
 
     @property
     def name(self) -> str:
-        """The framework's name, under which its known differences are listed."""
+        """Name of the framework; its file of known differences has the same name."""
 
     @property
     def version(self) -> str:
-        """The framework's version."""
+        """Version of the framework."""
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What the framework claims to do: a rule applies where it claims all that the rule needs."""
+        """Capabilities that the framework claims. A rule applies if the framework claims every capability that the rule
+        needs.
+        """
 
     @property
     def absent(self) -> Collection[str]:
-        """The forms of leaves, by `ops.rows.shapes.form`, that were found not to read back as they are written."""
+        """Forms of leaves, as named by `ops.rows.shapes.form`, that the probe found not to read back as written."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """What else it was found not to have though it is claimed, and how, a line each."""
+        """Other claimed features that the probe did not find, one line each with the reason."""
 
     @property
     def traits(self) -> Traits:
-        """Which of the legal answers the framework gives, where frameworks differ."""
+        """The framework's choices where several behaviours are legal."""
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
-        """Where that is documented, by the name of the trait; a trait without a source is not there."""
+        """Documentation of each trait, by the trait's name. A trait without a source is not in the mapping."""
 
     @property
     def environment(self) -> Sequence[str]:
-        """What it runs on where that is not the suite's environment: a language or a package with its version each."""
+        """Versions of the language and packages under the framework, if they are not the suite's own environment."""
 
     @property
     def ops(self) -> Collection[str]:
-        """The ops of the catalogue that it has, by name."""
+        """Names of the supported ops of the catalogue."""
 
     @property
     def writes(self) -> Collection[str]:
-        """The ops in place of the catalogue that it has, by name, where it claims to have any."""
+        """Names of the supported in-place ops of the catalogue; unused if the framework claims no writes."""
 
     @property
     def limits(self) -> Limits:
-        """What of some ops and writes it takes, where that is not all; others are not limited."""
+        """Limits on attributes and shapes, by name of an op or in-place op. A name that is missing has no limits."""
 
     @property
     def dtypes(self) -> Sequence[str]:
-        """The names of the dtypes that it computes in."""
+        """Names of the dtypes that the framework computes in."""
 
     @property
     def dialect(self) -> Dialect | None:
-        """How its code is written; None where failures are told in the suite's own notation."""
+        """Templates for the framework's code; None if failures are printed in the suite's own notation."""
 
     @property
     def has_regions(self) -> bool:
-        """Whether it takes runs of instructions as units."""
+        """Whether the framework compiles, checkpoints or records several instructions together, as a region."""
 
     def without(self, ops: Collection[str]) -> Target:
-        """The same framework on a device that has no kernels of some ops: they are not among its ops."""
+        """The same framework on a device that has no kernels for some ops; those ops are no longer in `ops`."""
 
     def regions(self, program: Program) -> Sequence[Region]:
-        """The runs of a program's instructions that it takes as units; none in most frameworks."""
+        """The regions of a program; empty for a framework without regions."""
 
     @property
     def programs_each(self) -> int:
-        """How many programs a new unit is to be there for; 0 where it costs no more than others."""
+        """Target number of programs for each compiled region; 0 if a new region costs no more than a known one."""
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The environment variables that are set and may change what it does, as far as it says which do."""
+        """Environment variables that are set and may change the framework's behaviour, if the adapter names any."""
 
     def simpler_modes(self) -> Mapping[str, Target]:
-        """The same framework with less between it and a program, the nearest first, each with words that end the
-        sentence "it passes ..."; none in most frameworks.
+        """The same framework with fewer layers, such as no compiler, closest first; empty for most frameworks.
+
+        Each key completes the sentence "it passes ...".
         """
 
     @property
     def optimizers(self) -> Mapping[str, Collection[str]]:
-        """The optimizers that it has, each with the names of the settings that it knows."""
+        """Supported optimizers, each with the names of its supported settings."""
 
     @property
     def modules(self) -> Collection[str]:
-        """The modules of layers, and the ops that draw random numbers, that it has."""
+        """Names of the supported modules, and of the supported ops that draw random numbers."""
 
     @property
     def random(self) -> Generator | None:
-        """Its random number generator in this process, which is set to the same state before each program."""
+        """The framework's random number generator in this process; the suite resets it before each program."""
 
     @property
     def saved_tensor_counter(self) -> Target | None:
-        """The target that counts this framework's saved tensors: itself, another one, or none."""
+        """A target that counts the framework's saved tensors: this target, another one, or None."""
 
     @property
     def script(self) -> Sequence[str]:
-        """The words of the command that runs a script in its language, less the file; none where there is none."""
+        """Command that runs a script in the framework's language, without the file name; empty if there is none."""
 
     @property
     def prints(self) -> bool:
-        """Whether it runs the printed code of a program."""
+        """Whether the target can run the printed code of a program."""
 
     def observe(self, program: Program) -> Observation:
-        """What the framework does with a program; its exceptions are outcomes. Where it runs in another process, the
-        end of that is raised, as `frameworks.process_end` has it.
+        """Run a program, and return what happened at each instruction. Exceptions of the framework are outcomes.
+
+        If the framework runs in another process, a crash or a timeout of that process raises an exception of
+        `frameworks.environment.process_end`.
         """
 
     def observe_printed(self, program: Program) -> Observation:
-        """What the program's printed code does, run in place of calls; asked only where it `prints`."""
+        """Run the printed code of a program in place of adapter calls. Requires `prints`."""
 
     def crash_as_error(self) -> Target:
-        """The same framework, which takes the end of another process for an error that no rule knows."""
+        """The same framework, except that a crash or timeout of its process is an outcome: an error of unknown kind."""
 
 
 class Generator(Protocol):
-    """A random number generator, as `hypothesis.register_random` takes it."""
+    """A random number generator with the methods that `hypothesis.register_random` needs."""
 
     def seed(self, number: int) -> object: ...
     def getstate(self) -> Any: ...
@@ -158,140 +163,139 @@ class Generator(Protocol):
 
 
 class Adapter(Protocol):
-    """What every adapter has: the calls through which a framework in this process is reached."""
+    """Methods and attributes that every adapter has; the suite uses them to call a framework in this process."""
 
     name: str
-    """The framework's name."""
+    """Name of the framework."""
     version: str
-    """Its version."""
+    """Version of the framework."""
     capabilities: Collection[Capability]
-    """What its documentation claims."""
+    """Capabilities that the framework documents."""
     ops: Collection[str]
-    """The ops of the catalogue that it has, by name."""
+    """Names of the supported ops of the catalogue."""
     dtypes: Sequence[str]
-    """The names of the dtypes that it computes in."""
+    """Names of the dtypes that the framework computes in."""
     dialect: Dialect | None
-    """How its code is written, if failures are to be told in it."""
+    """Templates for the framework's code; None if failures are printed in the suite's own notation."""
 
     def reset(self) -> None:
-        """A program is about to run."""
+        """Prepare for a new program. Called before every program."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Value:
-        """A leaf with these values."""
+        """Make a leaf with the given data."""
 
     def apply(self, op: str, operands: Sequence[Value], attrs: Attrs) -> Sequence[Value]:
-        """All results of an op, in order."""
+        """Apply an op, and return all of its results in order."""
 
     def detach(self, value: Value) -> Value:
-        """The value without its history."""
+        """Return the value without its history."""
 
     def backward(
         self, roots: Sequence[Value], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
-        """A backward call; a cotangent of None is the implicit one, a `retain_graph` of None the default.
+        """Run a backward call. A cotangent of None is the implicit one; a `retain_graph` of None is the default.
 
-        A framework may not write into its caller's cotangents. One that takes no arrays gets copies; what it left in
-        them is copied back into the arrays, so that a write is seen.
+        A framework must not write to its caller's cotangents. If it does not accept NumPy arrays, the adapter converts
+        them, and copies the converted values back into the arrays after the call, so that the suite detects a write.
         """
 
     def zero_grad(self, leaves: Sequence[Value], set_to_none: bool) -> None:
-        """Clear the leaves' gradients, to None or to zeros."""
+        """Clear the gradients of the leaves, to None or to zeros."""
 
     def gradient(self, leaf: Value) -> Value | None:
-        """The gradient that a leaf holds, or None."""
+        """Return the gradient that is stored in a leaf, or None."""
 
     def identity(self, gradient: Value) -> int | None:
-        """A number that tells two gradient objects apart; None where that cannot be seen."""
+        """Return a number that differs between gradient objects, or None if the framework does not expose one."""
 
     def read(self, value: Value) -> np.ndarray:
-        """A copy of the values."""
+        """Return a copy of the elements."""
 
     def dtype(self, value: Value) -> str:
-        """The name of the dtype."""
+        """Return the name of the dtype."""
 
     def requires_grad(self, value: Value) -> bool | None:
-        """Whether the value requires grad; None where the framework does not say."""
+        """Whether the value requires grad; None if the framework does not expose it."""
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an exception, of whatever class; `Kind.UNKNOWN` for one that the adapter does not know."""
+        """Return the kind of any exception, or `Kind.UNKNOWN` if the adapter does not recognise it."""
 
 
 @runtime_checkable
 class HasTraits(Protocol):
-    """An adapter whose framework gives other legal answers than PyTorch; one that does not say so has PyTorch's."""
+    """An adapter whose framework makes other legal choices than PyTorch. An adapter without `traits` has PyTorch's."""
 
     traits: Traits
-    """The answers, each as the framework documents it."""
+    """The framework's choices, as it documents them."""
 
 
 @runtime_checkable
 class HasTraitSources(Protocol):
-    """An adapter that says where its framework documents the answers that its traits name."""
+    """An adapter that cites the documentation of its traits."""
 
     trait_sources: Mapping[str, str]
-    """For traits, by their names in `Traits`, where the framework's documentation or source says so."""
+    """Address of the documentation or source code, by the name of the field of `Traits`."""
 
 
 @runtime_checkable
 class HasPackages(Protocol):
-    """An adapter that says where its framework's code stands; elsewhere that is found by what the adapter imports."""
+    """An adapter that names its framework's packages; otherwise the suite infers them from the adapter's imports."""
 
     packages: Sequence[str]
-    """The modules, or packages, that are the framework: an error is theirs where one of them was entered."""
+    """Modules or packages of the framework. The framework raised an error if the traceback enters one of them."""
 
 
 @runtime_checkable
 class HasInsisted(Protocol):
-    """An adapter that has something judged which would else count as not being there."""
+    """An adapter that turns off exceptions of the probe: the suite judges the named features even if they are missing."""
 
     insists: Collection[str]
-    """Names of dtypes and of `ops.rows.shapes.FORMS`, whose leaves have to read back as they were written; "errors",
-    where `classify` knows every error by which the framework refuses a call.
+    """Names of dtypes and of `ops.rows.shapes.FORMS` whose leaves must read back as written. Also "errors", if
+    `classify` recognises every error with which the framework refuses a call.
     """
 
 
 @runtime_checkable
 class HasOptimizers(Protocol):
-    """An adapter that says which optimizers it has; one that does not has `USUAL_OPTIMIZERS`."""
+    """An adapter that names its optimizers. An adapter without `optimizers` supports `USUAL_OPTIMIZERS`."""
 
     optimizers: Mapping[str, Collection[str]]
-    """Each optimizer of `ops.optimizers` that it has, with the names of the settings that it knows."""
+    """Supported optimizers of `ops.optimizers`, each with the names of its supported settings."""
 
 
 @runtime_checkable
 class HasWrites(Protocol):
-    """An adapter that names its ops in place; one that does not has all those whose op it has."""
+    """An adapter that names its in-place ops; otherwise it supports the in-place form of each of its ops."""
 
     writes: Collection[str]
-    """The rows of `ops.inplace` that `write` knows."""
+    """Rows of `ops.inplace` that `write` supports."""
 
 
 @runtime_checkable
 class HasLimits(Protocol):
-    """An adapter that takes some ops or writes only with some attributes, or on operands of some shapes."""
+    """An adapter that supports some ops or in-place ops only with certain attributes or operand shapes."""
 
     limits: Limits
-    """What it takes of these, by name."""
+    """Limits, by the name of the op or in-place op."""
 
 
 @runtime_checkable
 class HasPreparation(Protocol):
-    """An adapter whose framework wants to know before a program begins what it will be asked: whether a tape is to
-    outlast its first call, say.
-    """
+    """An adapter that needs to see a program before it runs; for example, to make a tape that survives the first call."""
 
     def prepare(self, program: Program) -> None:
-        """A program is about to run, behind `reset`. It may be looked through; what an instruction has to give must
-        not be worked out from it.
+        """Receive the next program. Called after `reset`.
+
+        The adapter may inspect the program, but must not compute the results of instructions from it.
         """
 
 
 @runtime_checkable
 class HasModules(Protocol):
-    """An adapter that names its modules; one that does not has none."""
+    """An adapter that names its modules. An adapter without `modules` supports none."""
 
     modules: Collection[str]
-    """The modules of `ops.modules`, and the ops of `ops.random`, that `apply` knows."""
+    """Modules of `ops.modules` and ops of `ops.random` that `apply` supports."""
 
 
 @runtime_checkable
@@ -299,75 +303,81 @@ class HasRandom(Protocol):
     """An adapter whose framework draws random numbers."""
 
     random: Generator
-    """The framework's generator: it is set to the same state before each program, so that failures replay."""
+    """The framework's generator. The suite restores the same state before each program, so that failures replay."""
 
 
 @runtime_checkable
 class HasSavedTensorCounter(Protocol):
-    """An adapter that counts no saved tensors, because that would change what it does, but knows one that does."""
+    """An adapter that does not count saved tensors, because counting changes its behaviour, but can make one that
+    does.
+    """
 
     def saved_tensor_counter(self) -> Adapter:
-        """An adapter of the same framework that claims `COUNTS_SAVED`."""
+        """Return an adapter of the same framework that claims `COUNTS_SAVED`."""
 
 
 @runtime_checkable
 class HasRegions(Protocol):
-    """An adapter whose framework takes runs of instructions as units: it compiles them, or recomputes them."""
+    """An adapter whose framework compiles, checkpoints or records several instructions together, as a region."""
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Whether an instruction that computes, by its number, can stand in one unit with those that are in it already;
-        one that can stand in none is run by itself.
+        """Whether an instruction may join a region.
+
+        `at` is the number of an instruction that computes values, and `run` holds the numbers of the instructions that
+        are already in the region. An instruction that may join no region, not even an empty one, runs separately.
         """
 
     def unit(self, source: str, inputs: Sequence[Value]) -> Sequence[Value]:
-        """What the function `region`, which `source` defines in the adapter's dialect, gives for some inputs: its
-        results, in order. Equal units have equal sources.
+        """Call the function `region`, which `source` defines in the adapter's dialect, and return its results in order.
+
+        Equal regions have equal sources.
         """
 
 
 @runtime_checkable
 class HasCostlyRegions(Protocol):
-    """An adapter whose framework takes far longer for a new unit than for a program of units that it has seen."""
+    """An adapter whose framework takes far longer to compile a new region than to run a known one."""
 
     programs_each: int
-    """How many programs, about, a new unit is to be there for: others are drawn near those that it was drawn for."""
+    """Approximate number of programs for each compiled region. The strategies reuse compiled regions to reach it."""
 
 
 @runtime_checkable
 class HasVariables(Protocol):
-    """An adapter whose framework does other things where environment variables say so."""
+    """An adapter whose framework reads environment variables."""
 
     variables: Sequence[str]
-    """How their names begin; a report tells those that are set."""
+    """Prefixes of the variables' names. A report lists those that are set."""
 
 
 @runtime_checkable
 class HasVjp(Protocol):
-    """An adapter of a functional framework, which has no graph that a call could go through: programs are made into
-    functions for it (`frameworks.running.functional`).
+    """An adapter of a functional framework, which has no graph for a backward call. The suite makes functions from
+    programs for it (`frameworks.running.functional`).
     """
 
     def vjp(
         self, function: Callable[..., tuple[Value, ...]], values: Sequence[Value], cotangents: Sequence[np.ndarray]
     ) -> Sequence[Value]:
-        """The gradients of a function of some values, one for each of these, in order: of its results, which it gives
-        as a tuple, weighted with one cotangent each. It is called within functions, too.
+        """Return the gradient of a function with respect to each of its arguments, in order.
+
+        The function returns a tuple of results, each of which is weighted with one cotangent. `vjp` may be called
+        inside the function, too.
         """
 
 
 @runtime_checkable
 class HasSimplerModes(Protocol):
-    """An adapter of a framework's mode that can be left out, or be less of one."""
+    """An adapter of a framework's mode, such as a compiler, that can run with fewer layers or without the mode."""
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """What makes the adapters of the lesser modes, the nearest first, each with words that end the sentence "it
-        passes ...": 'with backend="eager"'.
+        """Factories of adapters with fewer layers, closest first. Each key completes the sentence "it passes ...":
+        'with backend="eager"'.
         """
 
 
 class FullAdapter(Adapter, Protocol):
-    """What adapters have that claim everything; `frameworks.requirements` says which capability
-    needs which of these methods."""
+    """An adapter that claims every capability. `frameworks.requirements` lists the methods that each capability needs."""
 
     def backward(
         self,
@@ -377,7 +387,7 @@ class FullAdapter(Adapter, Protocol):
         create_graph: bool = False,
         inputs: Sequence[Value] | None = None,
     ) -> None:
-        """A backward call; `create_graph` and `inputs` are given only where a program asks for them."""
+        """Run a backward call. The suite passes `create_graph` and `inputs` only if the program does."""
 
     def grad(
         self,
@@ -389,70 +399,70 @@ class FullAdapter(Adapter, Protocol):
         allow_unused: bool | None,
         materialize_grads: bool,
     ) -> Sequence[Value | None]:
-        """A gradient for each input, None for one that is not used."""
+        """Return a gradient for each input, or None for an unused input."""
 
     def write(self, op: str, target: Value, operands: Sequence[Value], attrs: Attrs) -> None:
-        """An op in place."""
+        """Run an in-place op."""
 
     def detach_in_place(self, value: Value) -> None:
-        """Cut the value off from its history."""
+        """Detach the value from its history in place."""
 
     def set_requires_grad(self, value: Value, on: bool) -> None:
-        """Let the value require grad, or no longer."""
+        """Set whether the value requires grad."""
 
     def retain_grad(self, value: Value) -> None:
-        """Let a value that is no leaf hold its gradient, too."""
+        """Make a value that is not a leaf store its gradient, too."""
 
     def hook(self, value: Value, function: HookFunction) -> Any:
-        """Register a function of the value's gradient; a handle for `remove`."""
+        """Register a hook on the value's gradient, and return a handle for `remove`."""
 
     def accumulated_hook(self, leaf: Value, function: HookFunction) -> Any:
-        """Register a function of the gradient that the leaf holds after accumulation; a handle for `remove`."""
+        """Register a hook on the gradient that the leaf stores after accumulation, and return a handle for `remove`."""
 
     def remove(self, handle: Any) -> None:
         """Remove a hook."""
 
     def hook_result(self, gradient: Value, effect: str, factor: float) -> Value:
-        """What a hook with the effect "scale", "replace" or "misshape" returns for a gradient."""
+        """Return the value that a hook with the effect "scale", "replace" or "misshape" returns for a gradient."""
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """The context manager of a grad mode."""
+        """Return the context manager of a grad mode."""
 
     def default_dtype(self, dtype: str | None) -> None:
-        """Make a dtype the default of tensors that are given none; None: the one that was the default at first."""
+        """Set the default dtype of new tensors; None restores the initial one."""
 
     def memory(self, value: Value) -> int | None:
-        """A number that tensors have in common exactly if they share memory; None where there are no elements."""
+        """Return a number that tensors share exactly if they share memory; None for a tensor without elements."""
 
     def saved(self) -> int:
-        """How many tensors ops have saved and graphs still hold, one that two ops saved counted twice.
+        """Return the number of saved tensors that graphs still store. A tensor that two ops saved counts twice.
 
-        Where a framework leaves freeing to a garbage collector, this runs the collector first.
+        If the framework leaves freeing to a garbage collector, this method runs the collector first.
         """
 
     def strides(self, value: Value) -> tuple[int, ...]:
-        """The strides, in elements."""
+        """Return the strides, in elements."""
 
     def assign_grad(self, leaf: Value, value: Value | None) -> None:
-        """Let the leaf hold a value, or None, as its gradient."""
+        """Store a value, or None, as the gradient of a leaf."""
 
     def optimizer(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> object:
-        """Make the optimizer that equal steps are steps of."""
+        """Make an optimizer. Later steps with equal arguments are steps of this optimizer."""
 
     def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """A step of an optimizer; `groups` are given only where a program asks for them."""
+        """Run a step of an optimizer. The suite passes `groups` only if the program has parameter groups."""
 
     def clear(
         self, leaves: Sequence[Value], optimizer: str, settings: Attrs, set_to_none: bool, groups: Groups = ()
     ) -> None:
-        """The optimizer's own way to clear the gradients of all its leaves."""
+        """Clear the gradients of all leaves with the optimizer's own method."""
 
     def clip(self, leaves: Sequence[Value], kind: str, bound: float) -> None:
-        """Clip the leaves' gradients by the "norm" of all, or by "value"."""
+        """Clip the gradients of the leaves by their common "norm", or by "value"."""
 
 
 USUAL_OPTIMIZERS = {"sgd": ("lr", "momentum", "nesterov", "weight_decay"), "adam": ("lr", "betas", "weight_decay")}
-"""The optimizers, with their settings, of an adapter that claims optimizers and is no `HasOptimizers`."""
+"""Optimizers, with their settings, of an adapter that claims optimizers and does not name them."""
 
 _RENAMED = {
     "HasCostlyUnits": HasCostlyRegions,

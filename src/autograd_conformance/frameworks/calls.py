@@ -1,4 +1,4 @@
-"""Calls of an adapter's methods that are no part of a program: whatever they raise is the adapter's error."""
+"""Calls of adapter methods outside of a program, such as `reset` or the probe. Any exception is the adapter's error."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ class Raised:
 
 
 def call_adapter(who: str, what: str, call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """What a call gives; `AdapterError`, which says `what` was called, where it raises, whatever that is. What a
-    signal of the user's brought is raised on.
+    """Call a method of an adapter, and return its result.
+
+    Raises `AdapterError`, with `what` as the name of the call, if the call raises. An exception that comes from a
+    signal of the user is raised unchanged.
     """
     match attempt(call, *arguments, **options):
         case Raised(error):
@@ -34,7 +36,9 @@ def call_adapter(who: str, what: str, call: Callable[P, T], *arguments: P.args, 
 
 
 def attempt(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Raised:
-    """The result of a call of an adapter, or what it raised, but for an adapter's bug and a signal of the user's."""
+    """The result of a call, or `Raised` with its exception. `AdapterError` and exceptions from a user's signal are
+    raised.
+    """
     try:
         return call(*arguments, **options)
     except AdapterError:
@@ -47,21 +51,21 @@ def attempt(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T 
 
 @dataclass(frozen=True, eq=False)
 class CheckedGenerator:
-    """A framework's random number generator, whose errors are the adapter's."""
+    """A framework's random number generator whose exceptions are raised as `AdapterError`."""
 
     who: str
-    """The framework's name."""
+    """Name of the framework."""
     generator: Generator
-    """The generator that the adapter gives."""
+    """The adapter's generator."""
 
     def seed(self, number: int) -> object:
-        """Seed it."""
+        """Seed the generator."""
         return call_adapter(self.who, "random.seed()", self.generator.seed, number)
 
     def getstate(self) -> Any:
-        """Its state."""
+        """Return the generator's state."""
         return call_adapter(self.who, "random.getstate()", self.generator.getstate)
 
     def setstate(self, state: Any) -> object:
-        """Put a state back."""
+        """Restore a state of the generator."""
         return call_adapter(self.who, "random.setstate()", self.generator.setstate, state)

@@ -1,4 +1,4 @@
-"""Which frameworks there are, and how one is found: by its name here, or as `package.module:factory` anywhere."""
+"""Loads adapters, by the name of a framework or as `package.module:factory`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS, ad
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 MODES = {name: "torch" for name in frameworks() if name.startswith(("torch-checkpoint", "torch-compile"))}
-"""The frameworks that are modes of others, which run the same programs: which ops are wrong by themselves is found out
-there, for a mode may take a second for every program that it has not seen.
+"""Frameworks that are modes of another framework, by name. A mode may need a second for each new program, so the suite
+finds the ops that fail on their own with the other framework, which runs the same programs.
 """
 
 
 class UnknownFramework(Exception):
-    """No framework of that name; the message lists those that exist."""
+    """No framework has this name; the message lists the names that exist."""
 
 
 class AdapterError(BaseException):
-    """The adapter cannot be used: what it lacks or does wrong. That is no verdict on the framework, and ends the run.
+    """The adapter cannot be loaded or has a bug. This ends the run without a verdict on the framework.
 
-    It is no `Exception`, which Hypothesis would shrink, and a framework's own code might catch.
+    It is not an `Exception`: Hypothesis would shrink such a failure, and a framework's own code could catch it.
     """
 
     def __init__(self, text: str) -> None:
@@ -48,7 +48,10 @@ def __getattr__(name: str) -> Any:
 
 
 def load(name: str, device: str = "cpu") -> Adapter:
-    """The adapter of a framework, made by its factory on a device; it has every method and attribute of `Adapter`."""
+    """Make the adapter of a framework on a device.
+
+    The adapter has every method and attribute of `Adapter`. Raises `UnknownFramework` or `AdapterError`.
+    """
     entry = frameworks().get(name)
     module_name, colon, factory_name = (entry.factory if entry is not None else name).partition(":")
     if not colon or not module_name or not factory_name:
@@ -73,15 +76,17 @@ def load(name: str, device: str = "cpu") -> Adapter:
 
 
 def there_are() -> str:
-    """The names of all frameworks, as a sentence; where the suite's own are missing, how to install it again."""
+    """A sentence with the names of all frameworks; if the suite's own are missing, how to install it again."""
     if not any(entry.is_ours for entry in frameworks().values()):
         return "The suite's own frameworks are not installed; in its checkout, type: python -m pip install -e ."
     return f"There are: {', '.join(sorted(frameworks()))}."
 
 
 def _own(module_name: str) -> ModuleType:
-    """The module of a user's own adapter, which may lie in the current folder. What else lies there hides nothing: the
-    folder is searched last for all but the adapter's own package.
+    """Import the module of a user's own adapter, which may be in the current folder.
+
+    The current folder is searched first for the adapter's own package, and last for all other modules, so that other
+    files in the folder shadow nothing.
     """
     here = str(Path.cwd())
     if here not in sys.path:
@@ -104,7 +109,7 @@ class _Here(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Where the package is, if it is there; a folder of its name without `__init__.py` has no precedence."""
+        """The package's specification if the folder has it. A folder without `__init__.py` does not count."""
         spec = PathFinder.find_spec(fullname, [self.folder]) if fullname == self.package else None
         return spec if spec is not None and spec.loader is not None else None
 

@@ -1,4 +1,4 @@
-"""What an adapter needs to have: some methods always, others for what it claims."""
+"""Methods, attributes and keywords that an adapter must have, in general and for each capability that it claims."""
 
 from __future__ import annotations
 
@@ -33,28 +33,30 @@ METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
     (Capability.CLIPS,): ("clip",),
     (Capability.COUNTS_SAVED,): ("saved",),
 }
-"""The methods, besides `METHODS`, of an adapter that has these capabilities together."""
+"""Additional methods of an adapter that claims all capabilities of the key."""
 
 RENAMED = {"foresee": "prepare", "plainer": "simpler_modes", "altered": "hook_result"}
-"""Methods of adapters that have a new name, by their old name, which works for one release."""
+"""New names of renamed adapter methods, by their old names, which work for one release."""
 
 KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
     Capability.CREATES_IN_LEAVES: ("backward", "create_graph"),
     Capability.INPUTS: ("backward", "inputs"),
     Capability.GROUPS: ("step", "groups"),
 }
-"""The method and its keyword that a capability needs."""
+"""Method and keyword argument that a capability needs."""
 
 
 CLAIMS_OF: dict[Capability, tuple[Capability, ...]] = {
     Capability.FUNCTIONAL: (Capability.UNUSED, Capability.MATERIALIZES),
     Capability.CREATE_GRAPH: (Capability.CREATES_IN_LEAVES, Capability.FUNCTIONAL),
 }
-"""The capabilities of which a capability needs one at least: what unused inputs give, which calls create a graph."""
+"""Capabilities that need at least one of several others: a functional call needs a rule for unused inputs, and
+`create_graph` needs a call that takes it.
+"""
 
 
 def missing_claims(capabilities: Collection[Capability]) -> list[str]:
-    """The capabilities of which one would have to be claimed beside others, in words."""
+    """Descriptions of the capabilities that are missing according to `CLAIMS_OF`."""
     return [
         f"a claim of {' or '.join(other.name for other in others)}, as it claims {capability.name}"
         for capability, others in CLAIMS_OF.items()
@@ -63,7 +65,7 @@ def missing_claims(capabilities: Collection[Capability]) -> list[str]:
 
 
 def unmet_requirements(adapter: Adapter) -> list[str]:
-    """The methods, keywords and claims that an adapter's capabilities need and that it does not have, in words."""
+    """Descriptions of the methods, keywords and claims that an adapter's capabilities need and that are missing."""
     methods = [
         f"{method}(), as it claims {' and '.join(capability.name for capability in together)}"
         for together, methods in METHODS_OF.items()
@@ -101,7 +103,7 @@ def adopt_new_names(adapter: object) -> None:
 
 
 def _takes(method: Callable[..., object] | None, keyword: str) -> bool:
-    """Whether a method takes a keyword; one that is not there is missed for its own sake."""
+    """Whether a method accepts a keyword; True if there is no method, which is reported separately."""
     if method is None:
         return True
     parameters = signature(method).parameters

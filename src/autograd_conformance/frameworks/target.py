@@ -1,4 +1,4 @@
-"""A framework in this process as a target: programs go in, observations come out."""
+"""Frameworks as targets: `InProcess` runs an adapter in this process, and `open_target` finds the target of a name."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Note = Callable[[Program], object]
 
 
 def load_adapter(name: str, device: str = "cpu") -> Adapter:
-    """The adapter of a framework, smoke-tested; raises what `frameworks.registry.load` raises."""
+    """Load an adapter and run the smoke test. Raises the errors of `frameworks.registry.load`."""
     watch()
     adapter = load(name, device)
     smoke(adapter)
@@ -67,9 +67,10 @@ def open_target(
     timeout: float = 60.0,
     scale: TimeoutScale = unscaled,
 ) -> Target:
-    """The target of a name, in this process or another, smoke-tested; raises what `frameworks.registry.load` raises.
+    """Open the target of a framework, in this process or another, and run the smoke test and the probe.
 
-    What runs elsewhere has `timeout` seconds for a program, or what `stretched` makes of them.
+    `timeout` is the seconds that another process may take for a program, before `scale` adapts them to the machine.
+    Raises the errors of `frameworks.registry.load`.
     """
     command = parse(name)
     if command is None:
@@ -82,30 +83,30 @@ def open_target(
 
 
 def _nothing(program: Program) -> None:
-    """Nothing is noted of a program."""
+    """No-op."""
 
 
 @dataclass(frozen=True)
 class InProcess:
-    """A framework in this process, reached through its adapter."""
+    """A framework in this process, called through its adapter."""
 
     adapter: Adapter
-    """The calls through which programs are run."""
+    """The adapter that runs the programs."""
     note: Note = _nothing
-    """Told each program before it runs; a session writes it to its journal."""
+    """Called with each program before it runs; a session writes the program to its journal."""
     missing: frozenset[str] = frozenset()
-    """The adapter's ops that its device has no kernels of."""
+    """Ops of the adapter for which its device has no kernels."""
     probed: ProbeResult = NOTHING_MISSING
-    """What was found by trying."""
+    """Result of the probe."""
 
     script: ClassVar[Sequence[str]] = (sys.executable,)
-    """Scripts run where this process does."""
+    """Scripts run with the interpreter of this process."""
 
     def __post_init__(self) -> None:
         adopt_new_names(self.adapter)
 
     def observe(self, program: Program) -> Observation:
-        """What the framework does with a program; its exceptions are outcomes."""
+        """Run a program, and return what happened at each instruction. Exceptions of the framework are outcomes."""
         self.note(program)
         return self._runner(program, self.adapter, self.probed.missing).observe()
 
@@ -115,28 +116,28 @@ class InProcess:
 
     @property
     def prints(self) -> bool:
-        """Whether it has a dialect to print in."""
+        """Whether the adapter has a dialect."""
         return self.adapter.dialect is not None
 
     def observe_printed(self, program: Program) -> Observation:
-        """What the program's printed code does, run in place of the adapter's calls."""
+        """Run the printed code of a program in place of adapter calls."""
         return run_printed(program, self.adapter)
 
     def crash_as_error(self) -> InProcess:
-        """The same: the end of this process is nobody's to tell."""
+        """This target: a crash would end the suite's own process, so nobody could report it."""
         return self
 
     def without(self, ops: Collection[str]) -> InProcess:
-        """The same, but for some ops that its device has no kernels of."""
+        """The same target, except that its device has no kernels for some ops."""
         return replace(self, missing=self.missing | frozenset(ops))
 
     @property
     def has_regions(self) -> bool:
-        """Whether the framework takes runs of instructions as units."""
+        """Whether the framework compiles, checkpoints or records several instructions together, as a region."""
         return isinstance(self.adapter, HasRegions)
 
     def regions(self, program: Program) -> tuple[Region, ...]:
-        """The runs of a program's instructions that the framework takes as units."""
+        """The regions of a program; empty for a framework without regions."""
         adapter = self.adapter
         if not isinstance(adapter, HasRegions):
             return ()
@@ -144,16 +145,16 @@ class InProcess:
 
     @property
     def programs_each(self) -> int:
-        """How many programs a new unit is to be there for."""
+        """Target number of programs for each compiled region; 0 if a new region is cheap."""
         return self.adapter.programs_each if isinstance(self.adapter, HasCostlyRegions) else 0
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The environment variables that are set and may change what the framework does."""
+        """Environment variables that are set and may change the framework's behaviour."""
         return variables.of(self.adapter.variables) if isinstance(self.adapter, HasVariables) else {}
 
     def simpler_modes(self) -> Mapping[str, InProcess]:
-        """The same framework with less between it and a program, where its adapter names such modes."""
+        """The same framework with fewer layers, by the adapter's description of each; empty if the adapter has none."""
         made = (
             call_adapter(self.name, "simpler_modes()", self.adapter.simpler_modes)
             if isinstance(self.adapter, HasSimplerModes)
@@ -166,91 +167,91 @@ class InProcess:
 
     @cached_property
     def name(self) -> str:
-        """The framework's name."""
+        """Name of the framework."""
         return self.adapter.name
 
     @cached_property
     def version(self) -> str:
-        """The framework's version."""
+        """Version of the framework."""
         return self.adapter.version
 
     @cached_property
     def capabilities(self) -> frozenset[Capability]:
-        """What the framework claims to do, and was not found to lack."""
+        """Capabilities that the framework claims, without those that the probe did not find."""
         return self.probed.capabilities(self.adapter)
 
     @property
     def absent(self) -> frozenset[str]:
-        """The forms of leaves that do not read back as they were written."""
+        """Forms of leaves that do not read back as written."""
         return self.probed.forms
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was found not to be there, a line each."""
+        """Claimed features that the probe did not find, one line each."""
         return self.probed.notes
 
     @cached_property
     def traits(self) -> Traits:
-        """The legal answers that its adapter names; PyTorch's where it names none."""
+        """Traits of the adapter; PyTorch's if it has none."""
         return self.adapter.traits if isinstance(self.adapter, HasTraits) else PYTORCH
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
-        """Where they are documented, as far as its adapter says so."""
+        """Documentation of the traits, as far as the adapter cites it."""
         return self.adapter.trait_sources if isinstance(self.adapter, HasTraitSources) else {}
 
     @property
     def environment(self) -> Sequence[str]:
-        """Nothing: it runs in the suite's environment."""
+        """Empty: the framework runs in the suite's environment."""
         return ()
 
     @cached_property
     def ops(self) -> Collection[str]:
-        """The ops of the catalogue that it has."""
+        """Names of the supported ops of the catalogue, without those that the device has no kernels for."""
         return frozenset(self.adapter.ops) - self.missing if self.missing else self.adapter.ops
 
     @cached_property
     def writes(self) -> Collection[str]:
-        """The ops in place that its adapter names; all where it names none."""
+        """Names of the supported in-place ops; all of the catalogue's if the adapter names none."""
         return frozenset(self.adapter.writes if isinstance(self.adapter, HasWrites) else WRITES)
 
     @cached_property
     def limits(self) -> Limits:
-        """What its adapter says that it takes of some ops and writes."""
+        """The adapter's limits on ops and in-place ops."""
         return self.adapter.limits if isinstance(self.adapter, HasLimits) else {}
 
     @cached_property
     def dtypes(self) -> Sequence[str]:
-        """The dtypes that it computes in, less those that leaves do not keep."""
+        """Names of the dtypes that the framework computes in, without those that leaves do not keep."""
         if not self.probed.dtypes:
             return self.adapter.dtypes
         return [dtype for dtype in self.adapter.dtypes if dtype not in self.probed.dtypes]
 
     @cached_property
     def dialect(self) -> Dialect | None:
-        """How its code is written."""
+        """Templates for the framework's code; None if there are none."""
         return self.adapter.dialect
 
     @cached_property
     def optimizers(self) -> Mapping[str, Collection[str]]:
-        """The optimizers that it has, with their settings; the usual ones where its adapter names none."""
+        """Supported optimizers, each with its settings; `USUAL_OPTIMIZERS` if the adapter names none."""
         return self.adapter.optimizers if isinstance(self.adapter, HasOptimizers) else USUAL_OPTIMIZERS
 
     @cached_property
     def modules(self) -> Collection[str]:
-        """The modules that its adapter names."""
+        """Names of the supported modules."""
         return self.adapter.modules if isinstance(self.adapter, HasModules) else ()
 
     @cached_property
     def random(self) -> Generator | None:
-        """Its random number generator, if its adapter names one."""
+        """The adapter's random number generator, if it has one."""
         if not isinstance(self.adapter, HasRandom) or self.adapter.random is None:
             return None
         return CheckedGenerator(self.name, self.adapter.random)
 
     @cached_property
     def saved_tensor_counter(self) -> InProcess | None:
-        """This target where it counts saved tensors itself, else the one of the adapter that does, if there is one."""
+        """This target if it counts saved tensors, else the adapter's counter, else None."""
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
         if isinstance(self.adapter, HasSavedTensorCounter):
