@@ -1,1 +1,1 @@
-"""Adapters for frameworks other than PyTorch, one folder each."""
+"""Adapters for frameworks other than PyTorch: one folder for each framework."""

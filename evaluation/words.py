@@ -35,7 +35,7 @@ PRIVATE = {
     r"(takes?|took|taken|taking) over": "adopts",
     r"lacking|undrawable|misfits?": "unsupported",
     r"slips?|mistakes?|breach(es|ed)?": "adapter bug, violation, fault",
-    r"moments?": "step",
+    r"(?<![.\w])moments?": "step",
     r"drawn near|worth (its|their|a) (function|region)s?": "reuses a compiled region",
 }
 """Words that mean several things here, or nothing elsewhere, as patterns; and what to write."""

@@ -1,1 +1,1 @@
-"""Chainer: its adapter, and how its programs are printed."""
+"""The adapter for Chainer, and the code that it prints programs as."""

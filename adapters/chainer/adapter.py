@@ -16,7 +16,7 @@ from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
 
 Variable = Any
-"""`chainer.Variable`, or `chainer.Parameter`, which is one that optimizers move."""
+"""`chainer.Variable`, or its subclass `chainer.Parameter`, which optimizers update."""
 
 MODES = {"no_grad": chainer.no_backprop_mode, "enable_grad": chainer.force_backprop_mode}
 
@@ -34,10 +34,11 @@ class Chainer:
             Capability.MODES, Capability.OPTIMIZERS,
         }
     )  # fmt: skip
-    """Not claimed: what there is not (`retain_graph`, for no graph is freed, hooks of variables, recorded writes);
-    `REQUIRES_GRAD`, for what is computed in `no_backprop_mode` begins a new graph and requires grad there;
-    `MULTIPLE_ROOTS`, for `chainer.backward` says that it "does not set default grad"; `FUNCTIONAL`, for `chainer.grad`
-    gives None where an input is not used, and cannot be asked for zeros."""
+    """Chainer has no `retain_graph` (it frees no graph), no hooks on variables and no recorded writes. Three
+    capabilities are not claimed either. `REQUIRES_GRAD`: a value computed in `no_backprop_mode` starts a new graph and
+    requires grad. `MULTIPLE_ROOTS`: `chainer.backward` "does not set default grad". `FUNCTIONAL`: `chainer.grad`
+    returns None for an unused input and has no option for zeros.
+    """
     traits = Traits(implicit_for_numbers=True)
     """`Variable.backward`: "if the shape of data is () and grad is None, then this method automatically complements
     1.0"; roots of other shapes with one element are "deprecated"."""
@@ -47,8 +48,9 @@ class Chainer:
     optimizers: ClassVar[Mapping[str, Sequence[str]]] = {
         "sgd": ("lr", "momentum", "nesterov"), "rmsprop": ("lr", "alpha", "eps"), "adagrad": ("lr", "eps"),
     }  # fmt: skip
-    """Not Adam, whose `eps` stands beside the root of a second moment that is not corrected, and whose decay is not
-    multiplied with the rate."""
+    """Adam is left out: it adds `eps` to the root of the uncorrected average of squared gradients, and does not
+    multiply the weight decay by the learning rate.
+    """
     dialect = DIALECT
 
     def __init__(self, device: str = "cpu") -> None:
@@ -58,12 +60,12 @@ class Chainer:
         self.reset()
 
     def reset(self) -> None:
-        """Optimizers belong to one program, and so do the gradients that were told apart."""
-        self.told: list[np.ndarray] = []
+        """Forget the optimizers and the gradient arrays of the last program."""
+        self.read_arrays: list[np.ndarray] = []
         self.made: dict[object, chainer.optimizer.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Variable:
-        """A parameter over a copy of an array, for an update writes into it; or a variable that gets no gradient."""
+        """A parameter over a copy of the array (an optimizer writes into it), or a variable that gets no gradient."""
         return chainer.Parameter(data.copy()) if requires_grad else chainer.as_variable(data.copy())
 
     def apply(self, op: str, operands: Sequence[Variable], attrs: Attrs) -> Sequence[Variable]:
@@ -72,7 +74,7 @@ class Chainer:
         return (out,) if isinstance(out, chainer.Variable) else tuple(out)
 
     def detach(self, value: Variable) -> Variable:
-        """A variable without history over the same array."""
+        """A variable without history that shares the array."""
         return chainer.as_variable(value.array)
 
     def backward(
@@ -108,7 +110,7 @@ class Chainer:
         return MODES[name]()
 
     def step(self, leaves: Sequence[Variable], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """`Optimizer.update` of the link that owns the leaves."""
+        """`Optimizer.update`, on a link that owns the leaves."""
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made:
             name = DIALECT.optimizers[optimizer]
@@ -116,8 +118,8 @@ class Chainer:
         self.made[key].update()
 
     def identity(self, gradient: Variable) -> int:
-        """Where the memory of a gradient's array begins, which is kept: another could take its place."""
-        self.told.append(gradient.array)
+        """Address of a gradient's array. The array is kept alive, so that no other array gets the same address."""
+        self.read_arrays.append(gradient.array)
         return int(gradient.array.__array_interface__["data"][0])
 
     def read(self, value: Variable) -> np.ndarray:

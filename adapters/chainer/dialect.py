@@ -1,4 +1,4 @@
-"""Programs as Chainer code: the ops that it has itself, each as its documentation writes it."""
+"""Programs as Chainer code: Chainer's own ops, each called as its documentation shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REDUCED = {"mean": "F.mean({})", "sum": "F.sum({})", "none": "{}"}
 
 
 def _loss(code: str) -> Template:
-    """A loss that has a value for each element, and what is made of these."""
+    """A loss computed for each element and then reduced."""
 
     def reduced(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return REDUCED[attrs["reduction"]].format(code.format(*x, **attrs))
@@ -141,9 +141,9 @@ OPS: Mapping[str, Template] = {
     "conv2d": f"F.convolution_2d({{0}}, {{1}}, {_CONVOLUTION})",
     "conv2d_bias": f"F.convolution_2d({{0}}, {{1}}, {{2}}, {_CONVOLUTION})",
 }
-"""The catalogue's name of each op that Chainer has, and its code. An op is left out where some of its attributes have
-no counterpart (`logsumexp` keeps no dimensions, `pad` does not crop), or some shapes (`linear` and poolings want a
-batch, `det`, `inv` and `cholesky` take none), or where SciPy is needed (`erfinv`, `lgamma`, `digamma`).
+"""Code for each op that Chainer has, by the catalogue's name. An op is left out if Chainer lacks some of its attributes
+(`logsumexp` keeps no dimensions, `pad` does not crop) or some of its shapes (`linear` and poolings need a batch, `det`,
+`inv` and `cholesky` take none), or if the op needs SciPy (`erfinv`, `lgamma`, `digamma`).
 """
 
 PRELUDE = """\
@@ -170,7 +170,9 @@ def optimizer(name, parameters, momentum=0.0, nesterov=False, **settings):
             setattr(link, f"parameter{k}", parameter)
     return getattr(chainer.optimizers, name)(**settings).setup(link)
 """
-"""The names that code uses: one for both ways to call backward, and the optimizer of a link that owns parameters."""
+"""Definitions that the code uses: a function for both ways to call backward, and an optimizer of a link that owns the
+parameters.
+"""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -197,4 +199,4 @@ DIALECT = Dialect(
     modes={"no_grad": "chainer.no_backprop_mode()", "enable_grad": "chainer.force_backprop_mode()"},
     in_full="{value}.array.tolist()",
 )
-"""Chainer's code."""
+"""How each instruction is written as Chainer code."""

@@ -1,1 +1,1 @@
-"""DeZero: its adapter, and how its programs are printed."""
+"""The adapter for DeZero, and the code that it prints programs as."""

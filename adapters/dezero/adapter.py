@@ -17,7 +17,7 @@ from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
 
 Variable = Any
-"""`dezero.Variable`, or `dezero.Parameter`, which is one that layers own and optimizers move."""
+"""`dezero.Variable`, or its subclass `dezero.Parameter`, which layers own and optimizers update."""
 
 
 class DeZero:
@@ -32,15 +32,15 @@ class DeZero:
             Capability.IDENTITY, Capability.ZERO_TO_NONE, Capability.ASSIGNS, Capability.MODES, Capability.OPTIMIZERS,
         }
     )  # fmt: skip
-    """Not claimed: what there is not (constants, for every variable takes part, a call that detaches, a graph that is
-    freed, several roots), and refusals, for nothing is checked."""
+    """DeZero has no constants (every variable requires grad), no detach, no freeing of graphs and no calls with several
+    roots. It checks no arguments, so that no refusals are claimed."""
     traits = Traits(implicit_ones=True)
-    """`Variable.backward` begins with ones in the shape of its root."""
+    """`Variable.backward` without a cotangent uses ones of the root's shape."""
     trait_sources: ClassVar[Mapping[str, str]] = {"implicit_ones": "dezero/core.py, Variable.backward"}
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     optimizers: ClassVar[Mapping[str, Sequence[str]]] = {"sgd": ("lr", "momentum"), "adagrad": ("lr", "eps")}
-    """Not Adam, whose `eps` stands beside the root of a second moment that is not corrected."""
+    """Adam is left out: it adds `eps` to the root of the uncorrected average of squared gradients."""
     dialect = DIALECT
 
     def __init__(self, device: str = "cpu") -> None:
@@ -50,17 +50,17 @@ class DeZero:
         self.reset()
 
     def reset(self) -> None:
-        """Optimizers belong to one program, and so do the gradients that were told apart."""
-        self.told: list[np.ndarray] = []
+        """Forget the optimizers and the gradient arrays of the last program."""
+        self.read_arrays: list[np.ndarray] = []
         self.made: dict[object, dezero.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Variable:
-        """A parameter over a copy of an array, for an update writes into it."""
-        assert requires_grad, "constants are not claimed, so never asked for"
+        """A parameter over a copy of the array: an optimizer writes into it."""
+        assert requires_grad, "constants are not claimed, so no program has any"
         return dezero.Parameter(data.copy())
 
     def apply(self, op: str, operands: Sequence[Variable], attrs: Attrs) -> Sequence[Variable]:
-        """The result of an op; none has several."""
+        """The result of an op, in a tuple; no op has several."""
         return (self.templates.op(op, attrs, len(operands))(*operands),)
 
     def detach(self, value: Variable) -> Variable:
@@ -74,7 +74,7 @@ class DeZero:
         retain_graph: bool | None,
         create_graph: bool = False,
     ) -> None:
-        """`Variable.backward`, which begins with what the root holds as its gradient."""
+        """`Variable.backward`, which takes the cotangent from the root's own `grad`."""
         (root,), (cotangent,) = roots, cotangents
         if cotangent is not None:
             root.grad = dezero.Variable(cotangent)
@@ -95,11 +95,11 @@ class DeZero:
         leaf.grad = value
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """`no_grad`, or `using_config`, which is what that is made of."""
+        """`no_grad`, or `using_config` with recording switched on, as there is no `enable_grad`."""
         return dezero.no_grad() if name == "no_grad" else dezero.using_config("enable_backprop", True)
 
     def step(self, leaves: Sequence[Variable], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """`Optimizer.update` of the layer that owns the leaves."""
+        """`Optimizer.update`, on a layer that owns the leaves."""
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made:
             name = DIALECT.optimizers[optimizer]
@@ -107,8 +107,8 @@ class DeZero:
         self.made[key].update()
 
     def identity(self, gradient: Variable) -> int:
-        """Where the memory of a gradient's array begins, which is kept: another could take its place."""
-        self.told.append(gradient.data)
+        """Address of a gradient's array. The array is kept alive, so that no other array gets the same address."""
+        self.read_arrays.append(gradient.data)
         return int(gradient.data.__array_interface__["data"][0])
 
     def read(self, value: Variable) -> np.ndarray:
@@ -120,8 +120,8 @@ class DeZero:
         return value.dtype.name
 
     def requires_grad(self, value: Variable) -> None:
-        """Nothing says that a variable requires grad: all do."""
+        """Not claimed: DeZero has no such flag, and every variable requires grad."""
 
     def classify(self, error: BaseException) -> Kind:
-        """DeZero raises no errors of its own about calls for gradients."""
+        """Always unknown: DeZero defines no errors for backward calls."""
         return Kind.UNKNOWN

@@ -1,4 +1,4 @@
-"""Programs as DeZero code: the ops that it has itself, each as its source writes it."""
+"""Programs as DeZero code: DeZero's own ops, each called as its source defines it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from autograd_conformance.frameworks.running.templates import OPERATORS, indices, narrow, select
 from autograd_conformance.printing.dialect import Dialect, Template
 
-LACKING = ("pow", "scalar_pow")
-"""Python's operators that are not there: exponents are numbers."""
+UNSUPPORTED = ("pow", "scalar_pow")
+"""Operators that DeZero does not have: its exponents are Python numbers."""
 
 
 def _over(function: str) -> Template:
-    """A reduction over some dimensions: one of them is a number, over none is over all."""
+    """A reduction: a single dimension is written as a number, and no dimensions mean all."""
 
     def code(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
         axis = attrs["dim"][0] if len(attrs["dim"]) == 1 else attrs["dim"] or None
@@ -27,7 +27,7 @@ def _take(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
 
 
 OPS: Mapping[str, Template] = {
-    **{name: template for name, template in OPERATORS.items() if name not in LACKING},
+    **{name: template for name, template in OPERATORS.items() if name not in UNSUPPORTED},
     "exp": "F.exp({0})",
     "log": "F.log({0})",
     "sin": "F.sin({0})",
@@ -57,9 +57,9 @@ OPS: Mapping[str, Template] = {
     "masked_select": "{0}[np.array({mask})]",
     "mm": "F.matmul({0}, {1})",
 }
-"""The catalogue's name of each op that DeZero has, and its code. An op is left out where some of its attributes have no
-counterpart (`clip` has two bounds, a convolution no groups, a loss no reduction), or some shapes (`linear` and
-`batch_nrom` take batches).
+"""Code for each op that DeZero has, by the catalogue's name. An op is left out if DeZero lacks some of its attributes
+(`clip` needs two bounds, convolutions have no groups, losses no reduction) or some of its shapes (`linear` and
+`batch_nrom` need a batch).
 """
 
 PRELUDE = """\
@@ -84,7 +84,7 @@ def optimizer(name, parameters, **settings):
         setattr(layer, f"parameter{k}", parameter)
     return getattr(dezero.optimizers, name)(**settings).setup(layer)
 """
-"""The names that code uses: one for a call with the gradient of its root, and the optimizer of a layer's parameters."""
+"""Definitions that the code uses: a backward call with a cotangent, and an optimizer of a layer's parameters."""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -110,4 +110,4 @@ DIALECT = Dialect(
     modes={"no_grad": "dezero.no_grad()", "enable_grad": 'dezero.using_config("enable_backprop", True)'},
     in_full="{value}.data.tolist()",
 )
-"""DeZero's code."""
+"""How each instruction is written as DeZero code."""

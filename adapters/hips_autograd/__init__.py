@@ -1,1 +1,1 @@
-"""HIPS autograd, which differentiates NumPy code (its package is called `autograd`)."""
+"""The adapter for HIPS autograd, which differentiates NumPy code (its package is called `autograd`)."""

@@ -19,11 +19,11 @@ from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
 Array = Any
-"""An array, a NumPy scalar, or a box that stands for one while a function is traced."""
+"""An array, a NumPy scalar, or autograd's box around one while a function is traced."""
 
 
 class HipsAutograd(Functional):
-    """autograd: values are NumPy's, and a call of `make_vjp` traces a function of them."""
+    """HIPS autograd: values are NumPy arrays, and `make_vjp` traces a function of them."""
 
     name = "autograd"
     version = version("autograd")
@@ -36,7 +36,7 @@ class HipsAutograd(Functional):
             Capability.CREATE_GRAPH,
         }
     )
-    """Its tutorial: gradients of functions, also of gradients; the value of a function may be a tuple."""
+    """Source: autograd's tutorial. It differentiates functions and their gradients; a function may return a tuple."""
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     dialect = DIALECT
@@ -47,7 +47,7 @@ class HipsAutograd(Functional):
         self.templates = Templates.of(DIALECT)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Array:
-        """The array itself, which is nobody else's."""
+        """The array itself: the runner does not use it again."""
         return data
 
     def apply(self, op: str, operands: Sequence[Array], attrs: Attrs) -> Sequence[Array]:
@@ -58,7 +58,7 @@ class HipsAutograd(Functional):
     def vjp(
         self, function: Callable[..., tuple[Array, ...]], values: Sequence[Array], cotangents: Sequence[np.ndarray]
     ) -> Sequence[Array]:
-        """`make_vjp` with respect to all arguments; a function of several results gives a tuple of autograd's."""
+        """`make_vjp` with respect to all arguments; several results are returned in autograd's own tuple type."""
 
         def traced(*arguments: Array) -> Array:
             results = function(*arguments)
@@ -68,7 +68,7 @@ class HipsAutograd(Functional):
         return tuple(pull(cotangents[0] if len(cotangents) == 1 else tuple(cotangents)))
 
     def read(self, value: Array) -> np.ndarray:
-        """A copy of an array, or of a scalar."""
+        """A copy of an array or of a scalar."""
         return np.array(value)
 
     def dtype(self, value: Array) -> str:
@@ -76,5 +76,5 @@ class HipsAutograd(Functional):
         return np.asarray(value).dtype.name
 
     def classify(self, error: BaseException) -> Kind:
-        """autograd has no exceptions of its own; it says of a derivative that it lacks that it is not implemented."""
+        """Kind of an error: autograd raises `NotImplementedError` for a derivative that it does not have."""
         return Kind.NOT_IMPLEMENTED if isinstance(error, NotImplementedError) else Kind.UNKNOWN

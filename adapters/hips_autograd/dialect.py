@@ -1,4 +1,4 @@
-"""Programs as code on autograd's NumPy."""
+"""Programs as code for HIPS autograd, on its NumPy."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ OPS: Mapping[str, Template] = {
     "cholesky": "np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",
     "matrix_norm": "np.linalg.norm({0}, axis=(-2, -1))",
 }
-"""The catalogue's name of each op, and its code: a call of a function that autograd wraps and has a derivative of, with
-all attributes and shapes. Not so: `diagonal` with an offset; SciPy's `logsumexp`, which gives a number the shape `(1,)`
-where it is to keep dimensions."""
+"""Code for each op, by the catalogue's name: a function that autograd wraps and can differentiate, for all attributes
+and shapes. Left out: `diagonal` with an offset; SciPy's `logsumexp`, whose result for a number has shape `(1,)` if
+dimensions are kept."""
 
 DIALECT = functional(
     prelude="import autograd.numpy as np\n"
@@ -141,4 +141,4 @@ DIALECT = functional(
     ones="np.ones_like({root})",
     together="traced_tuple(({values}))",
 )
-"""The dialect; `traced_tuple` makes tuples that autograd differentiates through."""
+"""How each instruction is written as autograd code; autograd differentiates through a `traced_tuple`."""

@@ -1,1 +1,1 @@
-"""JAX, un-jitted and jitted."""
+"""The adapters for JAX, un-jitted and jitted."""

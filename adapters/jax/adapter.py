@@ -1,10 +1,10 @@
 """JAX: https://docs.jax.dev.
 
-The suite's reference is made with JAX, too, and is yet another route to the numbers. It writes each op's definition in
-JAX, in formulas of its own, takes JAX's derivative of that formula as a jaxpr, and evaluates it with NumPy in float64,
-op by op along a tape of its own: it runs no compiled code. Here JAX's own functions are called (`jax.nn.gelu`, not its
-formula), in the program's dtype, and `jax.vjp` differentiates the whole function; XLA computes. What both share is
-JAX's derivative rules of primitives: a fault of one of these is seen by both, and only finite differences tell.
+The suite's reference uses JAX too, but computes the numbers in another way. The reference writes a formula for each op,
+takes JAX's derivative of the formula as a jaxpr, and evaluates the jaxpr with NumPy in float64, one op at a time; it
+runs no compiled code. This adapter calls JAX's own functions (`jax.nn.gelu`, not its formula) in the program's dtype,
+and `jax.vjp` differentiates the whole function, compiled by XLA. Adapter and reference share JAX's derivative rules of
+primitives. A fault in one of these rules changes both in the same way, and only finite differences detect it.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
-KEPT = 2_000
-"""How many programs run before JAX lets go of what it compiled, which would fill the memory otherwise."""
+PROGRAMS_PER_CACHE = 2_000
+"""Number of programs after which JAX's compiled functions are cleared; they would fill the memory otherwise."""
 
-KEEPING = {
+CACHE_OPTIONS = {
     "jax_compilation_cache_dir": str(compiled("jax", jax.__version__)),
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
-"""What JAX compiles is kept, however small it is: it compiles each primitive for each shape, and most of a run is that.
-Documented at https://docs.jax.dev/en/latest/persistent_compilation_cache.html. A folder that the environment names, by
-`JAX_COMPILATION_CACHE_DIR`, is used as it is.
+"""Options that make JAX keep compiled code on disk, however small: JAX compiles each primitive for each shape, which
+takes most of a run. Documented at https://docs.jax.dev/en/latest/persistent_compilation_cache.html. If the environment
+variable `JAX_COMPILATION_CACHE_DIR` names a folder, the adapter changes none of JAX's options.
 """
 
 
 class Jax(Functional):
-    """JAX, un-jitted: each function is run primitive by primitive."""
+    """JAX without `jax.jit`: each function runs primitive by primitive."""
 
     name = "jax"
     version = jax.__version__
@@ -50,8 +50,8 @@ class Jax(Functional):
             Capability.CREATE_GRAPH, Capability.MATERIALIZES, Capability.DETACH,
         }
     )  # fmt: skip
-    """The documentation of `jax.vjp`: a cotangent has the same structure and shapes as the function's results; of
-    automatic differentiation: transformations compose; of `jax.lax.stop_gradient`."""
+    """Sources: the documentation of `jax.vjp` (a cotangent has the structure and shapes of the function's results), of
+    automatic differentiation (transformations compose), and of `jax.lax.stop_gradient`."""
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     dialect = dialect("jax.vjp({function}, {inputs})[1]({cotangent})")
@@ -59,16 +59,16 @@ class Jax(Functional):
     def __init__(self, device: str = "cpu") -> None:
         jax.config.update("jax_enable_x64", True)
         if jax.config.jax_compilation_cache_dir is None:
-            for option, value in KEEPING.items():
+            for option, value in CACHE_OPTIONS.items():
                 jax.config.update(option, value)
         self.device = jax.devices(device)[0]
         self.templates = Templates.of(self.dialect)
         self.programs = 0
 
     def reset(self) -> None:
-        """Compiled functions belong to programs, most of which run once."""
+        """Clear JAX's compiled functions after every `PROGRAMS_PER_CACHE` programs, most of which run once."""
         self.programs += 1
-        if self.programs % KEPT == 0:
+        if self.programs % PROGRAMS_PER_CACHE == 0:
             jax.clear_caches()
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> jax.Array:
@@ -94,16 +94,16 @@ class Jax(Functional):
         values: Sequence[jax.Array],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[jax.Array]:
-        """`jax.vjp`; cotangents are copied, for JAX has no access to what it is handed but by copies."""
-        return self.pulled(function, tuple(values), tuple(map(jnp.array, cotangents)))
+        """`jax.vjp`. Cotangents are copied, because JAX arrays are immutable."""
+        return self.pullback(function, tuple(values), tuple(map(jnp.array, cotangents)))
 
     @staticmethod
-    def pulled(
+    def pullback(
         function: Callable[..., tuple[jax.Array, ...]],
         values: tuple[jax.Array, ...],
         cotangents: tuple[jax.Array, ...],
     ) -> tuple[jax.Array, ...]:
-        """What the function that `jax.vjp` gives makes of cotangents."""
+        """Gradients from the pullback function of `jax.vjp`."""
         _, pull = jax.vjp(function, *values)
         return pull(cotangents)
 
@@ -126,7 +126,7 @@ class Jax(Functional):
 
 
 class JaxJit(Jax):
-    """JAX, jitted: every op is compiled, and so is each call of `jax.vjp` as a whole, its function included."""
+    """JAX with `jax.jit`: every op is compiled, and so is each whole call of `jax.vjp` with its function."""
 
     name = "jax-jit"
     dialect = dialect(
@@ -150,9 +150,9 @@ class JaxJit(Jax):
         values: Sequence[jax.Array],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[jax.Array]:
-        """`jax.vjp` within one compiled function of values and cotangents."""
+        """`jax.vjp` inside one compiled function of the values and cotangents."""
 
-        def pulled(values: tuple[jax.Array, ...], cotangents: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-            return self.pulled(function, values, cotangents)
+        def pullback(values: tuple[jax.Array, ...], cotangents: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+            return self.pullback(function, values, cotangents)
 
-        return jax.jit(pulled)(tuple(values), tuple(map(jnp.array, cotangents)))
+        return jax.jit(pullback)(tuple(values), tuple(map(jnp.array, cotangents)))

@@ -14,7 +14,7 @@ Attributes = Mapping[str, Any]
 
 
 def _at(update: str) -> Template:
-    """A part along one dimension that is another."""
+    """An update of a part along one dimension."""
 
     def code(x: Names, attrs: Attributes) -> str:
         part = indices(attrs["dim"], f"np.array({attrs['index']})")
@@ -24,7 +24,7 @@ def _at(update: str) -> Template:
 
 
 def _conv(rank: int) -> Template:
-    """A convolution over so many dimensions."""
+    """A convolution over `rank` dimensions."""
 
     def code(x: Names, attrs: Attributes) -> str:
         stride, dilation = (attrs["stride"],) * rank, (attrs["dilation"],) * rank
@@ -210,11 +210,11 @@ OPS: Mapping[str, Template] = {
     "matrix_exp": "jsp.linalg.expm({0} / 4)",
     "matrix_norm": "jnp.linalg.matrix_norm({0})",
 }
-"""The catalogue's name of each op, and its code: a function of JAX's, with all attributes and shapes."""
+"""Code for each op, by the catalogue's name: a function of JAX, for all attributes and shapes."""
 
 
 def dialect(vjp: str) -> Dialect:
-    """JAX's dialect, for one way to call `jax.vjp`."""
+    """How each instruction is written as JAX code, with a template for the call of `jax.vjp`."""
     return functional(
         prelude="import jax\nimport jax.numpy as jnp\nimport jax.scipy as jsp\nimport numpy as np\n\n"
         'jax.config.update("jax_enable_x64", True)',

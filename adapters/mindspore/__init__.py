@@ -1,1 +1,1 @@
-"""MindSpore."""
+"""The adapter for MindSpore."""

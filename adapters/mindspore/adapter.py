@@ -19,11 +19,11 @@ MESSAGES = (
     ("grad tensor should be broadcast to expected shape", Kind.COTANGENT_SHAPE),
     ("bprop not defined", Kind.NOT_IMPLEMENTED),
 )
-"""Parts of the messages of errors, each with the kind that it tells."""
+"""Parts of error messages, each with the kind of error that it identifies."""
 
 
 class MindSpore(Functional):
-    """MindSpore on the CPU: ops run one by one as they are called."""
+    """MindSpore in PyNative mode on the CPU: each op runs when it is called."""
 
     name = "mindspore"
     version = ms.__version__
@@ -33,12 +33,11 @@ class MindSpore(Functional):
             Capability.CREATE_GRAPH, Capability.MATERIALIZES, Capability.DETACH,
         }
     )  # fmt: skip
-    """Its documentation of `mindspore.vjp`: the vectors have the shapes and types of the outputs, of which there may be
-    several; of automatic differentiation: derivatives of higher order by nesting; of `mindspore.ops.stop_gradient`."""
+    """Sources: the documentation of `mindspore.vjp` (the vectors have the shapes and types of the outputs; there may be
+    several), of automatic differentiation (nesting gives higher orders), and of `mindspore.ops.stop_gradient`."""
     ops = frozenset(OPS)
     dtypes = ("float32",)
-    """The dtype that it computes in: float64 tensors are there, but many functions round to float32 inside, or refuse
-    them on the CPU."""
+    """float32 alone: float64 tensors exist, but many functions round them to float32 or refuse them on the CPU."""
     dialect = DIALECT
 
     def __init__(self, device: str = "cpu") -> None:
@@ -66,7 +65,7 @@ class MindSpore(Functional):
         values: Sequence[ms.Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[ms.Tensor]:
-        """`mindspore.vjp`, which takes no single result in a tuple; cotangents are copied."""
+        """`mindspore.vjp`. It wants a single result outside a tuple. Cotangents are copied."""
 
         def returned(*arguments: ms.Tensor) -> ms.Tensor | tuple[ms.Tensor, ...]:
             results = function(*arguments)
@@ -84,6 +83,6 @@ class MindSpore(Functional):
         return str(value.dtype).lower()
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its message: MindSpore raises Python's own classes alone."""
+        """Kind of an error by its message: MindSpore raises only Python's built-in exceptions."""
         text = str(error)
         return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)

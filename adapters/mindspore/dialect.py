@@ -14,7 +14,7 @@ Attributes = Mapping[str, Any]
 
 
 def _of_classes(function: str) -> Template:
-    """A loss of classes, whose numbers have 32 bits."""
+    """A classification loss; MindSpore wants 32-bit class numbers."""
 
     def code(x: Names, attrs: Attributes) -> str:
         return f"{function}({x[0]}, Tensor({attrs['target']}, ms.int32), reduction={attrs['reduction']!r})"
@@ -23,7 +23,7 @@ def _of_classes(function: str) -> Template:
 
 
 def _conv(rank: int, bias: str = "") -> Template:
-    """A convolution over so many dimensions, with explicit padding."""
+    """A convolution over `rank` dimensions with explicit padding."""
 
     def code(x: Names, attrs: Attributes) -> str:
         given = ", ".join(f"{name}={attrs[name]}" for name in ("stride", "padding", "dilation", "groups"))
@@ -33,7 +33,7 @@ def _conv(rank: int, bias: str = "") -> Template:
 
 
 def _over(function: str, keeps: str) -> Template:
-    """A reduction over some dimensions; over none of them is over all."""
+    """A reduction; no dimensions mean all of them."""
 
     def code(x: Names, attrs: Attributes) -> str:
         return f"{function}({x[0]}, {attrs['dim'] or None}, {keeps}={attrs['keepdim']})"
@@ -42,7 +42,7 @@ def _over(function: str, keeps: str) -> Template:
 
 
 def _over_all(function: str) -> Template:
-    """A reduction over some dimensions, all of which have to be named."""
+    """A reduction by a function that wants all dimensions listed."""
 
     def code(x: Names, attrs: Attributes) -> str:
         dims = attrs["dim"] or f"tuple(range({x[0]}.ndim))"
@@ -197,13 +197,13 @@ OPS: Mapping[str, Template] = {
     "conv2d_bias": _conv(2, ", bias={2}"),
     "matrix_norm": "ops.matrix_norm({0})",
 }
-"""The catalogue's name of each op, and its code: a function of MindSpore's with all attributes and shapes, of which
-the CPU has a kernel, as it has not of half of `mint`. Not so: `ops.logit`, whose gradient ends the process, and
-`ops.rot90`, which does; `ops.tanh`, `ops.softmax` and `ops.mish`, whose kernels are off by more than rounding;
-`mint.lerp`, whose gradient has another shape; `ops.scatter`, which sometimes gives other values; `ops.mm` and
-`ops.addmm`, which do where there are no elements; `ops.digamma`, `ops.maximum`, `ops.flip`, `ops.stack`, `ops.cumsum`
-and `ops.tril`, which refuse tensors without elements or dimensions; `ops.det` and `ops.inverse`, which refuse matrices
-of one row."""
+"""Code for each op, by the catalogue's name: a function of MindSpore that has a CPU kernel (half of `mint` has none),
+for all attributes and shapes. Left out: `ops.logit`, whose gradient crashes the process, and `ops.rot90`, which crashes
+it; `ops.tanh`, `ops.softmax` and `ops.mish`, whose errors exceed rounding; `mint.lerp`, whose gradient has another
+shape; `ops.scatter`, which sometimes returns wrong values; `ops.mm` and `ops.addmm`, which do so for empty tensors;
+`ops.digamma`, `ops.maximum`, `ops.flip`, `ops.stack`, `ops.cumsum` and `ops.tril`, which refuse empty or 0-d tensors;
+`ops.det` and `ops.inverse`, which refuse matrices of one row.
+"""
 
 DIALECT = functional(
     prelude="import mindspore as ms\nimport mindspore.numpy as mnp\nfrom mindspore import Tensor, mint, nn, ops",

@@ -1,1 +1,1 @@
-"""MLX."""
+"""The adapter for MLX."""

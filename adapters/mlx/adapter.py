@@ -22,11 +22,11 @@ MESSAGES = (
     ("Not implemented for", Kind.NOT_IMPLEMENTED),
     ("Not implemented", Kind.NOT_IMPLEMENTED),
 )
-"""Parts of the messages of errors, each with the kind that it tells."""
+"""Parts of error messages, each with the kind of error that it identifies."""
 
 
 class Mlx(Functional):
-    """MLX on the CPU: arrays are lazy, and are computed where they are read."""
+    """MLX on the CPU: arrays are lazy, and are computed when they are read."""
 
     name = "mlx"
     version = version("mlx")
@@ -36,13 +36,13 @@ class Mlx(Functional):
             Capability.MATERIALIZES, Capability.DETACH,
         }
     )  # fmt: skip
-    """Its documentation of function transforms: `mx.vjp` of several results, and transforms of transforms; of
+    """Sources: the documentation of function transforms (`mx.vjp` of several results, transforms of transforms) and of
     `mx.stop_gradient`."""
     ops = frozenset(OPS)
     limits: ClassVar[Limits] = {"select": Limit(empty=False)}
-    """A gradient of what was indexed within nothing ends the process."""
+    """The gradient of indexing into an array without elements crashes the process."""
     dtypes = ("float32",)
-    """The dtype that it computes in: float64 arrays are there on the CPU, but many ops round to float32 inside."""
+    """float32 alone: float64 arrays exist on the CPU, but many ops round them to float32."""
     dialect = DIALECT
 
     def __init__(self, device: str = "cpu") -> None:
@@ -68,7 +68,7 @@ class Mlx(Functional):
         values: Sequence[mx.array],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[mx.array]:
-        """`mx.vjp`, which takes lists; cotangents are copied."""
+        """`mx.vjp`, which takes and returns lists. Cotangents are copied."""
 
         def listed(*arguments: mx.array) -> list[mx.array]:
             return list(function(*arguments))
@@ -77,7 +77,7 @@ class Mlx(Functional):
         return gradients
 
     def read(self, value: mx.array) -> np.ndarray:
-        """A copy of the elements, which are computed now."""
+        """A copy of the elements; this computes them."""
         return np.array(value)
 
     def dtype(self, value: mx.array) -> str:
@@ -85,6 +85,6 @@ class Mlx(Functional):
         return str(value.dtype).rpartition(".")[2]
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its message: MLX raises `ValueError` and `RuntimeError` alone."""
+        """Kind of an error by its message: MLX raises only `ValueError` and `RuntimeError`."""
         text = str(error)
         return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)

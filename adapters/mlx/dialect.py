@@ -14,7 +14,7 @@ Attributes = Mapping[str, Any]
 
 
 def _of_classes(function: str, options: str = "") -> Template:
-    """A loss of classes, whose dimension is the first of one sample's scores and the second of several's."""
+    """A classification loss: the class dimension is the first for one sample, and the second for a batch."""
 
     def code(x: Names, attrs: Attributes) -> str:
         target, axis = attrs["target"], 0 if isinstance(attrs["target"], int) else 1
@@ -164,9 +164,10 @@ OPS: Mapping[str, Template] = {
     "slogdet": "mx.linalg.slogdet({0})",
     "matrix_norm": "mx.linalg.norm({0}, axis=(-2, -1))",
 }
-"""The catalogue's name of each op, and its code: a function of MLX's that has a derivative, with all attributes and
-shapes. Not so: `mx.kron` of empty arrays; `mx.take` from one, whose derivative ends the process; `nn.log_softmax` and
-`nn.softmin`, which end it where they are taken over a dimension of one."""
+"""Code for each op, by the catalogue's name: a function of MLX that has a derivative, for all attributes and shapes.
+Left out: `mx.kron` of empty arrays; `mx.take` from an empty array, whose derivative crashes the process;
+`nn.log_softmax` and `nn.softmin`, which crash the process over a dimension of size one.
+"""
 
 DIALECT = functional(
     prelude="import mlx.core as mx\nimport mlx.nn as nn",

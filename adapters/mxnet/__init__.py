@@ -1,1 +1,1 @@
-"""Apache MXNet: its adapter, and how its programs are printed."""
+"""The adapter for Apache MXNet, and the code that it prints programs as."""

@@ -26,7 +26,7 @@ MESSAGES = (
     ("you need to pass retain_graph=True to backward", Kind.GRAPH_FREED),
     ("There are no inputs in computation graph that require gradients", Kind.GRAPH_FREED),
 )
-"""How MXNet's errors are told apart: by the most stable part of the message."""
+"""Parts of MXNet's error messages, the most stable ones, each with the kind of error that it identifies."""
 
 
 class MXNet:
@@ -42,10 +42,11 @@ class MXNet:
             Capability.ZERO_TO_ZEROS, Capability.MODES, Capability.OPTIMIZERS,
         }
     )  # fmt: skip
-    """Not claimed: what there is not (hooks, gradients that are none), writes, which are refused while MXNet records;
-    what the documentation does not say: that a root without history, or a cotangent of another shape, is refused, of
-    which the latter is read beyond its end; `FUNCTIONAL`, and so `CREATE_GRAPH`, for `autograd.grad` refuses an input
-    that is not used, and cannot be asked for anything else."""
+    """MXNet has no hooks and no gradients that are None, and refuses writes while it records. Its documentation does
+    not promise to refuse a root without history or a cotangent of another shape (such a cotangent is read beyond its
+    end). `FUNCTIONAL`, and with it `CREATE_GRAPH`, is not claimed: `autograd.grad` refuses an unused input and has no
+    option for it.
+    """
     traits = Traits(begins_with_zeros=True, implicit_ones=True)
     trait_sources: ClassVar[Mapping[str, str]] = {
         "begins_with_zeros": "docstring of mxnet.nd.NDArray.attach_grad",
@@ -54,8 +55,9 @@ class MXNet:
     ops = frozenset(OPS)
     limits: ClassVar[Mapping[str, Limit]] = dict.fromkeys(NOT_EMPTY, Limit(empty=False))
     optimizers: ClassVar[Mapping[str, Sequence[str]]] = {"sgd": ("lr", "momentum", "nesterov", "weight_decay")}
-    """Not Adam, whose `epsilon` stands beside a root that is not corrected for its bias; nor AdaGrad and RMSProp, whose
-    `epsilon` stands under the root."""
+    """Adam is left out: it adds `epsilon` to a root that is not corrected for bias. AdaGrad and RMSProp are left out:
+    they add `epsilon` under the root.
+    """
     dtypes = ("float64", "float32")
     dialect = DIALECT
 
@@ -66,18 +68,18 @@ class MXNet:
         self.reset()
 
     def reset(self) -> None:
-        """Everything is recorded. Optimizers belong to one program, and so do the gradients that were told apart, and
-        the errors of what MXNet went on with behind its back.
+        """Wait for the last program's asynchronous work, discard its errors, optimizers and gradients, and start
+        recording.
         """
         with suppress(mx.MXNetError):
             mx.nd.waitall()
         autograd.set_recording(True)
         autograd.set_training(True)
-        self.told: list[NDArray] = []
+        self.read_gradients: list[NDArray] = []
         self.made: dict[object, Callable[[], None]] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> NDArray:
-        """A copy of an array, with a gradient to which calls add, or without one."""
+        """A copy of an array, with a gradient that backward calls add to, or without one."""
         made = mx.np.array(data, dtype=data.dtype)
         return self.templates.scope["leaf"](made) if requires_grad else made
 
@@ -107,7 +109,7 @@ class MXNet:
                     array[...] = copy.asnumpy()
 
     def zero_grad(self, leaves: Sequence[NDArray], set_to_none: bool) -> None:
-        """Zeros written into `ndarray.grad`, where there is one, as gluon's `Parameter.zero_grad` does."""
+        """Write zeros into `ndarray.grad` if there is one, as gluon's `Parameter.zero_grad` does."""
         assert not set_to_none, "clearing to none is not claimed"
         for leaf in leaves:
             self.templates.scope["clear"](leaf)
@@ -117,25 +119,25 @@ class MXNet:
         return leaf.grad
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """`autograd.pause`, which goes on training here as outside, or `autograd.record`."""
+        """`autograd.pause`, which here keeps the training mode, or `autograd.record`."""
         return autograd.pause(train_mode=True) if name == "no_grad" else autograd.record()
 
     def step(self, leaves: Sequence[NDArray], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """An `Updater` called for each leaf, where nothing is recorded."""
+        """Call an `Updater` for each leaf, without recording."""
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made:
             self.made[key] = self.templates.scope["optimizer"](list(leaves), **dict(settings))
         self.made[key]()
 
     def identity(self, gradient: NDArray) -> int | None:
-        """Which of the gradients so far shares its memory, for each is wrapped anew when it is read."""
+        """Index of the first gradient read so far that shares memory with this one: each read makes another wrapper."""
         if not gradient.size:
             return None
-        for k, told in enumerate(self.told):
-            if mx.np.shares_memory(told, gradient):
+        for k, earlier in enumerate(self.read_gradients):
+            if mx.np.shares_memory(earlier, gradient):
                 return k
-        self.told.append(gradient)
-        return len(self.told) - 1
+        self.read_gradients.append(gradient)
+        return len(self.read_gradients) - 1
 
     def read(self, value: NDArray) -> np.ndarray:
         """A copy of the elements."""
@@ -146,7 +148,7 @@ class MXNet:
         return np.dtype(value.dtype).name
 
     def requires_grad(self, value: NDArray) -> None:
-        """Nothing says whether an array has a history."""
+        """Not claimed: MXNet does not report whether an array has a history."""
 
     def classify(self, error: BaseException) -> Kind:
         """The kind of an error by its message."""

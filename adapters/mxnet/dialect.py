@@ -1,4 +1,4 @@
-"""Programs as MXNet code: `mxnet.np` and `mxnet.npx`, and where these lack an op that `mxnet.nd` has, that one."""
+"""Programs as MXNet code: `mxnet.np` and `mxnet.npx`, and `mxnet.nd` for ops that only it has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _spread(function: str) -> Template:
 
 
 def _convolution(dimensions: int, bias: bool = False) -> Template:
-    """A convolution over some dimensions, each with the same stride, padding and dilation."""
+    """A convolution with the same stride, padding and dilation in each dimension."""
 
     def code(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
         each = {name: (attrs[key],) * dimensions for name, key in _CONVOLUTION.items()}
@@ -148,26 +148,27 @@ OPS: Mapping[str, Template] = {
     "cholesky": "np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",
     "eigvalsh": "np.linalg.eigvalsh(({0} + np.swapaxes({0}, -1, -2)) / 2)",
 }
-"""The catalogue's name of each op that MXNet has, and its code, where it takes all attributes and shapes. Not so:
-`np.where` of two arrays, whose derivative ends the process where one has no elements; `np.linalg.det` and `slogdet`,
-whose derivatives corrupt the heap where gradients are added up; `np.inner`, `np.linalg.norm`, `nd.linalg.gemm` and
-`trsm`, whose derivatives then add to memory that nobody has written, and `np.outer`, whose derivative reads such memory
-where there are no elements; `npx.leaky_relu` in all its forms, which takes no number and computes in float32;
-`nd.hard_sigmoid`, whose slope is a float32; `nd.InstanceNorm`, which is there in float32 alone; `nd.GroupNorm`, which
-wants a weight for each group; `npx.layer_norm`, which wants one dimension; `npx.pooling`, which wants a batch;
-`npx.deconvolution`, which oneDNN refuses now and then; `npx.batch_norm`, whose derivative ends the process where a
-call freed its graph; `np.diff`, which gives its operand memory that nobody has written where no elements are left; and
-`np.deg2rad`, which calls a function that is not there. What `np` leaves to NumPy has no derivative, such as
-`np.take_along_axis`."""
+"""Code for each op that MXNet has, by the catalogue's name, for all attributes and shapes. Left out because they crash,
+corrupt memory or read uninitialised memory: `np.where` of two arrays, whose derivative crashes the process if one is
+empty; `np.linalg.det` and `slogdet`, whose derivatives corrupt the heap when gradients accumulate; `np.inner`,
+`np.linalg.norm`, `nd.linalg.gemm` and `trsm`, whose derivatives then add to uninitialised memory; `np.outer`, whose
+derivative reads uninitialised memory for empty operands; `npx.batch_norm`, whose derivative crashes the process after a
+call freed the graph; `np.diff`, whose derivative leaves memory uninitialised if its result is empty. Left out because
+they do not fit: `npx.leaky_relu` in all its forms, which takes no number and computes in float32; `nd.hard_sigmoid`,
+whose slope is a float32; `nd.InstanceNorm`, which exists in float32 only; `nd.GroupNorm`, which needs a weight for each
+group; `npx.layer_norm`, which needs one dimension; `npx.pooling`, which needs a batch; `npx.deconvolution`, which
+oneDNN sometimes refuses; `np.deg2rad`, which calls a missing function; and functions that `np` passes on to NumPy, such
+as `np.take_along_axis`, which have no derivative.
+"""
 
 NOT_EMPTY = (
     "add", "subtract", "multiply", "divide", "pow", "atan2", "hypot", "maximum", "minimum", "copysign", "mm", "mv",
     "tensordot", "repeat", "sum", "mean", "prod_dim",
 )  # fmt: skip
-"""The ops that are asked for no operands without elements, for what comes of these changes from run to run, so that no
-entry of known differences can tell of it: their derivatives give a computed operand memory that nobody has written
-where another one has no elements. That of `np.repeat`, and sums and products that keep a dimension without elements,
-fail in the background, and whatever waits next raises."""
+"""Ops that programs never apply to empty operands. The results vary from run to run, so that no entry of known
+differences can describe them: if one operand is empty, the derivative leaves another operand's gradient uninitialised.
+The derivative of `np.repeat`, and sums and products that keep an empty dimension, fail asynchronously, and the next
+wait raises the error."""
 
 PRELUDE = """\
 import mxnet as mx
@@ -203,9 +204,9 @@ def optimizer(leaves, lr, weight_decay=0.0, nesterov=False, **settings):
 
     return step
 """
-"""The names that code uses: all of it is recorded, as under `autograd.record()`, leaves add up what calls give them,
-are cleared as gluon's `Parameter.zero_grad` does it, which takes no action where none requires gradients, and an
-optimizer updates leaves one after the other."""
+"""Definitions that the code uses. All of the program is recorded, as under `autograd.record()`. Leaves accumulate
+gradients, and are cleared as by gluon's `Parameter.zero_grad`, which does nothing for a leaf without a gradient. An
+optimizer updates the leaves one after the other."""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -227,4 +228,4 @@ DIALECT = Dialect(
     modes={"no_grad": "autograd.pause(train_mode=True)", "enable_grad": "autograd.record()"},
     in_full="{value}.tolist()",
 )
-"""MXNet's code."""
+"""How each instruction is written as MXNet code."""

@@ -1,1 +1,1 @@
-"""MyGrad: its adapter, and how its programs are printed."""
+"""The adapter for MyGrad, and the code that it prints programs as."""

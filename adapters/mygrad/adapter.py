@@ -33,11 +33,11 @@ class MyGrad:
             Capability.MEMORY,
         }
     )
-    """Not claimed: what there is not (`retain_graph`, several roots, second derivatives, hooks, optimizers), and
-    refusals: a root without history is passed over in silence, a cotangent of another shape is broadcast."""
+    """MyGrad has no `retain_graph`, several roots, second derivatives, hooks or optimizers. Refusals are not claimed: a
+    root without history is silently ignored, and a cotangent of another shape is broadcast."""
     traits = Traits(implicit_ones=True, ends=True, use_clears=True)
-    """All three stand in the documentation of `Tensor` and `Tensor.backward`: a root of several elements is summed, the
-    graph "is cleared automatically", and using a tensor again "will automatically null" its gradient."""
+    """Sources: the documentation of `Tensor` and `Tensor.backward`. A root of several elements is summed, the graph "is
+    cleared automatically", and using a tensor again "will automatically null" its gradient."""
     trait_sources: ClassVar[Mapping[str, str]] = {
         "implicit_ones": "docstring of mygrad.Tensor.backward",
         "ends": "docstring of mygrad.Tensor",
@@ -60,11 +60,11 @@ class MyGrad:
         return mg.tensor(data, constant=not requires_grad)
 
     def apply(self, op: str, operands: Sequence[mg.Tensor], attrs: Attrs) -> Sequence[mg.Tensor]:
-        """The result of an op; none has several."""
+        """The result of an op, in a tuple; no op has several."""
         return (self.templates.op(op, attrs, len(operands))(*operands),)
 
     def detach(self, value: mg.Tensor) -> mg.Tensor:
-        """A constant over the same memory."""
+        """A constant that shares the memory."""
         return mg.astensor(value, constant=True)
 
     def backward(
@@ -81,11 +81,11 @@ class MyGrad:
             leaf.null_grad()
 
     def gradient(self, leaf: mg.Tensor) -> np.ndarray | None:
-        """`Tensor.grad`, an array."""
+        """`Tensor.grad`, a NumPy array."""
         return leaf.grad
 
     def identity(self, gradient: np.ndarray) -> int:
-        """Where a gradient's memory begins."""
+        """Address of a gradient's memory."""
         return _address(gradient)
 
     def read(self, value: mg.Tensor | np.ndarray) -> np.ndarray:
@@ -97,11 +97,11 @@ class MyGrad:
         return _array(value).dtype.name
 
     def requires_grad(self, value: mg.Tensor | np.ndarray) -> bool:
-        """Whether a tensor is no constant; a gradient is an array, which is one."""
+        """True for a tensor that is not a constant; False for a gradient, which is a NumPy array."""
         return isinstance(value, mg.Tensor) and not value.constant
 
     def memory(self, value: mg.Tensor | np.ndarray) -> int | None:
-        """Where the array that owns the elements begins."""
+        """Address of the array that owns the memory; None without elements."""
         array = _array(value)
         if not array.size:
             return None
@@ -110,7 +110,7 @@ class MyGrad:
         return _address(array)
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error, by its type."""
+        """Kind of an error, by its type."""
         return Kind.GRAPH_FREED if isinstance(error, mg.errors.InvalidBackprop) else Kind.UNKNOWN
 
 

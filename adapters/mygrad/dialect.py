@@ -1,4 +1,4 @@
-"""Programs as MyGrad code: the ops that it has itself, each as its documentation writes it."""
+"""Programs as MyGrad code: MyGrad's own ops, each called as its documentation shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograd_conformance.printing.dialect import Dialect, Template
 
 
 def _indexed(inner: Callable[[Mapping[str, Any]], str], after: str = "") -> Template:
-    """Indexing along the dimension that the attributes name; an ellipsis keeps what is left a view."""
+    """Indexing along the dimension that the attributes name; the ellipsis keeps a 0-d result a view."""
 
     def code(args: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return f"{args[0]}[{':, ' * attrs['dim']}{inner(attrs)}{after}]"
@@ -114,8 +114,8 @@ OPS: dict[str, Template] = {
     "batch_norm": "mg.nnet.batchnorm({0}, eps={eps})",
     "batch_norm_affine": "mg.nnet.batchnorm({0}, gamma={1}, beta={2}, eps={eps})",
 }
-"""The catalogue's name of each op that MyGrad has, and its code. An op is left out where some of its attributes have no
-counterpart: a convolution has groups, a loss a reduction.
+"""Code for each op that MyGrad has, by the catalogue's name. An op is left out if MyGrad lacks some of its attributes:
+its convolutions have no groups, and its losses no reduction.
 """
 
 DIALECT = Dialect(
@@ -134,4 +134,4 @@ DIALECT = Dialect(
     gradient="{leaf}.grad",
     memory="{value}.__array_interface__['data'][0]",
 )
-"""MyGrad's code."""
+"""How each instruction is written as MyGrad code."""

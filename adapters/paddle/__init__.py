@@ -1,1 +1,1 @@
-"""PaddlePaddle: its adapter, and how its programs are printed."""
+"""The adapter for PaddlePaddle, and the code that it prints programs as."""

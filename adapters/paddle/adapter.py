@@ -34,7 +34,7 @@ MESSAGES = (
     ("_double_grad` is not registered", Kind.NOT_IMPLEMENTED),
     ("Cannot register hook on a tensor that stop gradient", Kind.HOOK_NO_GRAD),
 )
-"""How PaddlePaddle's errors are told apart: by the most stable part of the message."""
+"""Parts of PaddlePaddle's error messages, the most stable ones, each with the kind of error that it identifies."""
 
 
 class Paddle:
@@ -54,9 +54,10 @@ class Paddle:
             Capability.UNUSED, Capability.CREATE_GRAPH,
         }
     )  # fmt: skip
-    """Not claimed: what `backward` has not (`create_graph`, `inputs`), and what the documentation does not say: that
-    `paddle.grad` refuses a cotangent of another shape, which it reads beyond its end; that a root without history is
-    refused; that a write through one view becomes part of the history of another."""
+    """Not claimed: `create_graph` and `inputs` of `backward`, which it does not have. The documentation does not
+    promise that `paddle.grad` refuses a cotangent of another shape (it reads beyond the end), that a root without
+    history is refused, or that a write through one view enters the history of another.
+    """
     traits = Traits(implicit_ones=True, distinct_roots=True, copies=True)
     trait_sources: ClassVar[Mapping[str, str]] = {
         "implicit_ones": "docstring of paddle.Tensor.backward",
@@ -65,7 +66,7 @@ class Paddle:
     }
     ops = frozenset(OPS)
     limits: ClassVar[Limits] = {"stack": Limit(empty=False), "stack_three": Limit(empty=False)}
-    """A call that goes through a stack of nothing ends the process, if one operand requires no grad."""
+    """A backward call through a stack of empty tensors crashes the process if one operand requires no grad."""
     optimizers = OPTIMIZERS
     dtypes = ("float64", "float32")
     dialect = DIALECT
@@ -77,8 +78,8 @@ class Paddle:
         self.templates = Templates.of(DIALECT)
 
     def reset(self) -> None:
-        """Optimizers belong to one program. A second derivative that is refused leaves the process as if under
-        `no_grad`, which is not the next program's fault.
+        """Forget the last program's optimizers and switch recording on: PaddlePaddle leaves it off after it refuses a
+        second derivative.
         """
         paddle.set_grad_enabled(True)
         self.made_optimizers: dict[object, Any] = {}
@@ -108,7 +109,7 @@ class Paddle:
             else:
                 paddle.autograd.backward(list(roots), given, **options)
         finally:
-            _give_back(cotangents, given)
+            _copy_back(cotangents, given)
 
     def grad(
         self,
@@ -121,7 +122,7 @@ class Paddle:
         materialize_grads: bool,
     ) -> Sequence[Tensor | None]:
         """`paddle.grad`."""
-        assert not materialize_grads, "zeros in the place of none are not claimed"
+        assert not materialize_grads, "materialized gradients are not claimed"
         given = [None if c is None else paddle.to_tensor(c) for c in cotangents]
         options = {} if allow_unused is None else {"allow_unused": allow_unused}
         try:
@@ -129,7 +130,7 @@ class Paddle:
                 list(roots), list(inputs), given, retain_graph=retain_graph, create_graph=create_graph, **options
             )
         finally:
-            _give_back(cotangents, given)
+            _copy_back(cotangents, given)
 
     def zero_grad(self, leaves: Sequence[Tensor], set_to_none: bool) -> None:
         """`Tensor.clear_gradient`."""
@@ -145,7 +146,7 @@ class Paddle:
         leaf.grad = value
 
     def identity(self, gradient: Tensor) -> int:
-        """Where a gradient's memory begins."""
+        """Address of a gradient's memory."""
         return gradient.data_ptr()
 
     def read(self, value: Tensor) -> np.ndarray:
@@ -157,7 +158,7 @@ class Paddle:
         return _DTYPES.get(value.dtype) or str(value.dtype).rpartition(".")[2]
 
     def requires_grad(self, value: Tensor) -> bool:
-        """Whether the tensor does not stop gradients."""
+        """The opposite of `stop_gradient`."""
         return not value.stop_gradient
 
     def retain_grad(self, value: Tensor) -> None:
@@ -173,7 +174,7 @@ class Paddle:
         handle.remove()
 
     def hook_result(self, gradient: Tensor, effect: str, factor: float) -> Tensor:
-        """What a hook makes of a gradient."""
+        """The gradient that a hook returns: scaled, replaced by a constant, or of another shape."""
         match effect:
             case "scale":
                 return gradient * factor
@@ -183,7 +184,7 @@ class Paddle:
                 return paddle.ones([*gradient.shape, 2], gradient.dtype)
 
     def optimizer(self, leaves: Sequence[Tensor], optimizer: str, settings: Attrs) -> Any:
-        """The optimizer of these leaves and settings, which is made when it is first spoken of."""
+        """The optimizer for these leaves and settings, created on first use."""
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made_optimizers:
             self.made_optimizers[key] = self.templates.scope[optimizer](list(leaves), **dict(settings))
@@ -202,7 +203,7 @@ class Paddle:
         _CLIPS[kind](leaves, bound)
 
     def memory(self, value: Tensor) -> int | None:
-        """Where the memory begins that the first element lies in at an offset."""
+        """Address of the storage: that of the first element less its offset; None without elements."""
         return value.data_ptr() - value.offset if value.size else None
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
@@ -215,8 +216,8 @@ class Paddle:
         return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)
 
 
-def _give_back(arrays: Sequence[np.ndarray | None], given: Sequence[Tensor | None]) -> None:
-    """Cotangents are copied: what was left in the copies is what the arrays hold."""
+def _copy_back(arrays: Sequence[np.ndarray | None], given: Sequence[Tensor | None]) -> None:
+    """Copy tensors back into the arrays that they were copied from, so that a write to a cotangent is observed."""
     for array, tensor in zip(arrays, given, strict=True):
         if array is not None and tensor is not None:
             array[...] = tensor.numpy()

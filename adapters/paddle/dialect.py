@@ -9,12 +9,12 @@ from autograd_conformance.printing.dialect import Dialect, Template
 
 
 def _over(function: str, more: str = "") -> Template:
-    """A reduction over some dimensions, or over all of them."""
+    """A reduction; no dimensions mean all of them."""
     return over(function, more, keeps="keepdim")
 
 
 _NEW = "paddle.zeros({0}.shape[1:2], {0}.dtype), paddle.ones({0}.shape[1:2], {0}.dtype)"
-"""The running mean and variance that a batch normalised by its own is asked for."""
+"""Running mean and variance, which `F.batch_norm` requires even if it normalises by the batch's own."""
 _CONVOLUTION = "stride={stride}, padding={padding}, dilation={dilation}, groups={groups}"
 _TRANSPOSED = "stride={stride}, padding={padding}, output_padding={output_padding}, groups={groups}"
 _SPREAD = ", unbiased=bool({correction})"
@@ -227,11 +227,11 @@ OPS: Mapping[str, Template] = {
     "matrix_exp": "paddle.linalg.matrix_exp({0} / 4)",
     "matrix_norm": "paddle.linalg.matrix_norm({0})",
 }
-"""The catalogue's name of each op that PaddlePaddle has, and its code, where it takes all attributes and shapes. Not
-so: `paddle.linalg.solve`, `paddle.cross` and `F.prelu`, whose derivatives end the process where an operand is constant;
-`F.batch_norm` with a weight, which gets no gradient where the bias is constant; `F.layer_norm`, which wants two
-dimensions and a small `epsilon`; pooling, which wants a batch; `F.pad`, which does not cut; `F.cross_entropy` and
-`F.nll_loss`, which keep other dimensions."""
+"""Code for each op that PaddlePaddle has, by the catalogue's name, for all attributes and shapes. Left out:
+`paddle.linalg.solve`, `paddle.cross` and `F.prelu`, whose derivatives crash the process if an operand is constant;
+`F.batch_norm` with a weight, which gets no gradient if the bias is constant; `F.layer_norm`, which needs two dimensions
+and a small `epsilon`; pooling, which needs a batch; `F.pad`, which does not crop; `F.cross_entropy` and `F.nll_loss`,
+whose results keep other dimensions."""
 
 PRELUDE = """\
 import paddle
@@ -248,15 +248,16 @@ def adagrad(leaves, lr, weight_decay=None, initial_accumulator_value=0.0, eps=1e
     start = {"initial_accumulator_value": initial_accumulator_value}
     return paddle.optimizer.Adagrad(lr, eps, leaves, weight_decay, **start)
 """
-"""The names that code uses, and the optimizers whose settings are called otherwise."""
+"""Definitions that the code uses, and optimizers that translate the names of settings."""
 
 OPTIMIZERS = {
     "sgd": ("lr", "momentum", "nesterov", "weight_decay"),
     "adagrad": ("lr", "weight_decay", "initial_accumulator_value", "eps"),
 }
-"""The optimizers whose documented formula is that of `ops.optimizers`, with the settings that they have. Not so: the
-documentation of `Adam` and `AdamW` adds `epsilon` to a root that is not corrected for its bias, that of `RMSProp` adds
-it under the root."""
+"""Optimizers whose documented formula is that of `ops.optimizers`, each with its settings. Left out: `Adam` and
+`AdamW`, documented to add `epsilon` to a root that is not corrected for bias, and `RMSProp`, documented to add it under
+the root.
+"""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -299,4 +300,4 @@ DIALECT = Dialect(
     remove_hook="{handle}.remove()",
     modes={"no_grad": "paddle.no_grad()", "enable_grad": "paddle.enable_grad()"},
 )
-"""PaddlePaddle's code."""
+"""How each instruction is written as PaddlePaddle code."""

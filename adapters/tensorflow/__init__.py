@@ -1,1 +1,1 @@
-"""TensorFlow."""
+"""The adapters for TensorFlow, eager and staged by `tf.function`."""

@@ -1,4 +1,4 @@
-"""TensorFlow: https://www.tensorflow.org/api_docs/python/tf/GradientTape, and tf/function beside it."""
+"""TensorFlow: https://www.tensorflow.org/api_docs/python/tf/GradientTape and .../tf/function."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
 Tensor = Any
-"""A tensor that holds its elements, or one that stands for them while a function is staged."""
+"""An eager tensor, or a symbolic one while a function is traced."""
 
-LACKING = ("gradient registry has no entry for", "No gradient defined for operation")
-"""Parts of the messages of errors about derivatives that are lacking, on a tape and in a graph."""
+NO_DERIVATIVE = ("gradient registry has no entry for", "No gradient defined for operation")
+"""Parts of the messages of errors about ops without a derivative, on a tape and in a graph."""
 
 
 class TensorFlow(Functional):
-    """TensorFlow, eager: each call for gradients has a tape of its own, which it walks once."""
+    """Eager TensorFlow: each call for gradients records a new tape and differentiates it once."""
 
     name = "tensorflow"
     version = tf.__version__
@@ -34,9 +34,9 @@ class TensorFlow(Functional):
             Capability.MATERIALIZES, Capability.DETACH,
         }
     )  # fmt: skip
-    """The documentation of `tf.GradientTape`: `gradient` takes several targets with `output_gradients`, and tapes can
-    be nested to compute derivatives of higher order; of `tf.stop_gradient`. Not claimed: a check of the shapes of
-    `output_gradients`, of which it says nothing."""
+    """Sources: the documentation of `tf.GradientTape` (`gradient` takes several targets with `output_gradients`, and
+    nested tapes compute derivatives of higher order) and of `tf.stop_gradient`. Not claimed: a check of the shapes of
+    `output_gradients`, which the documentation does not mention."""
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     dialect = dialect("gradients({function}, [{inputs}], [{cotangents}])")
@@ -67,7 +67,7 @@ class TensorFlow(Functional):
         values: Sequence[Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[Tensor]:
-        """`tf.GradientTape.gradient`, on a tape that recorded the function; cotangents are copied."""
+        """`tf.GradientTape.gradient`, on a tape that recorded the function. Cotangents are copied."""
         return self.gradients(function, list(values), [tf.constant(each) for each in cotangents])
 
     def read(self, value: Tensor) -> np.ndarray:
@@ -79,13 +79,13 @@ class TensorFlow(Functional):
         return value.dtype.name
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its type: the derivative of an op that has none is looked up in vain."""
-        lacking = isinstance(error, LookupError) and any(part in str(error) for part in LACKING)
-        return Kind.NOT_IMPLEMENTED if lacking or isinstance(error, tf.errors.UnimplementedError) else Kind.UNKNOWN
+        """Kind of an error by its type and message: TensorFlow raises `LookupError` for an op without a derivative."""
+        unsupported = isinstance(error, LookupError) and any(part in str(error) for part in NO_DERIVATIVE)
+        return Kind.NOT_IMPLEMENTED if unsupported or isinstance(error, tf.errors.UnimplementedError) else Kind.UNKNOWN
 
 
 class TensorFlowFunction(TensorFlow):
-    """TensorFlow, staged: each call for gradients is traced as a graph, its function and its tape included."""
+    """Staged TensorFlow: each call for gradients is traced as a graph, with its function and its tape."""
 
     name = "tensorflow-function"
     dialect = dialect(
@@ -99,10 +99,10 @@ class TensorFlowFunction(TensorFlow):
         values: Sequence[Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[Tensor]:
-        """`tf.function` of values and cotangents; without AutoGraph, for programs have no statements to rewrite."""
+        """`tf.function` of the values and cotangents; without AutoGraph, since programs have no control flow."""
 
-        def pulled(values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
+        def pullback(values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
             return self.gradients(function, values, cotangents)
 
-        staged = tf.function(pulled, autograph=False)
+        staged = tf.function(pullback, autograph=False)
         return staged(list(values), [tf.constant(each) for each in cotangents])

@@ -16,7 +16,7 @@ REDUCED = {"mean": "tf.reduce_mean({})", "sum": "tf.reduce_sum({})", "none": "{}
 
 
 def _loss(code: str) -> Template:
-    """A loss that has a value for each sample, and what is made of these."""
+    """A loss computed for each sample and then reduced."""
 
     def reduced(x: Names, attrs: Attributes) -> str:
         return REDUCED[attrs["reduction"]].format(code.format(*x))
@@ -25,7 +25,7 @@ def _loss(code: str) -> Template:
 
 
 def _normalized(axes: str, scale: str = "None", offset: str = "None") -> Template:
-    """What is normalised by its own mean and variance over some dimensions."""
+    """Normalisation by the operand's own mean and variance over some dimensions."""
 
     def code(x: Names, attrs: Attributes) -> str:
         over_them = axes.format(*x, behind=tuple(range(-len(attrs.get("normalized_shape", ())), 0)))
@@ -181,9 +181,10 @@ OPS: Mapping[str, Template] = {
     "matrix_exp": "tf.linalg.expm({0} / 4)",
     "matrix_norm": "tf.norm({0}, axis=(-2, -1))",
 }
-"""The catalogue's name of each op, and its code: a function of TensorFlow's, or of its NumPy API, with all attributes
-and shapes. Not so: convolutions, whose derivative refuses dilations on the CPU; `tf.boolean_mask` of a number;
-`tnp.var` over several dimensions; `tf.nn.softmax_cross_entropy_with_logits`, whose labels have to add up to one."""
+"""Code for each op, by the catalogue's name: a function of TensorFlow or of its NumPy API, for all attributes and
+shapes. Left out: convolutions, whose derivative refuses dilations on the CPU; `tf.boolean_mask` of a number; `tnp.var`
+over several dimensions; `tf.nn.softmax_cross_entropy_with_logits`, whose labels must add up to one.
+"""
 
 PRELUDE = """\
 import numpy as np
@@ -198,11 +199,11 @@ def gradients(function, values, cotangents):
     found = tape.gradient(results, values, cotangents, unconnected_gradients="zero")
     return [tf.convert_to_tensor(each) for each in found]  # of a gather it is tf.IndexedSlices
 """
-"""The names that code uses, and a tape around a function. Nested calls of it are nested tapes."""
+"""Definitions that the code uses: a function that differentiates another one on a tape. Nested calls nest the tapes."""
 
 
 def dialect(vjp: str, prelude: str = PRELUDE) -> Dialect:
-    """TensorFlow's dialect, for one way to call `gradients`."""
+    """How each instruction is written as TensorFlow code, with a template for the call of `gradients`."""
     return functional(
         prelude=prelude,
         tensor="tf.constant({data}, tf.{dtype})",

@@ -1,1 +1,1 @@
-"""tinygrad: its adapter, and how its programs are printed."""
+"""The adapter for tinygrad, and the code that it prints programs as."""

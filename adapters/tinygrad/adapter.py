@@ -43,11 +43,11 @@ class Tinygrad:
             Capability.ZERO_TO_NONE,
         }
     )
-    """Not claimed: what there is not. Every float tensor takes part, so that there are no constants; no call frees
-    anything, or can be told to."""
+    """tinygrad has no constants, since every float tensor requires grad, and no way to free a graph."""
     traits = Traits(implicit_for_numbers=True, fills=True)
-    """`Tensor.backward`: without a gradient "the tensor must be a scalar", and it "fills .grad for every in-scope float
-    tensor", with zeros where `Tensor.gradient` has none."""
+    """Sources: `Tensor.backward`. Without a gradient "the tensor must be a scalar", and it "fills .grad for every
+    in-scope float tensor", with zeros for tensors that the root does not depend on.
+    """
     trait_sources: ClassVar[Mapping[str, str]] = {
         "implicit_for_numbers": "docstring of tinygrad.Tensor.backward",
         "fills": "tinygrad/tensor.py, the comment in Tensor.backward",
@@ -59,18 +59,18 @@ class Tinygrad:
         if device == "cpu" and shutil.which("clang") is None:
             device = "python"
         DEV.value = device.upper()
-        if "PARALLEL" not in os.environ:  # else a process is started for every sixteen kernels; tests have all cores
+        if "PARALLEL" not in os.environ:  # else tinygrad starts a process for sixteen kernels; all cores are busy
             PARALLEL.value = 0
         self.dialect = dialect(device.upper())
         self.templates = Templates.of(self.dialect)
         Tensor([0.0]).numpy()
 
     def reset(self) -> None:
-        """tinygrad keeps no state between programs, but for the kernels that it has compiled."""
+        """Nothing: tinygrad keeps only compiled kernels between programs."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
-        """A tensor from an array of its dtype; made from a number it would be a constant, without storage."""
-        assert requires_grad, "constants are not claimed, so never asked for"
+        """A tensor from an array of its dtype; from a number, tinygrad would make a constant without storage."""
+        assert requires_grad, "constants are not claimed, so no program has any"
         return _tensor(data)
 
     def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
@@ -95,7 +95,7 @@ class Tinygrad:
                 cotangent[...] = given.numpy()
 
     def zero_grad(self, leaves: Sequence[Tensor], set_to_none: bool) -> None:
-        """Clear as the optimizers' `zero_grad` does."""
+        """Set `grad` to None, as the optimizers' `zero_grad` does."""
         assert set_to_none, "clearing to zeros is not claimed"
         for leaf in leaves:
             leaf.grad = None
@@ -105,12 +105,12 @@ class Tinygrad:
         return leaf.grad
 
     def identity(self, gradient: Tensor) -> int:
-        """The buffer that holds a gradient's elements, or the tensor where they are not computed yet."""
+        """Id of the buffer with a gradient's elements, or of the tensor if they are not computed yet."""
         base = gradient.uop.base
         return id(base if base.op is Ops.BUFFER else gradient)
 
     def read(self, value: Tensor) -> np.ndarray:
-        """A copy of the values, which are computed now."""
+        """A copy of the values; this computes them."""
         return value.numpy().copy()
 
     def dtype(self, value: Tensor) -> str:
@@ -118,10 +118,10 @@ class Tinygrad:
         return _DTYPES.get(value.dtype, value.dtype.name)
 
     def requires_grad(self, value: Tensor) -> None:
-        """Nothing says that a tensor requires grad: all do."""
+        """Not claimed: every float tensor requires grad."""
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its message: they are assertions."""
+        """Kind of an error by its message: tinygrad's refusals are assertions."""
         unseeded = isinstance(error, AssertionError) and "backward must be called on a scalar tensor" in str(error)
         return Kind.NON_SCALAR_ROOT if unseeded else Kind.UNKNOWN
 

@@ -1,4 +1,4 @@
-"""Programs as tinygrad code: the ops that it has itself, each as its documentation writes it."""
+"""Programs as tinygrad code: tinygrad's own ops, each called as its documentation shows."""
 
 from __future__ import annotations
 
@@ -168,13 +168,13 @@ OPS: dict[str, Template] = {
     "max_pool1d": "{0}.max_pool2d(({kernel_size},), {stride}, padding={padding})",
     "max_pool2d": "{0}.max_pool2d(({kernel_size}, {kernel_size}), {stride}, padding={padding})",
 }
-"""The catalogue's name of each op that tinygrad has, and its code. An op is left out where some of its attributes have
-no counterpart (`squeeze` and `logsumexp` take one dimension), or some shapes (`nll_loss` wants a batch).
+"""Code for each op that tinygrad has, by the catalogue's name. An op is left out if tinygrad lacks some of its
+attributes (`squeeze` and `logsumexp` take one dimension) or some of its shapes (`nll_loss` needs a batch).
 """
 
 
 def dialect(device: str) -> Dialect:
-    """tinygrad's dialect for tensors on one device."""
+    """How each instruction is written as tinygrad code, for tensors on one device."""
     return Dialect(
         prelude=f'from tinygrad import Tensor, dtypes\nfrom tinygrad.helpers import DEV\n\nDEV.value = "{device}"',
         tensor="Tensor({data}, dtype=dtypes.{dtype})",
