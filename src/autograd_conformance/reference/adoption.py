@@ -1,4 +1,4 @@
-"""Observations handed to the reference, where what is right depends on what the framework chose to do."""
+"""Adoption of observations: the reference continues from what the framework did where several outcomes are legal."""
 
 from __future__ import annotations
 
@@ -16,66 +16,68 @@ def outputs(at: int, step: Instruction) -> list[Ref]:
     return [Ref(at, k) for k in range(results(step))]
 
 
-def record_step(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
-    """Let the reference take an instruction, and what was seen of it."""
-    if isinstance(seen.outcome, Returned):
-        add_step(reference, at, step, modes, seen)
-        adopt_observed(reference, at, step, seen)
+def record_step(reference: Reference, at: int, step: Instruction, modes: Modes, observed: StepObservation) -> None:
+    """Record an instruction and its observation in the reference."""
+    if isinstance(observed.outcome, Returned):
+        add_step(reference, at, step, modes, observed)
+        adopt_observed(reference, at, step, observed)
     else:
-        skip_step(reference, at, step, seen)
+        skip_step(reference, at, step, observed)
 
 
-def add_step(reference: Reference, at: int, step: Instruction, modes: Modes, seen: StepObservation) -> None:
-    """Let the reference compute what an instruction that returned had to do."""
+def add_step(reference: Reference, at: int, step: Instruction, modes: Modes, observed: StepObservation) -> None:
+    """Compute in the reference what an instruction that returned had to do."""
     if not in_domain(step, reference.values):
         storages = reference.storages
         if isinstance(step, InPlace):
             storages.unspecified.update(storages.aliases(step.target))
         else:
             storages.mark_outside_domain(outputs(at, step))
-    reference.add(step, modes, seen)
+    reference.add(step, modes, observed)
 
 
-def skip_step(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
-    """Go on after an instruction that raised, or could not be run."""
+def skip_step(reference: Reference, at: int, step: Instruction, observed: StepObservation) -> None:
+    """Record in the reference an instruction that raised or was not run."""
     reference.skip(step)
-    if isinstance(seen.outcome, Raised):
-        reference.adopt_grads(at, step, seen)
+    if isinstance(observed.outcome, Raised):
+        reference.adopt_grads(at, step, observed)
 
 
-def adopt_observed(reference: Reference, at: int, step: Instruction, seen: StepObservation) -> None:
-    """Go on from what was seen, so that no rounding is held against the framework twice."""
+def adopt_observed(reference: Reference, at: int, step: Instruction, observed: StepObservation) -> None:
+    """Replace the reference's values by the observed ones, so that a rounding error is counted at
+    one instruction only.
+    """
     values = reference.values
-    if isinstance(step, Grad) and isinstance(seen.outcome, Returned):
-        _unite(reference, at, step, seen.outcome)
-    if isinstance(seen.outcome, Returned) and not isinstance(step, WRITING):
-        for ref, tensor in zip(outputs(at, step), seen.outcome.values, strict=False):
+    if isinstance(step, Grad) and isinstance(observed.outcome, Returned):
+        _record_same_objects(reference, at, step, observed.outcome)
+    if isinstance(observed.outcome, Returned) and not isinstance(step, WRITING):
+        for ref, tensor in zip(outputs(at, step), observed.outcome.values, strict=False):
             if tensor is None and not isinstance(step, Grad):
                 reference.unobserved.add(ref)
             elif tensor is not None and ref in values:
                 values[ref] = tensor.value.astype(np.float64)
-                _place(reference, ref, tensor)
-    for ref in filter(reference.is_random, reference.unobserved.intersection(seen.values)):
-        reference.storages.unspecified.discard(ref)  # what a unit drew is known when the unit has given it out
-    for ref in reference.unobserved.intersection(seen.values) - reference.storages.unspecified:
-        _place(reference, ref, seen.values[ref])
-    for ref, tensor in seen.values.items():
+                _record_layout(reference, ref, tensor)
+    for ref in filter(reference.is_random, reference.unobserved.intersection(observed.values)):
+        reference.storages.unspecified.discard(ref)  # a region's random value is known once the region has returned it
+    for ref in reference.unobserved.intersection(observed.values) - reference.storages.unspecified:
+        _record_layout(reference, ref, observed.values[ref])
+    for ref, tensor in observed.values.items():
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
-    reference.unobserved.difference_update(seen.values)
-    reference.adopt_grads(at, step, seen)
+    reference.unobserved.difference_update(observed.values)
+    reference.adopt_grads(at, step, observed)
 
 
-def _place(reference: Reference, ref: Ref, tensor: Tensor) -> None:
-    """Note where a new value was seen to lie."""
+def _record_layout(reference: Reference, ref: Ref, tensor: Tensor) -> None:
+    """Record the observed memory and strides of a new value."""
     storages = reference.storages
     storages.record_strides(ref, tensor.value.shape, tensor.strides)
     if tensor.memory is not None and storages.storage(ref) not in storages.ids:
         storages.record_memory(ref, tensor.memory)
 
 
-def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:
-    """An input that is listed twice may get one object in both places."""
+def _record_same_objects(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:
+    """Record that an input listed twice got the same object in both places, if it did."""
     first: dict[Ref, int] = {}
     for k, (ref, tensor) in enumerate(zip(step.inputs, outcome.values, strict=True)):
         j = first.setdefault(reference.edge(ref), k)
@@ -83,7 +85,7 @@ def _unite(reference: Reference, at: int, step: Grad, outcome: Returned) -> None
         if j == k or tensor is None or other is None:
             continue
         if not tensor.value.size:
-            reference.storages.unspecified.update((Ref(at, j), Ref(at, k)))  # nobody sees whose memory it is
+            reference.storages.unspecified.update((Ref(at, j), Ref(at, k)))  # empty tensors share memory unobservably
             continue
         if tensor.memory is None or tensor.memory != other.memory:
             continue

@@ -1,8 +1,8 @@
-"""Whether what a program computes with lies where its ops are smooth: outside, nobody says what an op gives.
+"""Tests whether ops are computed where they are smooth; elsewhere, the rules do not specify an op's results.
 
-At a kink, a pole or a tie each framework has a convention of its own, and what is no number stays none in one and is
-hidden in another. A program that a strategy drew is inside by construction; what is written by hand, replayed or
-reduced is looked at.
+At a kink, a pole or a tie, frameworks have different conventions, and NaN may be propagated by one and hidden by
+another. Programs that a strategy draws stay inside the domains by construction. Programs that were written by hand,
+replayed or reduced are tested here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from autograd_conformance.reference.staging.derivatives import Array
 
 
 def in_domain(step: Instruction, values: Mapping[Ref, Array]) -> bool:
-    """Whether the operands of an op, or of a write, are in the domain that its operands are drawn from."""
+    """Whether the operands of an op, or of a write, are inside the domain from which strategies draw them."""
     return _fits(step, values, lambda domain, value: domain.holds(value))
 
 
@@ -38,12 +38,10 @@ def _fits(step: Instruction, values: Mapping[Ref, Array], inside: Callable[[Doma
 
 
 def _is_finite(value: Array) -> bool:
-    """Whether all elements are numbers; that their sum is one says so, and is nearly always enough."""
+    """Whether all elements are finite. A finite sum proves it, and is usually all that has to be computed."""
     return math.isfinite(np.add.reduce(value, axis=None)) or bool(np.isfinite(value).all())
 
 
 def is_finite_call(call: BackwardCall) -> bool:
-    """Whether the cotangents that a call is given are numbers: zero times infinity is nothing in one framework, and no
-    number in another.
-    """
+    """Whether a call's cotangents are finite. Zero times infinity is zero in one framework and NaN in another."""
     return all(cotangent is None or all(map(math.isfinite, cotangent.data)) for cotangent in call.cotangents)

@@ -1,18 +1,18 @@
-"""Whether two arrays hold the same numbers: told from their bytes first, which is nearly always enough."""
+"""Exact equality of arrays. Their bytes are compared first, which is usually enough."""
 
 from __future__ import annotations
 
 from autograd_conformance.programs.own_numpy import np
 
 FLOATS = frozenset({np.dtype("float32"), np.dtype("float64")})
-"""The dtypes that float64 holds every number of."""
+"""The dtypes whose numbers float64 represents exactly."""
 
 
 def is_equal(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two arrays have one shape and the same elements, whatever their dtypes; NaN is the same as NaN.
+    """Whether two arrays have the same shape and the same elements, whatever their dtypes; NaN equals NaN.
 
-    `np.array_equal` takes ten times as long as comparing the bytes of a few elements, and is asked only where they
-    differ, as those of the two zeros do.
+    For a few elements, `np.array_equal` takes ten times as long as comparing bytes. It is called only if the bytes
+    differ, as those of 0.0 and -0.0 do.
     """
     if one.shape != other.shape:
         return False

@@ -1,8 +1,8 @@
 """One step of an optimizer on one leaf: optax's own transformations, traced by JAX and run by NumPy in float64.
 
-Where PyTorch and optax define a setting differently, the published formula stands here, written as a transformation
-of optax, too; `ops.optimizers` says for each setting which it is. What a transformation remembers is flattened to
-arrays, the count of steps among them, so that one staged function serves every step.
+Where PyTorch and optax define a setting differently, the published formula is written here as a transformation of
+optax; `ops.optimizers` names the source of each setting. A transformation's state is flattened to arrays, the step
+count among them, so that one staged function computes every step.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ else:
     from autograd_conformance.reference.staging.lazy_modules import jax, jnp, optax
 
 KEPT = 1024
-"""Of how many settings, and shapes, what was staged is kept in memory."""
+"""Number of combinations of settings and shape whose staged functions are kept in memory."""
 
 
 @dataclass
 class LeafState:
-    """What an optimizer remembers of one leaf: its averages and counts, and each value and gradient it has seen.
+    """An optimizer's state for one leaf: averages and counts, and the value and gradient of every step so far.
 
     `moved` is the value after the latest step.
     """
@@ -46,11 +46,11 @@ class LeafState:
 
 
 def stepped(optimizer: str, settings: Mapping[str, Attr], state: LeafState, value: Array, gradient: Array) -> Array:
-    """The value of a leaf after one step; `state` is brought up to date.
+    """The value of a leaf after one step; `state` is updated.
 
-    `value` and `gradient` are float64 arrays of one shape. Settings that choose an implementation are passed over.
+    `value` and `gradient` are float64 arrays of one shape. Settings that choose an implementation are ignored.
     """
-    value, gradient = np.array(value), np.array(gradient)  # copies, because they are kept
+    value, gradient = np.array(value), np.array(gradient)  # copies, because `state` stores them
     start, step = _staged(optimizer, tuple(settings.items()), value.shape)
     moved, *memory = step(value, gradient, *(start() if state.memory is None else state.memory))
     state.memory, state.moved = tuple(memory), np.asarray(moved)
@@ -59,11 +59,11 @@ def stepped(optimizer: str, settings: Mapping[str, Attr], state: LeafState, valu
 
 
 def slack(optimizer: str, settings: Mapping[str, Attr], state: LeafState, dtype: str) -> Array:
-    """How far from `state.moved` a right step in `dtype` may end, for each element.
+    """For each element, the largest distance from `state.moved` at which a correct step in `dtype` may end.
 
-    The whole history is run in interval arithmetic, each operation rounded outwards: values and gradients are exact, as
-    they were seen, and the averages carry the roundings of all steps. It is infinite where nothing can be said: the
-    root of a difference that rounding may turn negative, or what may overflow.
+    All steps so far are repeated in interval arithmetic, with each operation rounded outwards. Values and gradients are
+    exact, as they were observed, and the averages accumulate the roundings of all steps. The result is infinite where
+    there is no bound: at the root of a difference that rounding may make negative, or where an operation may overflow.
     """
     if state.moved is None:
         raise ValueError("no step was made")
@@ -82,11 +82,11 @@ def slack(optimizer: str, settings: Mapping[str, Attr], state: LeafState, dtype:
 
 
 CLIPPING_EPSILON = 1e-6
-"""What is added to the norm before the bound is divided by it."""
+"""The number that is added to the norm before the bound is divided by the norm."""
 
 
 def clipped(step: Clip, gradients: Mapping[Ref, Array]) -> dict[Ref, Array]:
-    """What leaves hold after their gradients were clipped."""
+    """The gradients of leaves after clipping."""
     if step.kind == "value":
         return {leaf: np.clip(gradient, -step.bound, step.bound) for leaf, gradient in gradients.items()}
     total = np.sqrt(sum(float((gradient**2).sum()) for gradient in gradients.values()))
@@ -98,7 +98,7 @@ def clipped(step: Clip, gradients: Mapping[Ref, Array]) -> dict[Ref, Array]:
 
 
 def transformation(optimizer: str, settings: Mapping[str, Attr]) -> optax.GradientTransformation:
-    """An optimizer as optax's transformation of a gradient to what is added to a value."""
+    """An optimizer as optax's transformation of a gradient to the change of a value."""
     given = SimpleNamespace(**OPTIMIZERS[optimizer].formula(settings))
     first = [optax.scale(-1.0)] if given.maximize else []
     if given.weight_decay and optimizer != "adamw":
@@ -132,7 +132,9 @@ def _rmsprop(s: Any) -> optax.GradientTransformation:
 
 
 def _dampened(momentum: float, dampening: float, nesterov: bool) -> optax.GradientTransformation:
-    """Momentum whose buffer takes up the first gradient whole, and of each later one what dampening leaves."""
+    """Momentum with dampening: the buffer starts as the first gradient, and later adds (1 - dampening) times the
+    gradient.
+    """
 
     def init(value: Any) -> Any:
         return jnp.zeros((), jnp.int32), jnp.zeros_like(value)
@@ -146,7 +148,7 @@ def _dampened(momentum: float, dampening: float, nesterov: bool) -> optax.Gradie
 
 
 def _amsgrad(betas: tuple[float, float], eps: float) -> optax.GradientTransformation:
-    """Adam over the largest second moment so far, which is corrected for its bias after the maximum was taken."""
+    """AMSGrad: Adam with the largest mean of squared gradients so far, bias-corrected after the maximum is taken."""
     beta1, beta2 = betas
 
     def init(value: Any) -> Any:
@@ -166,7 +168,7 @@ def _amsgrad(betas: tuple[float, float], eps: float) -> optax.GradientTransforma
 
 
 def _adagrad(s: Any) -> optax.GradientTransformation:
-    """The gradient over the root of the sum of all squares so far, at a rate that falls with the steps."""
+    """The gradient over the root of the sum of all squares so far, at a rate that decays with the steps."""
 
     def init(value: Any) -> Any:
         return jnp.zeros((), jnp.int32), jnp.full_like(value, s.initial_accumulator_value)
@@ -195,7 +197,9 @@ def _formula(optimizer: str, settings: Attrs) -> Attrs:
 
 @lru_cache(maxsize=KEPT)
 def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Staged]:
-    """What a leaf's memory is at first, and one step from a value, a gradient and a memory to a value and a memory."""
+    """Two staged functions: the initial state of a leaf, and one step from a value, a gradient and a state to a value
+    and a state.
+    """
     attrs = _formula(optimizer, settings)
     key = (_optax(), optimizer, attrs, shape)
 
@@ -212,7 +216,7 @@ def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Stag
 
 @lru_cache(maxsize=KEPT)
 def _enclosing(optimizer: str, attrs: Attrs, shape: Shape) -> Staged:
-    """One step on intervals."""
+    """One step on intervals, staged."""
 
     def made() -> Source:
         (_, step), shapes = _functions(optimizer, attrs, shape)
@@ -223,12 +227,12 @@ def _enclosing(optimizer: str, attrs: Attrs, shape: Shape) -> Staged:
 
 @lru_cache(maxsize=1)
 def _optax() -> str:
-    """The version of optax, which what is staged depends on."""
+    """The version of optax, which is part of the keys of staged functions."""
     return version("optax")
 
 
 def _functions(optimizer: str, attrs: Attrs, shape: Shape) -> tuple[tuple[Callable, Callable], list[Shape]]:
-    """The start and the step as JAX functions of float64 arrays, and the shapes of what a step takes."""
+    """The initial state and the step as JAX functions of float64 arrays, and the shapes of a step's arguments."""
     chain = transformation(optimizer, dict(attrs))
     leaves, tree = jax.tree_util.tree_flatten(jax.eval_shape(chain.init, jax.ShapeDtypeStruct(shape, np.float64)))
 

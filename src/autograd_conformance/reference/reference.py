@@ -1,8 +1,8 @@
-"""Every value and every gradient of a program, composed from the vector-Jacobian products of its ops.
+"""The reference: every value and gradient of a program, composed from the vector-Jacobian products of its ops.
 
-`Reference` grows with the program, an instruction at a time, so that a strategy can draw with it and the judge can
-reuse what was computed. All arithmetic is in float64, whatever the program's dtypes: the reference is the exact
-answer as far as a float32 framework is concerned.
+`Reference` grows with the program, one instruction at a time, so that a strategy can use it while drawing and the judge
+can reuse what was computed. All arithmetic is in float64, whatever the program's dtypes, so that it is exact compared
+with a float32 framework.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ from autograd_conformance.reference.staging.derivatives import Array, array, rea
 
 
 class Reference(Writes):
-    """The exact values of a program so far; `add` takes its next instruction.
+    """The exact values of a program so far; `add` records its next instruction.
 
-    A write changes what a value, and all that shares its storage, is from then on; what was recorded before keeps the
-    operands that it was recorded with. Where observations are handed in, the reference takes them over in all that the
-    rules leave open: which results are views, whether a gradient was replaced or changed in place.
+    A write changes a value and all values that share its storage from then on. Tape entries recorded earlier keep the
+    operands with which they were recorded. If observations are given, the reference adopts them wherever several
+    outcomes are legal: whether a result is a view, and whether a gradient was replaced or changed in place.
     """
 
     def __init__(self, program: Program | None = None, traits: Traits = PYTORCH) -> None:
@@ -66,17 +66,20 @@ class Reference(Writes):
             self.add(step, program.mode(at) if program else ())
 
     def empty(self) -> Reference:
-        """A reference for the same framework that no instruction was handed to."""
+        """A reference for the same framework, without instructions."""
         return Reference(traits=self.traits)
 
     def needs_observations(self, program: Program) -> bool:
-        """Whether what is right in a program depends on what the framework was seen to do, which has to be followed."""
+        """Whether the expected results of a program depend on what the framework did, so that the reference has to
+        adopt observations.
+        """
         return program.stateful or self.traits.ends or self.is_outside_domains
 
     @property
     def is_outside_domains(self) -> bool:
-        """Whether an op of the program computes where it is not smooth, or with what is no number, if the program does
-        not depend on what is observed; never of a drawn program, which is inside by construction.
+        """Whether an op of the program is computed where it is not smooth, or with operands that are not finite. This
+        is computed without observations, for programs that do not depend on them. It is false for drawn programs, which
+        are inside all domains by construction.
         """
         if self._is_outside_domains is None:
             inside = self._was_drawn or all(self._is_inside(step) for step in self.steps)
@@ -86,21 +89,21 @@ class Reference(Writes):
     def _is_inside(self, step: Instruction) -> bool:
         return is_finite_call(step) if isinstance(step, BackwardCall) else is_smooth(step, self.values)
 
-    def add(self, step: Instruction, modes: Modes = (), seen: StepObservation | None = None) -> tuple[Array, ...]:
-        """Take an instruction that returned; the values that it makes."""
+    def add(self, step: Instruction, modes: Modes = (), observed: StepObservation | None = None) -> tuple[Array, ...]:
+        """Record an instruction that returned, and return the values that it makes."""
         at = len(self.steps)
         self.steps.append(step)
         match step:
             case Leaf(literal, requires_grad):
                 made = self._make(at, (array(literal),), requires_grad)
                 if self.begins_with_zeros:
-                    self._begin(Ref(at))
+                    self._init_grad(Ref(at))
                 return made
             case Detach(source):
                 self.storages.add_alias(Ref(at), Derived(source))
                 return self._make(at, (self.values[source],), False)
             case Apply():
-                return self._apply(at, step, is_recorded(modes), seen)
+                return self._apply(at, step, is_recorded(modes), observed)
             case ReadGrad(leaf):
                 return self._read(at, leaf)
             case Backward() | Grad():
@@ -126,7 +129,7 @@ class Reference(Writes):
             case DetachInPlace(target):
                 self._detach_in_place(at, target)
             case Optimizer():
-                pass  # it is made with its first step
+                pass  # the reference makes it at its first step
             case Step():
                 self._step(at, step)
             case Clip():
@@ -134,50 +137,52 @@ class Reference(Writes):
             case Delete(deleted):
                 self.storages.forget(deleted)
             case DefaultDtype():
-                pass  # every tensor of a program is given its dtype
+                pass  # programs give every tensor its dtype
             case _:
                 assert_never(step)
         return ()
 
     def skip(self, step: Instruction) -> None:
-        """Take an instruction that did nothing: it was refused."""
+        """Record an instruction that raised, and so had no effect."""
         self.skipped.add(len(self.steps))
         self.steps.append(step)
 
     # -- ops ----------------------------------------------------------------------------------------------------------
 
     def is_random(self, ref: Ref) -> bool:
-        """Whether a value was drawn at random."""
+        """Whether a random op made a value."""
         step = self.steps[ref.at]
         return isinstance(step, Apply) and step.op in RANDOM
 
-    def _apply(self, at: int, step: Apply, recording: bool, seen: StepObservation | None) -> tuple[Array, ...]:
+    def _apply(self, at: int, step: Apply, recording: bool, observed: StepObservation | None) -> tuple[Array, ...]:
         operands = tuple([self.values[r] for r in step.args])
         made = self._applied(at, step.op, step.args, step.attrs, operands)
         draws = step.op in RANDOM
-        if draws and seen is not None and isinstance(seen.outcome, Returned):
-            found = seen.outcome.values
+        if draws and observed is not None and isinstance(observed.outcome, Returned):
+            found = observed.outcome.values
             self.storages.unspecified.update(Ref(at, k) for k, tensor in enumerate(found) if tensor is None)
             made = tuple([old if t is None else t.value for old, t in zip(made, found, strict=True)])
         needs_input_grad = tuple([recording and not draws and self.requires_grad[r] for r in step.args])
         outs = tuple([Ref(at, k) for k in range(len(made))])
         if row_of(step.op).aliases is not Certainty.NEVER:
-            self._share(step, outs, recording, seen)
+            self._share(step, outs, recording, observed)
         self.record(at, outs, step.op, step.attrs, step.args, operands, needs_input_grad)
         self._make(at, made, any(needs_input_grad))
-        if any(needs_input_grad) and step.op in MODULES:  # a result may come from some of the parameters only
+        if any(needs_input_grad) and step.op in MODULES:  # a result may depend on some of the parameters only
             shapes = tuple([np.shape(x) for x in operands])
             for out, on in zip(outs, reaching(step.op, step.attrs, shapes), strict=True):
                 self.requires_grad[out] = any(needs_input_grad[k] for k in on)
         return made
 
-    def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, seen: StepObservation | None) -> None:
-        """Note whose storage the results use: as documented, or as was seen, or (before it is seen) as is usual."""
+    def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, observed: StepObservation | None) -> None:
+        """Record whose storage the results of an op use: as documented, as observed, or, before an observation, as most
+        frameworks do.
+        """
         documented = row_of(step.op).aliases is Certainty.ALWAYS
         for k, out in enumerate(outs):
             source: Ref | None = step.args[0] if len(step.args) == 1 or documented else step.args[k % len(step.args)]
-            if seen is not None and isinstance(seen.outcome, Returned):
-                tensor = seen.outcome.values[k]
+            if observed is not None and isinstance(observed.outcome, Returned):
+                tensor = observed.outcome.values[k]
                 memory = None if tensor is None else tensor.memory
                 if memory is not None:
                     ids = self.storages.ids

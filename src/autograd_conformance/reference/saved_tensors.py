@@ -1,4 +1,6 @@
-"""Which values a derivative depends on, and which may have been saved for it: what a later write may make it miss."""
+"""Values on which an op's derivative depends, and values that a framework may save for it. A later write to a saved
+value may invalidate the derivative.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,11 @@ from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp, base_op
 
 @lru_cache(maxsize=KEPT)
 def needs(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> frozenset[int]:
-    """The operands whose values the vector-Jacobian product with respect to those that require grad depends on.
+    """The positions of the operands whose values the vector-Jacobian product, with respect to the operands that require
+    grad, depends on.
 
-    An implementation that saves a result in their place, as it may, depends on that result instead; where nothing is
-    needed, no result is, either. Operands are given by their positions.
+    An implementation may save a result instead of operands, and then depends on that result. If no operand is needed,
+    no result is, either.
     """
     reads = staged_vjp(op, attrs, shapes).reads
     wanted = (read for read, required in zip(reads, requires, strict=True) if required)
@@ -25,7 +28,7 @@ def needs(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tup
 
 
 class Saved(NamedTuple):
-    """What may be saved: operands, by their positions, and whether results."""
+    """Values that may be saved: positions of operands, and whether results may be saved."""
 
     operands: frozenset[int]
     results: bool
@@ -33,9 +36,9 @@ class Saved(NamedTuple):
 
 @lru_cache(maxsize=KEPT)
 def may_save(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> Saved:
-    """What a framework may have saved: what is needed, and what the op's row says besides.
+    """The values that a framework may have saved: the needed ones, and those that the op's row lists in addition.
 
-    Writing to it later may be refused; where it is not, the gradient is that of the recorded values all the same.
+    A later write to one of them may be refused. If it is not, the gradient must still be that of the recorded values.
     """
     if not any(requires):
         return Saved(frozenset(), False)
@@ -43,9 +46,9 @@ def may_save(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: 
     everything = Saved(frozenset(range(len(shapes))), True)
     if row.saves is not Certainty.NEVER:
         if any(0 in shape for shape in shapes):
-            return everything  # no value depends on what has no elements; frameworks save it like any other
+            return everything  # empty operands affect no value, and frameworks still save them
         if isinstance(op, Vjp):
-            return everything  # what its backward pass saves is not in an op's row
+            return everything  # an op's row does not list what its backward pass saves
     operands = needs(op, attrs, shapes, requires)
     also = frozenset(k for k in row.also_saves if 0 <= k < len(shapes))
     return Saved(operands | also, bool(operands) or RESULTS in row.also_saves)

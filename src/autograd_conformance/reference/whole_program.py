@@ -1,7 +1,7 @@
-"""The authority: a backward call as `jax.vjp` over the whole program as a pure function of its leaves.
+"""Gradients by `jax.vjp` over a whole program as one pure function of its leaves.
 
-This is what a verdict rests on when the fast composition of `reference.reference` and the framework disagree: JAX
-traces, differentiates and runs everything itself, un-jitted, in float64; detach is `stop_gradient`.
+If the composed gradients of `reference.reference` and the framework disagree, this decides the verdict: JAX traces,
+differentiates and runs the whole program itself, un-jitted, in float64. A detach becomes `stop_gradient`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ else:
 
 
 def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
-    """The contribution of a backward call to every leaf that requires grad; zeros where a leaf is not reached.
+    """The gradient of every leaf that requires grad from one backward call; zeros for a leaf that the call does not
+    reach.
 
-    Programs that use gradients as values, or step along them, have no such function; for them the answer is empty.
+    Programs that use gradients as values, or change values along them, are not such a function; for these the result is
+    empty.
     """
-    if program.stateful:  # what was held and written is not a function of the leaves alone
+    if program.stateful:  # gradients as values, and writes, are no function of the leaves alone
         return {}
     leaves = [ref for ref in program.leaves if program[ref.at].requires_grad]  # type: ignore[union-attr]
     last = max(r.at for r in call.roots)
@@ -53,10 +55,11 @@ def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
 
 
 def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np.ndarray | None:
-    """What a call contributes to an edge, by `jax.vjp` over the whole tape, as one function of that edge.
+    """The contribution of a call to an edge, by `jax.vjp` over the whole tape as one function of that edge.
 
-    A value that was written to without being recorded is taken as it was when it was used; only its derivative comes
-    from its history. None where hooks change gradients on the way: that is no function's derivative.
+    A value that was written to without recording is used as it was at that time; only its derivative follows its
+    history. The result is None if hooks change gradients, because the contribution is then not the derivative of a
+    function.
     """
     if any(hook.effect != "observe" for on in reference.hooks.values() for _, hook in on):
         return None
@@ -66,7 +69,7 @@ def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np
         known: dict[GradientEdge, jax.Array] = {edge: given}
         for entry in reference.entries:
             if any(entry.needs_input_grad) and any(s in known for s in entry.args):
-                known.update(zip(entry.outs, _again(entry, known), strict=True))
+                known.update(zip(entry.outs, _recomputed(entry, known), strict=True))
                 known[edge] = given
         return tuple(known.get(root, J.np.asarray(reference.values[root])) for root, _ in roots)
 
@@ -74,8 +77,8 @@ def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np
     return np.asarray(pull(tuple(J.np.asarray(ct) for _, ct in roots))[0])
 
 
-def _again(entry: TapeEntry, known: dict[GradientEdge, jax.Array]) -> tuple[jax.Array, ...]:
-    """An entry's results again, as functions of the edges that are known."""
+def _recomputed(entry: TapeEntry, known: dict[GradientEdge, jax.Array]) -> tuple[jax.Array, ...]:
+    """The results of a tape entry, recomputed as functions of the edges in `known`."""
     operands = []
     for s, value, needs_input_grad in zip(entry.args, entry.operands, entry.needs_input_grad, strict=True):
         moving = known[s] - jax.lax.stop_gradient(known[s]) if needs_input_grad and s in known else 0.0

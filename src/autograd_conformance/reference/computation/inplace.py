@@ -1,4 +1,4 @@
-"""In-place changes as pure functions: what is written becomes a new gradient edge of the base, and of every view."""
+"""In-place changes as pure functions: a write gives the base, and every view of it, a new gradient edge."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from autograd_conformance.reference.staging.derivatives import Array
 
 
 class Writes(Grads):
-    """What writes, optimizers' steps, clipping, and changes of a value's flag or history do."""
+    """The effects of writes, optimizer steps, clipping, and changes of `requires_grad` or of a history."""
 
     def __init__(self) -> None:
         super().__init__()
         self.optimizers: dict[tuple[Step, Ref], LeafState] = {}
-        """What each optimizer remembers of each of its leaves."""
+        """The state of each optimizer for each of its leaves."""
         self.latest: GradientEdge = InternalValue(-1)
-        """The edge of the latest write's result; before the first write, an edge that nothing has."""
+        """The edge of the latest write's result; before the first write, an edge that no value has."""
         self.toggled: set[Ref] = set()
-        """Leaves that have begun or ceased to require grad."""
+        """Leaves whose `requires_grad` was changed."""
         self.new_leaves: dict[GradientEdge, Ref] = {}
-        """The values that are leaves since they lost their history in place, by their edges."""
+        """The values that became leaves by a detach in place, by their edges."""
 
     # -- writes -------------------------------------------------------------------------------------------------------
 
@@ -41,31 +41,33 @@ class Writes(Grads):
         )
         if any(needs_input_grad):
             if self.may_be_view(step.target):
-                self.rebased.add(edges[0])  # the write may reach past it to what it is a view of
+                self.rebased.add(edges[0])  # the write may also reach the tensor of which this is a view
             self._rebase(at, step.target, made, self.latest)
         self.overwrite(at, step.target, made)
 
     def _rebase(self, at: int, target: Ref, made: Array, written: GradientEdge) -> None:
-        """A recorded write, whose result is `written`, becomes history of the target's base and of all its views."""
+        """Make a recorded write, whose result is `written`, part of the history of the target's base and of all its
+        views.
+        """
         storages, base = self.storages, self.storages.base(target)
         if base in self.toggled:
-            self.unspecified = True  # what used it as a leaf finds it inside the graph
-        self.rebased.update(map(self.edge, self._passed(target, base)))
+            self.unspecified = True  # earlier users of this leaf now find it inside the graph
+        self.rebased.update(map(self.edge, self._views_between(target, base)))
         new = written
         if self.same_object.get(target, target) != base:
-            new = self._put(at, target, base, made, written)
+            new = self._scatter(at, target, base, made, written)
         self.edges[base] = new
         if self.may_be_view(base) and storages.views_of.get(base):
-            self.rebased.add(new)  # what an op returned may itself be a view of something that nobody sees
+            self.rebased.add(new)  # an op's result may be a view of an internal tensor
         family = storages.view_family(base)
         self.requires_grad.update(dict.fromkeys(family, True))
         for view in storages.views_of.get(base, ()):
             if view not in self.same_object:
-                self.edges[view] = self._taken(at, view, base, new)
+                self.edges[view] = self._gather(at, view, base, new)
         self._renew_histories(family)
 
-    def _put(self, at: int, target: Ref, base: Ref, made: Array, written: GradientEdge) -> GradientEdge:
-        """What was written to a view, recorded as moved to its places in the base; the base's new edge."""
+    def _scatter(self, at: int, target: Ref, base: Ref, made: Array, written: GradientEdge) -> GradientEdge:
+        """Record the move of a written view's elements into its base, and return the base's new edge."""
         offsets, old = self.storages.offsets_in(target, base).ravel(), self.values[base]
         kept = np.setdiff1d(np.arange(old.size), offsets)
         moves = Moves(((kept, kept), (np.arange(len(offsets)), offsets)), old.shape)
@@ -74,15 +76,15 @@ class Writes(Grads):
         (new,) = self.record_internal(at, whole, MOVE, moves, (self.edge(base), written), (old, made), needs_input_grad)
         return new
 
-    def _taken(self, at: int, view: Ref, base: Ref, new: GradientEdge) -> GradientEdge:
-        """A view, recorded as taken anew from its base, whose edge is `new`; the view's new edge."""
+    def _gather(self, at: int, view: Ref, base: Ref, new: GradientEdge) -> GradientEdge:
+        """Record a view as taken again from its base, whose edge is `new`, and return the view's new edge."""
         whole, offsets = self.values[new], self.storages.offsets_in(view, base)
         moves = Moves(((offsets.ravel(), np.arange(offsets.size)),), offsets.shape)
         (edge,) = self.record_internal(at, (whole.ravel()[offsets],), MOVE, moves, (new,), (whole,), (True,))
         return edge
 
-    def _passed(self, target: Ref, base: Ref) -> Iterator[Ref]:
-        """The values that a write to a view may pass on the way to its base, or to what that is a view of."""
+    def _views_between(self, target: Ref, base: Ref) -> Iterator[Ref]:
+        """The values between a view that was written to and its base, or the tensor of which the base may be a view."""
         if self.may_be_view(base):
             yield base
         while target != base and target in self.storages.derived:
@@ -93,21 +95,21 @@ class Writes(Grads):
     # -- flags and histories ------------------------------------------------------------------------------------------
 
     def _detach_in_place(self, at: int, target: Ref) -> None:
-        """A value loses its history, and so does what is one object with it."""
+        """Remove the history of a value, and of all values that are the same object."""
         names = self.same_objects([target])
         if not self.is_leaf(target):
             self.edges[self.same_object.get(target, target)] = self.constant(at, self.values[target])
             if names & (self.retained | self.captured_inputs):
-                self.unspecified = True  # nothing says whether it still holds gradients
+                self.unspecified = True  # the rules do not say whether it still receives gradients
         self.requires_grad.update(dict.fromkeys(names, False))
         self._renew_histories(names)
-        self.storages.versions[self.storages.storage(target)] = at  # what saved it may miss its history
+        self.storages.versions[self.storages.storage(target)] = at  # ops that saved it may miss its history
         self._toggle_views(target)
         self._pullbacks.clear()
 
     def _set_requires_grad(self, target: Ref, on: bool) -> None:
-        """A leaf begins or ceases to require grad."""
-        self.grad(target)  # what it holds by now it got under the flag that it had
+        """Change `requires_grad` of a leaf."""
+        self.grad(target)  # computes its .grad so far under the old flag
         if self.is_leaf(target):
             if self.requires_grad[target] != on:
                 self.toggled.add(target)
@@ -119,7 +121,9 @@ class Writes(Grads):
             self._pullbacks.clear()
 
     def _toggle_views(self, target: Ref) -> None:
-        """Nothing says what views of a value make of a change of its flag alone."""
+        """Mark the views of a value as unspecified, because its flag or history changed and the rules do not say what
+        happens to views.
+        """
         self.storages.views_of_toggled.update(set(self.storages.view_family(target)) - self.same_objects([target]))
 
     # -- optimizers ---------------------------------------------------------------------------------------------------
@@ -139,6 +143,6 @@ class Writes(Grads):
         if self.observing:
             held = {leaf: ref for leaf in gradients if (ref := self.grads[leaf]) is not None}
             if len({self.storages.storage(ref) for ref in held.values()}) < len(held):
-                self.unspecified = True  # one storage, clipped as often as leaves hold it
+                self.unspecified = True  # a gradient that several leaves share is clipped several times
             for leaf, ref in held.items():
                 self.overwrite(at, ref, made[leaf])

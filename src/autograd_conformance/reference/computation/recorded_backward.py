@@ -1,4 +1,4 @@
-"""A backward call with create_graph: reverse accumulation whose every op is recorded on the tape."""
+"""Backward calls with create_graph: reverse accumulation that records its own ops on the tape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RecordedBackward:
         """For each edge that was reached so far, the edge of its gradient."""
 
     def run(self, call: BackwardCall) -> dict[GradientEdge, GradientEdge]:
-        """Go back from the roots of a call; for each edge that it reaches, the edge of its gradient."""
+        """Run the backward pass of a call; returns the edge of the gradient of each edge that it reaches."""
         reference = self.reference
         for edge, ct in reference.roots(call):
             self._add(edge, reference.constant(self.at, ct))
@@ -40,7 +40,7 @@ class RecordedBackward:
         self.cotangents[edge] = ct
 
     def _call_hooks(self, edge: GradientEdge) -> None:
-        """Let the hooks on an edge change its gradient, which is complete."""
+        """Apply the hooks on an edge to its complete gradient."""
         reference = self.reference
         for _, hook in reference.hooks.get(edge, ()):
             value = reference.values[self.cotangents[edge]]
@@ -52,7 +52,7 @@ class RecordedBackward:
                 (self.cotangents[edge],) = scaled
 
     def _pass_on(self, entry: TapeEntry) -> None:
-        """Pass the gradients of an entry's results on to its operands."""
+        """Propagate the gradients of an entry's results to its operands."""
         reference, at = self.reference, self.at
         for edge in entry.outs:
             if edge in self.cotangents:
@@ -74,7 +74,9 @@ class RecordedBackward:
                 self._add(edge, ct)
 
     def _derivative(self, entry: TapeEntry, cts: tuple[GradientEdge, ...]) -> tuple[GradientEdge, ...]:
-        """The derivative of an entry, as an entry; its operands are that entry's, with the values of then."""
+        """Record the derivative of an entry as a new entry. Its operands include the entry's operands, with the values
+        recorded there.
+        """
         reference, op = self.reference, Vjp(entry.op, len(entry.args))
         operands = (*entry.operands, *(reference.values[c] for c in cts))
         needs_input_grad = (*entry.needs_input_grad, *(reference.requires_grad[c] for c in cts))

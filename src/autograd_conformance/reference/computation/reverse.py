@@ -1,8 +1,8 @@
-"""The tape, and reverse accumulation over it: each op's vector-Jacobian product, newest first.
+"""The tape, and reverse accumulation over it: the vector-Jacobian product of each op, newest first.
 
-Operands and results are named by gradient edges. A value's edge is the value itself until something is written to it in
-place and recorded; from then on it is the result of that write. What was recorded before keeps the edges, and the
-operands' values, that it was recorded with: that is what "the computation as it was recorded" means.
+Gradient edges name operands and results. A value's edge is the value itself until a recorded write changes the value;
+from then on, its edge is the result of that write. Tape entries recorded earlier keep their edges and their operands'
+values, so that a gradient is that of the computation as it was recorded.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from autograd_conformance.reference.staging.derivatives import Array, forward_of
 from autograd_conformance.reference.staging.vjp import RecordedOp
 
 GradientEdge = Ref
-"""Which gradient a value receives now: that of a value as it was made, or of an internal value."""
+"""The target of a gradient: a value as it was made, or an internal value."""
 
 MOVE = "move"
-"""The op of elements that change places: into a view of what was written, and back into its base."""
+"""The op that moves elements: from a written base into its views, and from a written view into its base."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Which elements go where in a `MOVE`, counted in row-major order."""
+    """The moved elements of a `MOVE`: their positions, counted in row-major order."""
 
     ways: tuple[tuple[Array, Array], ...]
-    """For each operand, the places of elements in it, and their places in the result."""
+    """For each operand, positions in the operand and the corresponding positions in the result."""
     shape: Shape
     """The shape of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class TapeEntry:
-    """An op as it was recorded."""
+    """A recorded op."""
 
     at: int
     """The instruction that recorded it."""
@@ -46,21 +46,22 @@ class TapeEntry:
     attrs: Any
     """The op's keywords (`Attrs`); of a `MOVE`, its `Moves`."""
     args: tuple[GradientEdge, ...]
-    """The edges that its operands had then."""
+    """The edges of its operands at the time of recording."""
     operands: tuple[Array, ...]
-    """The values that its operands had then."""
+    """The values of its operands at the time of recording."""
     needs_input_grad: tuple[bool, ...]
-    """For each operand, whether a gradient is passed on to it."""
+    """For each operand, whether a gradient flows to it."""
     operand_storages: tuple[Ref | None, ...] = ()
-    """For each operand, the storage that it was in; None for intermediate cotangents."""
+    """For each operand, its storage; None for intermediate cotangents."""
     result_storages: tuple[Ref | None, ...] = ()
-    """The same for each result."""
+    """For each result, its storage."""
     via: tuple[GradientEdge, ...] = ()
-    """Of a derivative, the results of the op itself: it may be computed from them in the place of the operands."""
+    """For a derivative, the results of the differentiated op, from which it may be computed instead of from the
+    operands."""
 
 
 def evaluate(op: RecordedOp, attrs: Any, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of a recorded op for some operands."""
+    """The results of a recorded op on some operands."""
     if op != MOVE:
         return forward_of(op, attrs, tuple([x.shape for x in operands]))(*operands)
     out = np.zeros(int(np.prod(attrs.shape)))
@@ -70,24 +71,25 @@ def evaluate(op: RecordedOp, attrs: Any, operands: Sequence[Array]) -> tuple[Arr
 
 
 def transposed(moves: Moves, operand: int, shape: Shape) -> Moves:
-    """The way back of a move, from its result to one of its operands, whose shape is given."""
+    """The inverse of a move: from its result to one of its operands, which has the given shape."""
     source, target = moves.ways[operand]
     return Moves(((target, source),), shape)
 
 
 VjpRule = Callable[[TapeEntry, list[Array], list[Array]], tuple[Array, ...]]
-"""From an entry, its operands and its results' cotangents to its operands' cotangents."""
+"""A function of an entry, its operands and the cotangents of its results that returns the
+cotangents of its operands."""
 
 
 def exact_vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-    """One op's vector-Jacobian product in float64."""
+    """The vector-Jacobian product of one op, in float64."""
     if entry.op == MOVE:
         return tuple(evaluate(MOVE, transposed(entry.attrs, k, x.shape), cotangents)[0] for k, x in enumerate(operands))
     return vjp_of(entry.op, entry.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
 
 
 def _contributions(entry: TapeEntry, cotangents: tuple[Array, ...]) -> list[tuple[GradientEdge, Array]]:
-    """The operands' cotangents that are passed on, each with its edge."""
+    """The cotangents of operands to which a gradient flows, each with its edge."""
     return [
         (edge, ct)
         for edge, ct, needs_input_grad in zip(entry.args, cotangents, entry.needs_input_grad, strict=True)
@@ -96,7 +98,7 @@ def _contributions(entry: TapeEntry, cotangents: tuple[Array, ...]) -> list[tupl
 
 
 Hooked = Mapping[GradientEdge, Sequence[Callable[[Array], Array]]]
-"""For each edge, the functions that change its cotangent once it is complete, in order."""
+"""For each edge, the functions that change its complete cotangent, in order."""
 
 
 def pull(
@@ -108,10 +110,10 @@ def pull(
     joined: bool = True,
     hooked: Hooked = {},  # noqa: B006 - never changed
 ) -> dict[GradientEdge, Array]:
-    """The cotangents of all edges that `roots` depend on, by reverse accumulation over the tape, newest entry first.
+    """The cotangents of all edges on which `roots` depend, by reverse accumulation over the tape, newest entry first.
 
-    `combine` joins the contributions to an edge; where it is not a sum, `joined` says whether what one op contributes
-    to an edge that it takes in several places counts as one contribution.
+    `combine` joins the contributions to an edge. If it is not a sum, `joined` says whether the contributions of one op
+    that uses an edge as several operands are added first.
     """
     cotangents: dict[GradientEdge, Array] = {}
 

@@ -1,4 +1,6 @@
-"""What the reference knows of a program, and how it records ops and overwrites storages."""
+"""The state of the reference: values, gradient edges, tape and storages, with the methods that record ops and overwrite
+storages.
+"""
 
 from __future__ import annotations
 
@@ -18,49 +20,50 @@ from autograd_conformance.reference.staging.vjp import RecordedOp
 class State:
     """The values of a program so far, their gradient edges, the tape, and the storages.
 
-    The first of five: `State`, `Pullback` (what a call contributes), `Grads` (what values hold), `Writes`
-    (what writes do), `Reference` (all of it, an instruction at a time). Each uses the ones before it.
+    It is the first of five classes, each of which builds on the one before: `State`, `Pullback` (the contributions of
+    calls), `Grads` (the `.grad` of values), `Writes` (the effects of writes), `Reference` (all of these, one
+    instruction at a time).
     """
 
     def __init__(self) -> None:
         self.steps: list[Instruction] = []
         """The instructions so far."""
         self.skipped: set[int] = set()
-        """The numbers of the instructions that did nothing, because they were refused."""
+        """The numbers of the instructions that raised, and so had no effect."""
         self.values: dict[Ref, Array] = {}
-        """What each value of the program, held gradient and internal value is now, in float64."""
+        """The current float64 elements of each value of the program, gradient tensor and internal value."""
         self.requires_grad: dict[Ref, bool] = {}
-        """Each value's flag as it is now."""
+        """The current `requires_grad` of each value."""
         self.edges: dict[Ref, GradientEdge] = {}
-        """The gradient edges of values that are not their own: those that a recorded write or a call changed."""
+        """The gradient edges of values whose edge is not the value itself, because a recorded write or a call changed
+        it."""
         self.entries: list[TapeEntry] = []
-        """The tape, oldest entry first: every op, also those that no gradient is passed through."""
+        """The tape, oldest entry first. It contains every op, including those through which no gradient flows."""
         self.producer: dict[GradientEdge, int] = {}
-        """For each edge with a history, the number of the entry that made it."""
+        """For each edge with a history, the number of the tape entry that made it."""
         self.storages = Storages(self.values)
-        """Who shares memory with whom."""
+        """The memory shared between values."""
         self.rebased: set[GradientEdge] = set()
-        """Edges of views that were written to, or that share what was written to: an implementation makes their
-        history anew, and whether a gradient that flows through the old one is found there is unspecified."""
+        """Edges of views that were written to, or share memory that was written to. Implementations rebuild the history
+        of such a view, and whether a later call finds a gradient that flows through the old history is unspecified."""
         self.same_object: dict[Ref, Ref] = {}
-        """Values that are one object with an earlier one, and that one: a gradient that was read, an input listed
-        twice."""
+        """For each value that is the same object as an earlier value, that earlier value: a gradient that was read, or
+        an input listed twice."""
         self.unspecified = False
-        """Whether the program went on with something of which the rules do not say what it is: from then on nothing
-        can be said."""
-        self._tried: tuple[object, tuple[Array, ...]] = (None, ())  # the op that was tried last, and its results
+        """Whether an instruction used something that the rules leave unspecified: from then on, nothing is judged."""
+        self._cached: tuple[object, tuple[Array, ...]] = (None, ())  # the key of the latest `apply`, and its results
         self._internal_counts: dict[int, int] = {}
         self._grad_tensors = 0
 
     # -- values -------------------------------------------------------------------------------------------------------
 
     def edge(self, ref: Ref) -> GradientEdge:
-        """The edge that a value's gradient flows into now."""
+        """The edge to which a value's gradient currently flows."""
         ref = self.same_object.get(ref, ref)
         return self.edges.get(ref, ref)
 
     def same_objects(self, refs: Iterable[Ref]) -> set[Ref]:
-        """The given values and all that are one object with one of them."""
+        """The given values, and all values that are the same object as one of them."""
         found = set(refs)
         if not found or not self.same_object:
             return found
@@ -68,15 +71,17 @@ class State:
         return found | objects | {r for r, other in self.same_object.items() if other in objects}
 
     def is_leaf(self, ref: Ref) -> bool:
-        """Whether a value requires grad without a history of its own, or requires none."""
+        """Whether a value is a leaf: it does not require grad, or it has no history."""
         return not self.requires_grad[ref] or self.edge(ref) not in self.producer
 
     def is_gradient(self, ref: Ref) -> bool:
-        """Whether a value was made by a backward call: a gradient that is held, or that `Grad` returned."""
+        """Whether a backward call made a value: a tensor in a `.grad`, or a result of `Grad`."""
         return isinstance(ref, GradTensor) or isinstance(self.steps[ref.at], Grad)
 
     def may_be_view(self, ref: Ref) -> bool:
-        """Whether a value may be a view, if only of a tensor that nobody sees: gradients, and what some ops return."""
+        """Whether a value may be a view, even of a tensor that no instruction can access: gradients, and the results of
+        some ops.
+        """
         ref = self.same_object.get(ref, ref)
         if self.is_gradient(ref):
             return True
@@ -84,20 +89,22 @@ class State:
         return isinstance(step, Apply) and step.op in MAY_BE_VIEWS
 
     def may_be_written_view(self, ref: Ref) -> bool:
-        """Whether memory was written to in which a value and others lie, or what an op computed on its way, unseen."""
+        """Whether the memory of a value was written to, and other values, or internal tensors of an op, may share that
+        memory.
+        """
         storages = self.storages
         written = storages.storage(ref) in storages.versions
         return written and (self.may_be_view(ref) or len(storages.aliases(ref)) > 1)
 
     def new_grad_tensor(self, value: Array) -> GradTensor:
-        """A new gradient for values to hold, without a history."""
+        """Make a tensor for a `.grad`, without a history."""
         self._grad_tensors += 1
         ref = GradTensor(-self._grad_tensors)
         self.values[ref], self.requires_grad[ref] = value, False
         return ref
 
     def constant(self, at: int, value: Array) -> InternalValue:
-        """A new internal value of instruction `at`, without a history."""
+        """Make an internal value of instruction `at`, without a history."""
         number = self._internal_counts.get(at, FIRST_INTERNAL)
         self._internal_counts[at] = number + 1
         edge = InternalValue(at, number)
@@ -107,17 +114,19 @@ class State:
     # -- computing ----------------------------------------------------------------------------------------------------
 
     def apply(self, op: str, args: tuple[Ref, ...], attrs: Attrs) -> tuple[Array, ...]:
-        """The results that an op, or a write, would have here, without adding an instruction."""
+        """The results that an op, or a write, would have now, without adding an instruction. They are cached for the
+        instruction that may follow.
+        """
         made = evaluate(op, attrs, [self.values[r] for r in args])
-        self._tried = (len(self.steps), op, args, attrs), made
+        self._cached = (len(self.steps), op, args, attrs), made
         return made
 
     def _applied(
         self, at: int, op: str, args: tuple[Ref, ...], attrs: Attrs, operands: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        """The results of an op that instruction `at` applies: who draws has mostly tried it before."""
-        tried, made = self._tried
-        return made if tried == (at, op, args, attrs) else evaluate(op, attrs, operands)
+        """The results of an op that instruction `at` applies; cached if the strategy evaluated them already."""
+        key, made = self._cached
+        return made if key == (at, op, args, attrs) else evaluate(op, attrs, operands)
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -131,7 +140,7 @@ class State:
         operands: tuple[Array, ...],
         needs_input_grad: tuple[bool, ...],
     ) -> None:
-        """Record an op on values; `outs` are values of the program."""
+        """Record an op; `outs` are values of the program."""
         storage = self.storages.storage
         edges = args if not self.edges and not self.same_object else tuple([self.edge(r) for r in args])
         operand_storages, result_storages = tuple([storage(r) for r in args]), tuple([storage(r) for r in outs])
@@ -146,7 +155,7 @@ class State:
         self.entries.append(entry)
 
     def apply_internal(self, at: int, op: str, attrs: Any, args: tuple[GradientEdge, ...]) -> tuple[InternalValue, ...]:
-        """The results of an op on edges, computed and recorded by instruction `at` as internal values."""
+        """Compute an op on edges, record it for instruction `at`, and return its results as internal values."""
         operands = tuple([self.values[r] for r in args])
         made = evaluate(op, attrs, operands)
         return self.record_internal(at, made, op, attrs, args, operands, tuple([self.requires_grad[r] for r in args]))
@@ -164,7 +173,7 @@ class State:
         result_storage: Ref | None = None,
         via: tuple[GradientEdge, ...] = (),
     ) -> tuple[InternalValue, ...]:
-        """Record an op that was computed, with its results as internal values."""
+        """Record an op that was already computed, and return its results as internal values."""
         outs = tuple([self.constant(at, value) for value in made])
         for edge in outs:
             self.requires_grad[edge] = any(needs_input_grad)
@@ -178,7 +187,7 @@ class State:
     # -- storages -----------------------------------------------------------------------------------------------------
 
     def overwrite(self, at: int, ref: Ref, value: Array) -> None:
-        """Instruction `at` gives a value, and so all that share its storage, new contents."""
+        """Give a value, and so all values that share its storage, new contents, by instruction `at`."""
         storages, storage = self.storages, self.storages.storage(ref)
         storages.versions[storage] = at
         for other in storages.overlapping.get(storage, ()):

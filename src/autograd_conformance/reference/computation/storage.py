@@ -1,8 +1,8 @@
-"""Who shares memory with whom, and what was written: the part of the reference that knows of in-place changes.
+"""Storages: the memory that values share, and the writes to it.
 
-A storage is named by the value that was made with it; views and detached values are its aliases. Which ops give views
-follows the catalogue, and where that is the implementation's choice, what was observed. Views that an implementation
-tracks form a view family with their base: what is written to one of them, and recorded, becomes part of the history of
+A storage is named by the value that was made with it; views and detached values are its aliases. The catalogue says
+which ops return views; where that is the implementation's choice, the observation decides. Views that an implementation
+tracks form a view family with their base. A recorded write to one member of a family becomes part of the history of
 all.
 """
 
@@ -17,63 +17,66 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.derivatives import Array, forward_of
 
 READING = (Apply, Detach, Grad, Delete)
-"""Instructions that leave their operands as they are."""
+"""Instructions that do not change their operands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """How a value was made from the one whose storage it uses."""
+    """How a value was derived from the value whose storage it uses."""
 
     source: Ref
     """The value whose storage it uses."""
     op: str | None = None
-    """The view op that made it; None where it has the source's elements as they are."""
+    """The view op that made the value; None if the value has the same elements as its source."""
     attrs: Attrs = ()
     """The op's keywords."""
     args: tuple[Ref, ...] = ()
-    """The op's operands, the source among them."""
+    """The op's operands, including the source."""
     output: int = 0
-    """Which of the op's results it is."""
+    """The position of the value among the op's results."""
 
 
 class Storages:
-    """What is known of memory so far."""
+    """The memory of all values so far: storages, views, versions and overlaps."""
 
     def __init__(self, values: Mapping[Ref, Array]) -> None:
         self.values = values
-        """What every value is now."""
+        """The current elements of every value."""
         self.derived: dict[Ref, Derived] = {}
-        """How each value that has no storage of its own was made."""
+        """For each value without a separate storage, how it was derived."""
         self.storage_of_view: dict[Ref, Ref] = {}
-        """The storage of each value that has none of its own."""
+        """For each value without a separate storage, the storage that it uses."""
         self.alias_lists: dict[Ref, list[Ref]] = {}
-        """For each storage that several values use, all of them, the one that it is named by first."""
+        """For each storage that several values use, all of these values; the one that names the storage is first."""
         self.versions: dict[Ref, int] = {}
-        """For each storage that was written to, the last instruction that wrote to it."""
+        """For each storage that was written to, the number of the last instruction that wrote to it."""
         self.bases: dict[Ref, Ref] = {}
         """The base of each view."""
         self.views_of: dict[Ref, list[Ref]] = {}
         """The views of each base, oldest first."""
         self.restricted: set[Ref] = set()
-        """Restricted views: made under no_grad, or by an op with several results, or of such a view. A recorded write
-        to one may be refused, and so may its use after its storage was written to."""
+        """Restricted views: made under no_grad, by an op with several results, or from such a view. A recorded write to
+        one may be refused, and so may its use after its storage was written to."""
         self.views_of_toggled: set[Ref] = set()
-        """Views whose base's flag or history was changed by itself: nothing says what becomes of them."""
+        """Views whose base had its flag or history changed separately; the rules do not say what happens to these
+        views."""
         self.deleted: set[Ref] = set()
-        """Values that the program has deleted, and gradients that are no longer held."""
+        """Values that the program has deleted, and gradient tensors that are no longer a `.grad`."""
         self.unspecified: set[Ref] = set()
-        """Values of which the rules do not say what they are, or which memory they use."""
+        """Values whose elements or memory the rules leave unspecified."""
         self.outside_domains: set[Ref] = set()
-        """Those of them whose elements alone are unspecified: an op computed them outside of its domain, or they follow
-        from such values."""
+        """The unspecified values of which only the elements are unspecified: an op computed them outside its domain, or
+        they were computed from such values."""
         self.overlapping: dict[Ref, set[Ref]] = {}
-        """Storages that were seen to use the same memory, against what the catalogue says."""
+        """For each storage, other storages that were observed to use the same memory although the catalogue does not
+        say so."""
         self.ids: dict[Ref, int] = {}
-        """The number by which each storage's memory was observed, as long as some value uses it."""
+        """For each storage, the number of its memory as observed, as long as some value uses it."""
         self.strides_observed: set[Ref] = set()
         """Storages whose strides were observed."""
         self.internal_overlap: set[Ref] = set()
-        """Those of them in which two elements of one value may be in one place."""
+        """Storages in which two elements of a value may have the same place in memory, according to the observed
+        strides."""
         self._offsets: dict[Ref, Array] = {}
 
     # -- sharing ------------------------------------------------------------------------------------------------------
@@ -83,14 +86,14 @@ class Storages:
         return self.storage_of_view.get(ref, ref)
 
     def add_alias(self, ref: Ref, derived: Derived) -> None:
-        """A new value uses the storage of the one that it is derived from."""
+        """Add a value that uses the storage of its source."""
         storage = self.storage(derived.source)
         self.derived[ref] = derived
         self.storage_of_view[ref] = storage
         self.alias_lists.setdefault(storage, [storage]).append(ref)
 
     def add_view(self, ref: Ref, derived: Derived, restricted: bool) -> None:
-        """A new value is a view, and belongs to the view family of its source."""
+        """Add a value that is a view, and so belongs to the view family of its source."""
         self.add_alias(ref, derived)
         base = self.base(derived.source)
         self.bases[ref] = base
@@ -101,21 +104,21 @@ class Storages:
             self.views_of_toggled.add(ref)
 
     def base(self, ref: Ref) -> Ref:
-        """The base of a value's view family: the value itself unless it is a view."""
+        """The base of a value's view family; the value itself unless it is a view."""
         return self.bases.get(ref, ref)
 
     def view_family(self, ref: Ref) -> list[Ref]:
-        """A value's view family: the base and all its views, the value itself included."""
+        """A value's view family: the base and all its views, including the value."""
         base = self.base(ref)
         return [base, *self.views_of.get(base, ())]
 
     def aliases(self, ref: Ref) -> list[Ref]:
-        """All values that use the same storage, the value itself included."""
+        """All values that use the same storage, including the value."""
         storage = self.storage(ref)
         return self.alias_lists.get(storage, [storage])
 
     def record_memory(self, ref: Ref, number: int) -> None:
-        """Note the memory, by number, that a new value was seen to use; storages with one number are overlapping."""
+        """Record the observed memory of a new value, as a number. Storages with the same number overlap."""
         storage = self.storage(ref)
         for other, known in self.ids.items():
             if known == number and other != storage:
@@ -124,7 +127,7 @@ class Storages:
         self.ids[storage] = number
 
     def record_strides(self, ref: Ref, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-        """Note the strides that a new value with a storage of its own was seen to have."""
+        """Record the observed strides of a new value that has a separate storage."""
         if strides is None or ref in self.storage_of_view:
             return
         self.strides_observed.add(ref)
@@ -132,7 +135,7 @@ class Storages:
             self.internal_overlap.add(ref)
 
     def forget(self, refs: Iterable[Ref]) -> None:
-        """These values are deleted: memory that no other value uses may be used again."""
+        """Delete values: memory that no other value uses may be used again."""
         self.deleted.update(refs)
         for storage in {self.storage(ref) for ref in refs}:
             if self.deleted.issuperset(self.alias_lists.get(storage, [storage])):
@@ -141,7 +144,7 @@ class Storages:
     # -- offsets -----------------------------------------------------------------------------------------------------
 
     def offsets(self, ref: Ref) -> Array:
-        """Where the elements of a value are in its storage: an array of its shape."""
+        """The positions of a value's elements in its storage, as an array of the value's shape."""
         if ref not in self._offsets:
             derived = self.derived.get(ref)
             if derived is None:
@@ -164,42 +167,44 @@ class Storages:
         return made[derived.output].astype(int)
 
     def offsets_in(self, ref: Ref, base: Ref) -> Array:
-        """Where the elements of a view are among those of its base, counted in row-major order: an array of the view's
-        shape.
+        """The positions of a view's elements among those of its base, counted in row-major order, as an array of the
+        view's shape.
         """
         there, wanted = self.offsets(base).ravel(), self.offsets(ref)
         order = np.argsort(there, kind="stable")
         return order[np.searchsorted(there, wanted.ravel(), sorter=order)].reshape(wanted.shape)
 
     def overlaps_itself(self, ref: Ref) -> bool:
-        """Whether two elements of a value are in one place: its internal overlap."""
+        """Whether two elements of a value have the same place in memory (internal overlap)."""
         if self.storage(ref) in self.internal_overlap:
             return True
         return ref in self.derived and len(np.unique(self.offsets(ref))) < self.offsets(ref).size
 
     def overlaps_partly(self, ref: Ref, other: Ref) -> bool:
-        """Whether two values have elements in common, but not each at the same index."""
+        """Whether two values share elements, but not each at the same index."""
         if self.storage(ref) != self.storage(other):
             return False
         one, two = self.offsets(ref), self.offsets(other)
         return bool(np.intersect1d(one, two).size) and not np.array_equal(one, two)
 
     def mark_outside_domain(self, refs: Iterable[Ref]) -> None:
-        """Nothing says what the elements of some new values are, nor the gradients that go through them."""
+        """Mark new values as computed outside a domain: their elements, and gradients that flow through them, are
+        unspecified.
+        """
         found = tuple(refs)
         self.unspecified.update(found)
         self.outside_domains.update(found)
 
     def uses_only_elements(self, step: Instruction) -> bool:
-        """Whether all that is unspecified of what an instruction uses is the elements of values."""
+        """Whether everything unspecified that an instruction uses is the elements of values."""
         used = operands(step)
         if self.overlapping or self.views_of_toggled.intersection(used):
             return False
         return self.outside_domains.issuperset(self.unspecified.intersection(used))
 
     def uses_unspecified(self, step: Instruction) -> bool:
-        """Whether an instruction uses a value of which the rules do not say what it is, or changes one whose storage
-        is seen to overlap another.
+        """Whether an instruction uses an unspecified value, or changes one whose storage was observed to overlap
+        another.
         """
         if self.overlapping and not isinstance(step, READING):
             changed = step.inputs or () if isinstance(step, Backward) else operands(step)
@@ -211,7 +216,7 @@ class Storages:
 
 
 def _has_internal_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether strides may put two elements in one place."""
+    """Whether strides may place two elements at the same position."""
     reach = 1
     for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
         if stride < reach:

@@ -1,7 +1,7 @@
-"""Values that the reference has beside those of the program, told apart by their types.
+"""Types of values that exist only in the reference, besides those of the program.
 
-Their numbers lie where the program has none: a `Ref` is a tuple, so they stay distinct from all values of the program
-as keys, and nothing else may be read from the numbers.
+They are subclasses of `Ref`, which is a tuple, with numbers that no value of a program has. So they are distinct keys
+from all values of the program; their numbers have no other meaning.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ FIRST_INTERNAL = 1000
 
 
 class GradTensor(Ref):
-    """A gradient that some value of the program holds, and that no instruction of the program made: ``-1, -2, ...``."""
+    """A tensor in some value's `.grad` that no instruction of the program made: ``-1, -2, ...``."""
 
     __slots__ = ()
 
 
 class InternalValue(Ref):
-    """A value that an instruction makes on the way: what a write makes of its target, an intermediate cotangent of a
-    backward call with create_graph. The tape has it, the program has no name for it.
+    """An intermediate value of an instruction, such as a write's result or an intermediate cotangent of a backward call
+    with create_graph. The program has no name for it, but it is on the tape.
     """
 
     __slots__ = ()

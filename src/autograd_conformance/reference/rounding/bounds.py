@@ -1,15 +1,15 @@
-"""How far a right answer may lie from the exact one: a bound from the computation itself.
+"""Bounds on the rounding error of a correct result, estimated from the computation itself.
 
-Every op is assumed to be as accurate as its operands and its result rounded to the dtype (a backward-stable op with a
-small constant), and a formula may go through numbers as large as its operands (`x - tanh(x)`) or, for a derivative, as
-the cotangent (`1 - y * y` where y is nearly 1), for a second one as the product of both cotangents. To first order the
-error of any number that a program computes is then a sum of J_i * delta_i over all those roundings. The weights J_i are
-measured by stochastic arithmetic (Vignes 1978, CESTAC): the whole computation, forward and backward, is run with random
-relative perturbations, and for n independent roundings sum |J_i| is at most sqrt(n) times the root of the sum of J_i
-squared, which is what the spread of the results shows. The factor below covers the constant of the ops. Where a program
-computes in several dtypes, what is rounded to a wider one is perturbed by as much less. What is recorded as the
-derivative of an op, to be differentiated again, is one op here and many in an implementation, by the product rule, and
-is perturbed by as much more.
+Every op is assumed to be as accurate as its operands and its result, rounded to the dtype (a backward-stable op with a
+small constant). Its formula may have intermediate numbers as large as its operands (`x - tanh(x)`), or, for a
+derivative, as large as the cotangent (`1 - y * y` if y is nearly 1), and for a second derivative as large as the
+product of both cotangents. To first order, the error of any number that a program computes is then a sum of J_i *
+delta_i over all those roundings. The weights J_i are measured by stochastic arithmetic (Vignes 1978, CESTAC): the whole
+computation, forward and backward, is run with random relative perturbations. For n independent roundings, sum |J_i| is
+at most sqrt(n) times the root of the sum of J_i squared, which is the spread of the results. The factor below covers
+the constant of the ops. If a program computes in several dtypes, roundings to a wider dtype are perturbed by
+correspondingly less. A recorded derivative of an op, which is differentiated again, is one op here but many in an
+implementation, by the product rule; it is perturbed by correspondingly more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from autograd_conformance.reference.rounding.perturbation import EPSILON, STEP, 
 from autograd_conformance.reference.staging.derivatives import Array
 
 SAMPLES = 12
-FEW, MARGIN = 2, 1 / 16  # so many runs tell a distance that is within that share of their bound
+FEW, MARGIN = 2, 1 / 16  # runs that decide distances within this share of their bound
 FACTOR = 8.0  # units in the last place that an op may lose
 TINY = {"float32": float(np.finfo(np.float32).tiny), "float64": float(np.finfo(np.float64).tiny)}
 
@@ -34,8 +34,8 @@ _CHEAP = {"float32": 64 * EPSILON["float32"], "float64": 64 * EPSILON["float64"]
 
 
 def close(got: Array, want: Array, dtype: str) -> bool:
-    """The cheap strict comparison, a few units in the last place of the largest element; it decides almost every
-    program.
+    """Whether two arrays are equal up to a few units in the last place of the largest element. This cheap comparison
+    decides almost every program.
     """
     if got.shape != want.shape:
         return False
@@ -47,35 +47,37 @@ def close(got: Array, want: Array, dtype: str) -> bool:
 
 
 Measure = Callable[[PerturbedRun], Array]
-"""A number of a computation, asked of one that is perturbed."""
+"""A function that computes a number of the program in a perturbed run."""
 
 
 @dataclass(slots=True)
 class Bound:
-    """How far rounding may take a number of a program, element by element; sampled no further than a question needs."""
+    """The largest rounding error of a number in a program, for each element. Only as many runs are sampled as a
+    comparison requires.
+    """
 
     reference: Reference
-    """The program, run exactly."""
+    """The program, run without perturbation."""
     edge: GradientEdge
-    """The value that the number is, or belongs to as its gradient."""
+    """The edge of the number: a value, or the value whose gradient the number is."""
     exact: Array
-    """The number itself."""
+    """The number itself, without perturbation."""
     narrow: str
-    """The narrowest dtype that the program computes in."""
+    """The narrowest dtype in which the program computes."""
     measure: Measure | None
-    """The number in a perturbed run; None for one that is zero whatever is perturbed."""
+    """The number in a perturbed run; None if it is always zero."""
     squares: Array = field(default_factory=lambda: np.zeros(()))
-    """The sum over the runs so far of the squared differences from the exact number."""
+    """The sum of squared differences from the exact number, over all runs so far."""
     roundings: int = 1
-    """The most roundings of a run so far."""
+    """The largest number of roundings in a run so far."""
     runs: int = 0
-    """How many perturbed runs there were."""
+    """Number of perturbed runs so far."""
 
     def allows(self, distance: Array, beside: Array | float = 0.0) -> bool:
-        """Whether rounding explains a distance from the exact number, beside what else may be added to it.
+        """Whether rounding explains a distance from the exact number; `beside` is added to the bound.
 
-        Nearly all are a small part of the bound, and told from a few runs: that their spread is larger by the margin
-        than that of all happens less often than once in millions.
+        Most distances are a small part of the bound, and are decided by a few runs. The spread of these few exceeds
+        that of all by more than the margin less than once in millions of cases.
         """
         return any(
             bool((distance <= share * (self.array(distance.shape, runs) + beside)).all())
@@ -83,8 +85,8 @@ class Bound:
         )
 
     def array(self, shape: tuple[int, ...] | None = None, runs: int = SAMPLES) -> Array:
-        """The largest error of each element; where the number is asked for in another shape than it is computed in, as
-        that of an alias which sees only a part, the largest of all.
+        """The largest error of each element. If `shape` is not the shape of the number, as for an alias of a part of
+        it, every element has the largest error of all.
         """
         largest = self._largest(runs)
         return largest if shape is None or largest.shape in (shape, ()) else np.full(shape, largest.max())
@@ -105,14 +107,16 @@ class Bound:
 
 
 def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Bound:
-    """How far rounding may take a value of a program whose narrowest dtype is given."""
+    """The bound of a value, in a program whose narrowest dtype is given."""
     return Bound(reference, ref, reference.values[ref], dtype, lambda run: run.values[ref])
 
 
 def gradient_bound(
     reference: Reference, call: BackwardCall, edge: GradientEdge, dtype: str, until: Ref | None = None
 ) -> Bound:
-    """The same for what a call contributes to an edge; or for what the hook `until` on it is called with."""
+    """The bound of a call's contribution to an edge; or, if `until` is given, of the gradient with which that hook on
+    the edge is called.
+    """
     contributed = reference.pullback(call).get(edge)
     exact = contributed if until is None else dict(reference.hook_calls(call)).get(until)
     if exact is None:
@@ -127,7 +131,7 @@ def gradient_bound(
 
 
 def working_dtype(program: Program) -> str:
-    """The narrowest dtype that a program computes in, on which its bound rests."""
+    """The narrowest dtype in which a program computes, which determines its bounds."""
     wide = all(s.value.dtype == "float64" for s in program if isinstance(s, Leaf))
     narrow = any(isinstance(s, Apply) and row_of(s.op).dtype == "float32" for s in program)
     return "float64" if wide and not narrow else "float32"

@@ -1,4 +1,6 @@
-"""A run of a program in which every rounding is perturbed: what `reference/rounding/bounds.py` measures errors with."""
+"""A run of a program in which every rounding is perturbed at random; `reference.rounding.bounds` estimates errors with
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,21 @@ from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.reference.staging.vjp import Vjp, base_op, derivative_order
 
 STEP = {"float32": 1e-6, "float64": 1e-7}
-"""The relative size of a perturbation, by the narrowest dtype of a program: in float32 about the largest error that an
-op may have, so that curvature counts as it does there; in float64 far above the rounding of the reference itself.
-"""
+"""The relative size of a perturbation, by the narrowest dtype of a program. In float32 it is about the largest error
+that an op may have, so that curvature has the same effect as there. In float64 it is far above the rounding errors of
+the reference itself."""
 
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
-PRODUCTS = 4.0  # how many roundings each further differentiation of an op makes of one
-MANY = 16.0  # and how many an op is that is many in one, whose gates are nearly shut
-SEVERAL = 4.0  # and a module, which is several ops in one: a norm of numbers that are nearly equal
+PRODUCTS = 4.0  # each differentiation of an op multiplies its roundings by this
+MANY = 16.0  # roundings of an op that consists of many, with gates nearly shut
+SEVERAL = 4.0  # roundings of a module, which is several ops: a norm of nearly equal numbers
 
 Dtypes = Mapping[GradientEdge, str]
-"""The dtype of each value and of what was made of it, as far as it follows from the program."""
+"""The dtype of each value, and of each edge made from it, as far as the program determines it."""
 
 
 def dtypes_of(reference: Reference, narrow: str) -> Dtypes:
-    """The dtype of each edge that ops made of leaves; the others are taken for the narrowest that there is."""
+    """The dtype of each edge that ops made from leaves. All other edges are assumed to have the narrowest dtype."""
     found: dict[GradientEdge, str] = {
         Ref(at): step.value.dtype for at, step in enumerate(reference.steps) if isinstance(step, Leaf)
     }
@@ -44,24 +46,25 @@ def dtypes_of(reference: Reference, narrow: str) -> Dtypes:
 
 
 class PerturbedRun:
-    """A program computed once more, with random relative perturbations in the place of its roundings."""
+    """A program computed again, with random relative perturbations in place of roundings."""
 
     def __init__(self, reference: Reference, seed: int, dtypes: Dtypes, narrow: str) -> None:
         self.reference = reference
-        """The program, run exactly."""
+        """The program, run without perturbation."""
         self.dtypes = dtypes
-        """What each edge is rounded to."""
+        """The dtype to which each edge is rounded."""
         self.narrow = narrow
-        """The narrowest dtype that the program computes in; others are perturbed by as much less."""
+        """The narrowest dtype in which the program computes; numbers of wider dtypes are perturbed by correspondingly
+        less."""
         self.random = np.random.default_rng(seed)
-        """Where the signs of perturbations come from."""
+        """The source of random perturbations."""
         self.roundings = 0
-        """How many numbers were perturbed so far."""
+        """Number of perturbed elements so far."""
         self.values: dict[GradientEdge, Array] = dict(reference.values)
         """The values of this run."""
         self.entries: list[TapeEntry] = []
         """The tape entries, with the operands of this run."""
-        self._moved: dict[GradientEdge, Array] = {}  # how far off a value is that others are computed from
+        self._moved: dict[GradientEdge, Array] = {}  # the errors of values from which others are computed
         self._detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
         for entry in reference.entries:
             self._compute(entry)
@@ -69,7 +72,7 @@ class PerturbedRun:
         self.values.update({ref: self.values[source] for ref, source in sources.items() if source in self._moved})
 
     def vjp(self, entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        """The gradients of an entry's operands, with every rounding on the way perturbed."""
+        """The gradients of an entry's operands, with perturbed operands, cotangents and results."""
         step = self._rounding(entry)
         cts = [self._jitter(c, step) for c in cotangents]
         gradients = exact_vjp(entry, [self._jitter(x, step) for x in operands], cts)
@@ -78,9 +81,9 @@ class PerturbedRun:
         return tuple(self._jitter(g, max(step, to), by) for g, to, by in zip(gradients, own, through, strict=True))
 
     def _compute(self, entry: TapeEntry) -> None:
-        """One op, forward."""
+        """Compute one op, forward."""
         reference = self.reference
-        hidden = bool(reference.unobserved)  # what stands in a value may be what was written over what its op made
+        hidden = bool(reference.unobserved)  # a value's elements may be a later write's, not its op's
         exact = [(x, self._moved.get(self._origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
         step = self._rounding(entry)
         operands = tuple([self._jitter(x if by is None else x + by, step) for x, by in exact])
@@ -95,14 +98,14 @@ class PerturbedRun:
             elif hidden:
                 off = value - x
                 self.values[edge] = reference.values[edge] + off
-                if edge in reference.unobserved:  # what was seen carries no error further
+                if edge in reference.unobserved:  # observed values carry no error further
                     self._moved[edge] = off
         if entry.op in WRITES and entry.args[0] in reference.unobserved:
             self._overwrite(entry.args[0], self._moved[entry.outs[0]])
         self.entries.append(replace(entry, operands=operands))
 
     def _overwrite(self, target: GradientEdge, off: Array) -> None:
-        """Let what was written in place, and all that nobody saw of its memory, be off as what was written is."""
+        """Apply the error of a write to its target, and to all unobserved values that share its memory."""
         assert isinstance(target, Ref)
         reference = self.reference
         for ref in reference.unobserved.intersection(reference.storages.aliases(target)):
@@ -112,22 +115,23 @@ class PerturbedRun:
             self.values[ref] = reference.values[ref] + self._moved[ref]
 
     def _origin(self, edge: GradientEdge) -> GradientEdge:
-        """The value that was detached to make one, where nobody has seen it since."""
+        """The value of which an unobserved edge is a detached copy; the edge itself if it is none."""
         reference = self.reference
         while edge in self._detached and (not reference.observing or edge in reference.unobserved):
             edge = self._detached[edge]
         return edge
 
     def _jitter(self, x: Array, step: float, through: float = 0.0) -> Array:
-        """Numbers off by a relative step of their own size, or of a size that the formula went `through`: by half a
-        step up to one and a half, for two that are off by as much may cancel in each of a few runs.
+        """Perturb an array by a random relative step of its elements, or of the intermediate size `through`. The step
+        is between half of `step` and one and a half, of either sign: with steps of one size, two errors could cancel in
+        each of a few runs.
         """
         self.roundings += x.size
         by = 2 * self.random.random(np.shape(x)) - 1
         return x + (np.abs(x) + through) * step * (by + np.copysign(0.5, by))
 
     def _rounding(self, entry: TapeEntry) -> float:
-        """The relative step of an op."""
+        """The relative size of an op's perturbations."""
         given, dtype = [self.dtypes.get(edge, self.narrow) for edge in (*entry.args, *entry.outs)], self.narrow
         row = OPS.get(base_op(entry.op))
         if row is not None and isinstance(entry.op, str):
@@ -136,24 +140,24 @@ class PerturbedRun:
         return STEP[self.narrow] * self._epsilon(dtype) * many * PRODUCTS ** derivative_order(entry.op)
 
     def _epsilon(self, dtype: str) -> float:
-        """A dtype's rounding, in units of the narrowest's."""
+        """The unit roundoff of a dtype, in units of the narrowest dtype's."""
         return EPSILON[dtype] / EPSILON[self.narrow]
 
 
 def _largest(arrays: Sequence[Array]) -> float:
-    """The size of the largest number."""
+    """The largest magnitude of all elements."""
     return max((float(np.abs(x).max()) for x in arrays if x.size), default=0.0)
 
 
 def _through(entry: TapeEntry, cotangents: Sequence[Array]) -> list[float]:
-    """How large the numbers are that the formula of each operand's gradient goes through: as large as the cotangents,
-    and, of a derivative, as the product of these with all those that it was itself pulled back from, for it is linear
-    in each; but for the operand's own.
+    """The largest intermediate numbers in the formula of each operand's gradient. They are as large as the cotangents.
+    For a recorded derivative, they are as large as the product of these with the cotangents of all earlier
+    differentiations, because the formula is linear in each, except for the operand itself.
     """
     sizes, op, end = [_largest(cotangents)] * len(entry.args), entry.op, len(entry.args)
     while isinstance(op, Vjp):
         first, size = op.arity, _largest(entry.operands[op.arity : end])
-        # nothing at all stays nothing, times infinity too
+        # zero stays zero, even times infinity
         sizes = [by if first <= k < end or not by else by * size if size else 0.0 for k, by in enumerate(sizes)]
         op, end = op.op, first
     return sizes

@@ -1,1 +1,1 @@
-"""From a JAX function to NumPy source: derivatives traced once, run without JAX, kept on disk."""
+"""Staging: JAX functions traced once, translated to NumPy source that runs without JAX, and cached on disk."""

@@ -1,9 +1,10 @@
-"""What was staged once is kept on disk: a cold start traces nothing that any earlier run traced.
+"""The cache of staged functions on disk, so that a new process traces nothing that an earlier run traced.
 
-One SQLite file, shared by all workers and runs: under `.cache` in a checkout, in the user's cache folder where the
-package is installed. Its rows are compiled code, keyed by a digest of all that this depends on, so that an edited op or
-another version of JAX or Python never meets old code. Each is signed (`reference.staging.signature`): what this user's
-key did not sign is not read, and made again. Losing the file costs time, nothing else.
+It is one SQLite file, shared by all workers and runs: in `.cache` of a checkout, or in the user's cache folder if the
+package is installed. Its rows contain compiled code. Each row's key includes a digest of everything on which the code
+depends, so that an edited op, or another version of JAX or Python, never uses old code. Each row is signed
+(`reference.staging.signature`): rows that this user's key did not sign are ignored and staged again. Deleting the file
+only costs time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from autograd_conformance.reference.staging.numpy_source import Loaded, Source
 from autograd_conformance.reference.staging.signature import cache, checked, key, make_private, signed
 
 BATCH = 64
-"""How many new sources are collected before they are written."""
+"""Number of new sources after which they are written to disk."""
 
 STAGING = (
     "places.py",
@@ -35,18 +36,20 @@ STAGING = (
     "reference/staging/*.py",
     "reference/optimizers.py",
 )
-"""The files that staged code depends on."""
+"""The files on which staged code depends."""
 
 
 @lru_cache(maxsize=1)
 def sources() -> tuple[Path, ...]:
-    """The files that staged code depends on: those that stage, and all of ours that they import, at any depth."""
+    """The files on which staged code depends: those that stage it, and all modules of the suite that they import, at
+    any depth.
+    """
     return tuple(sorted(path for pattern in STAGING for path in PACKAGE.glob(pattern)))
 
 
 @lru_cache(maxsize=1)
 def _digest() -> str:
-    """A digest of what staged code depends on: `sources`, and the versions of what traces, compiles and runs it."""
+    """A digest of everything on which staged code depends: `sources`, and the versions of JAX, NumPy and Python."""
     hasher = hashlib.sha256(f"{version('jax')} {np.__version__} {sys.version}".encode())
     for path in sources():
         hasher.update(path.read_bytes())
@@ -54,18 +57,18 @@ def _digest() -> str:
 
 
 class Store:
-    """Staged sources by key; every failure of the disk is taken as an empty store, and a place that cannot be kept from
-    others, too.
+    """Staged sources by key. If the disk fails, or if the folder cannot be made private, the store behaves as an empty
+    one.
     """
 
     def __init__(self, path: Path, secret: bytes | None = None) -> None:
         self.path = path
         self.secret = secret if secret is not None else _secret()
-        """What rows are signed with; None: nothing is read, and nothing written."""
+        """The key that signs rows; if it is None, nothing is read or written."""
         self.fresh: dict[str, bytes] = {}
         self.process = os.getpid()
         self._reader: tuple[int, sqlite3.Connection | None] | None = None
-        """The process that reads, and what it reads from: no connection survives a fork."""
+        """The id of the process that reads, and its connection: a connection does not survive a fork."""
         atexit.register(self.close)
 
     def _open(self) -> sqlite3.Connection:
@@ -78,7 +81,7 @@ class Store:
         return database
 
     def _reading(self) -> sqlite3.Connection | None:
-        """What this process reads from; none where nothing can be read."""
+        """This process's connection for reading; None if nothing can be read."""
         if self._reader is None or self._reader[0] != os.getpid():
             try:
                 self._reader = os.getpid(), self._open()
@@ -90,12 +93,14 @@ class Store:
         return self._reader[1]
 
     def _damaged(self, error: sqlite3.DatabaseError) -> None:
-        """Remove a file that is no database, which would keep every later run cold."""
-        if not isinstance(error, sqlite3.OperationalError):  # busy, or out of reach
+        """Remove a file that is not a database, so that later runs can store sources again."""
+        if not isinstance(error, sqlite3.OperationalError):  # busy or unreachable
             self.path.unlink(missing_ok=True)
 
     def _known(self, name: str) -> bytes | None:
-        """What was stored under a name before this process began, or meanwhile, and is signed."""
+        """The validly signed row of a name in the file, written before this process began or meanwhile; None if there
+        is none.
+        """
         database = self._reading()
         if database is None or self.secret is None:
             return None
@@ -109,11 +114,11 @@ class Store:
             return None
 
     def staged(self, about: object, make: Callable[[], Source]) -> Loaded:
-        """What the source defines that is stored under a key, or that `make` makes."""
+        """The function of the source that is stored under a key; if there is none, `make` makes the source."""
         return self._source(about, make).loaded()
 
     def _source(self, about: object, make: Callable[[], Source]) -> Source:
-        """The source stored under a key, or the one that `make` makes, stored for next time."""
+        """The source that is stored under a key; if there is none, `make` makes it, and it is stored."""
         name = repr(about)
         known = self.fresh.get(name) or self._known(name)
         if known is not None:
@@ -121,7 +126,7 @@ class Store:
                 code, constants, reads = pickle.loads(known)
                 return Source(marshal.loads(code), constants, reads)
             except (pickle.UnpicklingError, EOFError, TypeError, ValueError):
-                pass  # damaged: it is made again
+                pass  # damaged: make it again
         source = make()
         if source.portable:
             self.fresh[name] = pickle.dumps((marshal.dumps(source.code), source.constants, source.reads))
@@ -130,10 +135,10 @@ class Store:
         return source
 
     def flush(self) -> None:
-        """Write what is new; what cannot be written is kept in memory."""
+        """Write new sources to disk; if that fails, they stay in memory."""
         if not self.fresh or os.getpid() != self.process or self.secret is None:
             return
-        if rebound():  # what was traced by then may be wrong
+        if rebound():  # functions traced since then may be wrong
             return
         digest, secret = _digest(), self.secret
         rows = [(digest, name, signed(source, secret, digest, name)) for name, source in self.fresh.items()]
@@ -146,7 +151,7 @@ class Store:
             pass
 
     def close(self) -> None:
-        """Write what is new, and read no more."""
+        """Write new sources to disk, and close the connection."""
         self.flush()
         if self._reader is not None and self._reader[0] == os.getpid() and self._reader[1] is not None:
             self._reader[1].close()
@@ -154,13 +159,15 @@ class Store:
 
 
 def folder() -> Path:
-    """Where the file lies: in the checkout, or in the user's cache folder where there is none, or it is another's."""
+    """The folder of the file: in the checkout, or in the user's cache folder if there is no checkout or it belongs to
+    another user.
+    """
     own = ROOT / ".cache"
     return own if (ROOT / "pyproject.toml").exists() and make_private(own) else cache()
 
 
 def _secret() -> bytes | None:
-    """This user's key, if it can be kept."""
+    """This user's key; None if it cannot be stored."""
     try:
         return key(cache())
     except OSError:

@@ -1,4 +1,4 @@
-"""Ops and writes as functions: in JAX and staged to NumPy, with their vector-Jacobian products."""
+"""Ops and writes as functions, in JAX and staged to NumPy, with their vector-Jacobian products."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ else:
 Array = np.ndarray
 
 KEPT = 8192
-"""How many functions of each kind are kept in memory; others are loaded from disk again, in tens of microseconds."""
+"""Number of functions of each kind that are kept in memory; others are loaded from disk again, in
+tens of microseconds."""
 
-np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn of them
+np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn
 
 
 def definition(op: RecordedOp, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
@@ -51,7 +52,7 @@ def forward_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Stage
 
 
 def reaching(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Reads:
-    """For each result of an op, the operands that it is computed from."""
+    """For each result of an op, the operands on which it depends."""
     return _forward(op, attrs, shapes).reads
 
 
@@ -67,7 +68,7 @@ def vjp_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
 
 @lru_cache(maxsize=KEPT)
 def staged_vjp(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Loaded:
-    """An op's vector-Jacobian product, staged: what it computes, and which arguments that depends on."""
+    """An op's vector-Jacobian product, staged: the function, and the arguments on which each result depends."""
     function = definition(op, attrs)
 
     def pull(*inputs: jax.Array) -> tuple[jax.Array, ...]:

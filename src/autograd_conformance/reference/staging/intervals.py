@@ -1,9 +1,9 @@
-"""Interval arithmetic over a jaxpr, staged as all sources are: between which two numbers each result lies, whatever
-rounding did.
+"""Interval arithmetic over a jaxpr, staged like all sources: for each result, two numbers that enclose it for any
+rounding.
 
-Every operation of a framework is taken to round its result, and the terms of it, by a few units in the last place; the
-few leave room for another order of the same terms. Rounding keeps a sign, and zero times anything is exact. What is too
-small for the dtype may be flushed to zero, what is too large is infinite, and what may be no number is unbounded.
+Every operation of a framework is assumed to round its result and its terms by a few units in the last place; the few
+leave room for another order of the same terms. Rounding preserves signs, and zero times anything is exact. Numbers too
+small for the dtype may be flushed to zero, numbers too large are infinite, and results that may be NaN are unbounded.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ else:
 Array = np.ndarray
 
 UNITS = 4.0
-"""How many units in the last place of its terms an operation may lose."""
+"""Number of units in the last place of its terms that an operation may lose."""
 
 _INLINED = ("jit", "pjit")
 _EXACT = {
     "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "copy", "copy_p", "convert_element_type", "select_n",
     "max", "min", "stop_gradient",
 }  # fmt: skip
-"""Operations that round nothing and grow with each of their operands that is no choice."""
+"""Operations that do not round, and are monotone in each operand that is not a condition."""
 
 
 class Interval(NamedTuple):
@@ -41,18 +41,18 @@ class Interval(NamedTuple):
 
     @staticmethod
     def exact(value: Any) -> Interval:
-        """A number that is known."""
+        """An interval with a single known number."""
         return Interval(np.asarray(value), np.asarray(value))
 
     @property
     def size(self) -> Array:
-        """The largest magnitude in it."""
+        """The largest magnitude in the interval."""
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
 def enclosures(staged: Callable[..., Any], arguments: Sequence[Interval], dtype: str) -> list[Interval]:
-    """The intervals that the results lie in if a framework computes them in `dtype` from anything in `arguments`;
-    `staged` is of a source that `stage_enclosures` made.
+    """The intervals that contain the results if a framework computes them in `dtype` from any numbers in `arguments`.
+    `staged` is the function of a source made by `stage_enclosures`.
     """
     finfo = np.finfo(dtype)
     rounding = _Rounding(UNITS * float(finfo.eps), float(finfo.tiny), float(finfo.max))
@@ -61,8 +61,8 @@ def enclosures(staged: Callable[..., Any], arguments: Sequence[Interval], dtype:
 
 
 def stage_enclosures(closed: jax_core.ClosedJaxpr) -> Source:
-    """The source of a function of the rules, a rounding, the class of intervals and the arguments: a jaxpr, run on
-    intervals.
+    """The source of a function that runs a jaxpr on intervals. Its arguments are the rules, a rounding, the class of
+    intervals and the jaxpr's arguments.
 
     NotImplementedError names a primitive that has no rule here.
     """
@@ -75,7 +75,7 @@ class _Rounding(NamedTuple):
     huge: float
 
     def outwards(self, low: Array, high: Array, terms: Array) -> Interval:
-        """An exact result with room for its rounding, which is relative to its `terms`."""
+        """An exact result, widened by its rounding error, which is relative to its `terms`."""
         room = np.where((low == 0) & (high == 0) & (terms == 0), 0.0, self.unit * terms + self.tiny)
         below, above = low - room, high + room
         below, above = np.where((low >= 0) & (below < 0), 0.0, below), np.where((high <= 0) & (above > 0), 0.0, above)
@@ -85,7 +85,7 @@ class _Rounding(NamedTuple):
 
 
 class _Writer:
-    """Writes one function; names are handed out as values and constants come up."""
+    """Writes one function, and assigns names to values and constants in the order of their use."""
 
     def __init__(self) -> None:
         self.constants: dict[str, Array] = {}
@@ -121,7 +121,7 @@ class _Writer:
 
 
 def _expression(name: str, eqn: Any, operands: Sequence[str]) -> str:
-    if name in _EXACT or eqn.outvars[0].aval.dtype.kind != "f":  # counts and choices are never rounded
+    if name in _EXACT or eqn.outvars[0].aval.dtype.kind != "f":  # integers and booleans are not rounded
         low, high = (PRIMITIVES[name]([f"{x}.{end}" for x in operands], eqn.params, eqn) for end in Interval._fields)
         return f"interval(np.asarray({low}), np.asarray({high}))"
     if name == "integer_pow":
@@ -132,7 +132,9 @@ def _expression(name: str, eqn: Any, operands: Sequence[str]) -> str:
 
 
 def _corners(function: Callable[[Array, Array], Array], x: Interval, y: Interval) -> tuple[Array, Array]:
-    """The least and the greatest of what a function makes of the ends; it has to be monotone in both."""
+    """The least and the greatest result of a function at the ends of two intervals; it must be monotone in both
+    arguments.
+    """
     found = [function(a, b) for a in x for b in y]
     return np.minimum.reduce(found), np.maximum.reduce(found)
 
@@ -162,7 +164,7 @@ def _divide(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
 
 
 def _power(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
-    """A base that is not negative, to a known power: the base's own rounding counts as often as it is multiplied."""
+    """A non-negative base to a known power. The rounding error of the base counts once per multiplication."""
     low, high = _corners(np.power, x, y)
     return rounding.outwards(low, high, (1 + y.size) * np.maximum(np.abs(low), np.abs(high)))
 
@@ -173,7 +175,7 @@ def _square(rounding: _Rounding, x: Interval) -> Interval:
 
 
 def _root(rounding: _Rounding, x: Interval) -> Interval:
-    low, high = np.sqrt(x.low), np.sqrt(x.high)  # not a number where rounding may have made it negative
+    low, high = np.sqrt(x.low), np.sqrt(x.high)  # NaN where rounding may have made it negative
     return rounding.outwards(low, high, high)
 
 

@@ -1,8 +1,8 @@
-"""JAX, optax and SciPy, imported when they are first used: what was staged before runs without them.
+"""JAX, optax and SciPy, imported at their first use: functions that are already staged run without them.
 
 Importing them takes a second and a hundred megabytes, in each process of a run. JAX computes on the CPU and in float64,
-whoever imports it, and by its own defaults, whatever the user's environment says: a setting by which JAX refuses what
-the reference does would be taken for a fault.
+whoever imports it first. Its other settings have their defaults, whatever the user's environment says: a setting by
+which JAX refuses a computation of the reference would otherwise look like a fault of the framework.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SETTINGS = {
     "jax_disable_jit": False,
     "jax_check_tracer_leaks": False,
 }
-"""JAX's settings that the reference depends on."""
+"""JAX's settings on which the reference depends."""
 
 
 class LazyModule(ModuleType):
-    """Stands for a module, which is imported when something of it is first asked for."""
+    """A placeholder for a module, which imports it when an attribute is first read."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # whoever looks at a module without using it asks for these
+        if name.startswith("__"):  # code that inspects modules reads these without using the module
             raise AttributeError(name)
         found = getattr(importlib.import_module(self.__name__), name)
         setattr(self, name, found)

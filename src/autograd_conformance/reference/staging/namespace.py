@@ -1,4 +1,4 @@
-"""The namespace that the op catalogue's reference functions are written in."""
+"""The namespace `j` of the op catalogue's reference functions, with JAX's modules."""
 
 from __future__ import annotations
 

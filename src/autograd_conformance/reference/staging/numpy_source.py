@@ -1,11 +1,11 @@
-"""From a JAX function to a NumPy function: JAX traces and differentiates, NumPy runs what JAX wrote.
+"""Translation of JAX functions to NumPy functions: JAX traces and differentiates, NumPy runs the result.
 
-Compiling with XLA costs about 45 ms for each op, shape and attribute, and running un-jitted about 1 ms per op; the
-arrays of a drawn program have six elements. So a function is traced once with `jax.make_jaxpr` (0.5 ms), and its
-jaxpr, which is a flat list of simple equations, becomes straight-line NumPy source; the body of a `lax.scan` becomes a
-function of its own, which a loop calls. Differentiation is JAX's own: what is staged for a gradient is the jaxpr of
-`jax.vjp`. `tests/reference/test_reference.py` holds this against JAX running the
-same functions, and every verdict that is not a plain pass is recomputed by JAX itself (`reference.whole_program`).
+Compiling with XLA costs about 45 ms for each op, shape and attribute, and running un-jitted about 1 ms per op, but the
+arrays of a drawn program have six elements. So a function is traced once with `jax.make_jaxpr` (0.5 ms), and its jaxpr,
+a flat list of simple equations, becomes straight-line NumPy source. The body of a `lax.scan` becomes a separate
+function, which a loop calls. Differentiation is JAX's own: a gradient is staged from the jaxpr of `jax.vjp`.
+`tests/reference/test_reference.py` compares the staged functions with JAX running the originals, and every verdict that
+is not a plain pass is recomputed by JAX itself (`reference.whole_program`).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _INLINED = {
 Staged = Callable[..., tuple[np.ndarray, ...]]
 
 Reads = tuple[frozenset[int], ...]
-"""For each result of a function, the positions of the arguments that its value depends on."""
+"""For each result of a function, the positions of the arguments on which its value depends."""
 
 
 class Loaded(NamedTuple):
-    """What is kept in memory of a source, of thousands at a time."""
+    """A loaded source. It is small, because thousands are kept in memory."""
 
     function: Staged
     reads: Reads
@@ -50,7 +50,7 @@ class Loaded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Straight-line NumPy code, compiled, and the constants in it; `portable` unless it calls back into JAX."""
+    """Compiled straight-line NumPy code and its constants; `portable` unless it calls back into JAX."""
 
     code: CodeType
     constants: dict[str, Any]
@@ -58,7 +58,9 @@ class Source:
     portable: bool = True
 
     def loaded(self) -> Loaded:
-        """The function that the source defines, in a scope of its own if it needs anything that others do not."""
+        """The function that the source defines. Its global scope is shared with other functions unless the source has
+        constants or helper functions.
+        """
         defined = [each for each in self.code.co_consts if isinstance(each, CodeType)]
         if len(defined) == 1 and not self.constants:
             return Loaded(FunctionType(defined[0], _SCOPE), _one(self.reads), self.portable)
@@ -69,24 +71,24 @@ class Source:
 
 @lru_cache(maxsize=1024)
 def _one(reads: Reads) -> Reads:
-    """The same, once for all functions that are alike in it, as most are."""
+    """The same object for equal arguments, because most functions have equal ones."""
     return reads
 
 
 TRACES = 1000
-"""After so many traces, what JAX remembers of them is forgotten: a hundred megabytes, of which little comes again."""
+"""Number of traces after which JAX's caches are cleared: they take a hundred megabytes, and few traces are repeated."""
 
 _TRACED = count(1)
 
 
 def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
-    """The source of a NumPy function that computes what `function` does on float64 arrays of the given shapes, as a
-    tuple.
+    """The source of a NumPy function that computes what `function` computes on float64 arrays of the given shapes; it
+    returns a tuple.
     """
     avals = [jax.ShapeDtypeStruct(s, np.float64) for s in shapes]
     source = _Writer().write(jax.make_jaxpr(function)(*avals))
     if next(_TRACED) % TRACES == 0:
-        jax.clear_caches()  # whoever else computes with JAX in this process compiles anew
+        jax.clear_caches()  # other users of JAX in this process compile again
     return source
 
 
@@ -94,9 +96,10 @@ _SCOPE = {"np": np, "special": special, **HELPERS}
 
 
 class _Line(NamedTuple):
-    """An assignment: the names that it makes, how it begins, its expression, and the names that this reads.
+    """An assignment: the names that it makes, its left-hand side, its expression, and the names that it reads.
 
-    `depends` says for each name that is made which of `args` it depends on, by their positions; None means on all.
+    `depends` lists, for each name that it makes, the positions in `args` of the names on which that one depends; None
+    means all.
     """
 
     made: list[str]
@@ -112,7 +115,7 @@ def named(
     constant: Callable[[Any], str],
     equation: Callable[[Any, list[str]], list[str]],
 ) -> list[str]:
-    """The names of a jaxpr's results, given those of its arguments: `constant` names a constant, and `equation` writes
+    """The names of a jaxpr's results, given the names of its arguments. `constant` names a constant. `equation` writes
     an equation, given the names of its operands, and names its results.
     """
     jaxpr = closed.jaxpr
@@ -128,7 +131,7 @@ def named(
 
 
 class _Writer:
-    """Writes functions; names are handed out as variables and constants come up."""
+    """Writes functions, and assigns names to variables and constants in the order of their use."""
 
     def __init__(self) -> None:
         self.constants: dict[str, Any] = {}
@@ -142,7 +145,9 @@ class _Writer:
         return Source(compile("".join(self.functions), "<staged>", "exec"), self.constants, reads, self.portable)
 
     def _function(self, name: str, closed: jax_core.ClosedJaxpr) -> Reads:
-        """Write one function, behind those that it calls; which arguments each of its results depends on."""
+        """Write one function, after the functions that it calls; returns the arguments on which each of its results
+        depends.
+        """
         outer, self.body = self.body, []
         arguments = [self._fresh("x") for _ in closed.jaxpr.invars]
         made = self._inline(closed, arguments)
@@ -193,7 +198,9 @@ class _Writer:
         return made
 
     def _scan(self, eqn: Any, args: list[str], made: list[str]) -> _Line:
-        """A loop over the first dimension of its last operands, whose body is a function."""
+        """The line of a loop over the first dimension of the equation's last operands; the loop's
+        body is a function.
+        """
         consts, carries = eqn.params["num_consts"], eqn.params["num_carry"]
         body = self._fresh("body")
         reads = self._function(body, eqn.params["jaxpr"])
@@ -204,7 +211,7 @@ class _Writer:
         return _Line(made, f"{', '.join(made)},", code, args, _looped(reads, consts, carries))
 
     def _live(self, results: list[str]) -> Iterator[_Line]:
-        """The lines that the results depend on, in order."""
+        """The lines on which the results depend, in order."""
         needed, kept = set(results), []
         for line in reversed(self.body):
             if needed.intersection(line.made):
@@ -213,19 +220,21 @@ class _Writer:
         return reversed(kept)
 
     def _reads(self, arguments: list[str], results: list[str]) -> Reads:
-        """For each result, the positions of the arguments that it depends on."""
+        """For each result, the positions of the arguments on which it depends."""
         nothing: frozenset[int] = frozenset()
         read = {name: frozenset([at]) for at, name in enumerate(arguments)}
         for line in self.body:
-            behind = [read.get(a, nothing) for a in line.args]
+            upstream = [read.get(a, nothing) for a in line.args]
             for k, name in enumerate(line.made):
-                on = range(len(behind)) if line.depends is None else line.depends[k]
-                read[name] = nothing.union(*(behind[i] for i in on))
+                on = range(len(upstream)) if line.depends is None else line.depends[k]
+                read[name] = nothing.union(*(upstream[i] for i in on))
         return tuple(read.get(r, nothing) for r in results)
 
 
 def _looped(reads: Reads, consts: int, carries: int) -> Reads:
-    """What the results of a loop depend on, from what those of its body do: a carry also on what came in."""
+    """The dependencies of a loop's results, from those of its body's results; a carry also depends on its initial
+    value.
+    """
     found = [read | {consts + k} if k < carries else read for k, read in enumerate(reads)]
     while True:
         carried = [frozenset(range(consts, consts + carries)) & read for read in found]
@@ -236,7 +245,7 @@ def _looped(reads: Reads, consts: int, carries: int) -> Reads:
 
 
 def _run(eqn: Any) -> Callable[..., Any]:
-    """A primitive that NumPy has no expression for, run by JAX."""
+    """A function in which JAX runs a primitive that NumPy has no expression for."""
 
     def run(*args: Any) -> Any:
         typed = [jax.numpy.asarray(a, dtype=v.aval.dtype) for a, v in zip(args, eqn.invars, strict=True)]

@@ -1,7 +1,7 @@
-"""JAX's primitives, written as NumPy expressions: what `reference.staging.numpy_source` puts a jaxpr together from.
+"""JAX's primitives as NumPy expressions, from which `reference.staging.numpy_source` composes functions.
 
-Each entry maps a primitive's operand names, its parameters and its equation to a Python expression over `np`, `special`
-and the helpers below. A primitive that is not here is run by JAX itself.
+Each entry maps the names of a primitive's operands, its parameters and its equation to a Python expression over `np`,
+`special` and the helpers below. JAX itself runs primitives that are not listed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def _cumulative(function: str) -> Expression:
 
 
 def _method(name: str, operand: str, argument: object) -> str:
-    """A method of an array, which spares what NumPy's function of the same name does around it; numbers have none."""
+    """The call of an array's method, which avoids the overhead of NumPy's function of the same name. Scalars have no
+    methods, so they use the function.
+    """
     return f"np.{name}({operand}, {argument})" if operand.startswith("(") else f"{operand}.{name}({argument})"
 
 
@@ -93,7 +95,7 @@ def _select(args: Sequence[str], params: Any, eqn: Any) -> str:
 
 
 def cumulative(function: Any, x: Any, axis: int, reverse: bool) -> Any:
-    """A cumulative op along `axis`, from the end where `reverse` says so."""
+    """A cumulative op along `axis`, from its end if `reverse` is set."""
     return np.flip(function(np.flip(x, axis), axis=axis), axis) if reverse else function(x, axis=axis)
 
 
@@ -112,7 +114,7 @@ def pad(x: Any, value: Any, config: Sequence[tuple[int, int, int]]) -> Any:
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """What `np.broadcast_to` gives, in memory of its own: of a few elements it is there sooner."""
+    """`np.broadcast_to` into newly allocated memory, which is faster for a few elements."""
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
@@ -132,7 +134,9 @@ def scan(
     reverse: bool,
     stacked: Sequence[tuple[tuple[int, ...], str]],
 ) -> tuple[Any, ...]:
-    """`lax.scan`: the last carry, and what each step made besides, stacked in arrays of the given shapes and dtypes."""
+    """`lax.scan`: the last carry, and the other results of each step, stacked in arrays of the
+    given shapes and dtypes.
+    """
     outs = [np.empty(shape, dtype) for shape, dtype in stacked]
     carries = len(carry)
     for t in reversed(range(length)) if reverse else range(length):

@@ -1,9 +1,9 @@
-"""What is kept on disk to be run later is signed: with a key that only this user can read, in a folder that only this
-user can write to.
+"""Signatures of code that is stored on disk: made with a key that only this user can read, in a folder to which only
+this user can write.
 
-Staged functions are code, and whoever could write to their file could run code in every later run, or change what it
-takes for right. A file that comes from elsewhere (a shared folder, a cache of continuous integration) is not signed
-with this key, and is made again. Whoever runs as this user, the framework under test among them, can sign.
+Staged functions are code. Anybody who could write to their file could run code in every later run, or change the
+expected values. A file from elsewhere (a shared folder, a cache of continuous integration) is not signed with this key,
+so its functions are staged again. Any process of this user can sign, including the framework under test.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from functools import lru_cache
 from pathlib import Path
 
 LENGTH = 32
-"""How many bytes the key has, and a signature."""
+"""The length in bytes of the key, and of a signature."""
 
 
 def cache() -> Path:
-    """This user's folder; OSError where there is no home for it."""
+    """This user's cache folder of the suite; raises OSError if the user has no home folder."""
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograd-conformance"
     except RuntimeError as error:
@@ -28,7 +28,9 @@ def cache() -> Path:
 
 
 def make_private(folder: Path) -> bool:
-    """Make a folder, or one that is there and is this user's, one that nobody else can write to; whether it is one."""
+    """Make a folder that only this user can write to, or restrict an existing one of this user; returns whether it is
+    private.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_own(found := os.lstat(folder)) and stat.S_ISDIR(found.st_mode) and found.st_mode & 0o022:
@@ -45,7 +47,7 @@ def _is_own(found: os.stat_result) -> bool:
 
 @lru_cache(maxsize=8)
 def key(folder: Path) -> bytes | None:
-    """The key in a folder, which is made where there is none; None where it cannot be kept from others."""
+    """The key in a folder, which is made if it does not exist; None if the folder cannot be made private."""
     path = folder / "key"
     try:
         if not make_private(folder):
@@ -68,7 +70,7 @@ def _make(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes | None:
-    """The key in a file that is this user's, and that nobody else can read."""
+    """The key in a file; None unless the file belongs to this user and nobody else can read it."""
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     try:
         found, read = os.fstat(file), os.read(file, LENGTH + 1)
@@ -79,12 +81,12 @@ def _read(path: Path) -> bytes | None:
 
 
 def signed(content: bytes, key: bytes, *about: str) -> bytes:
-    """Content behind the signature of it and of what it is about."""
+    """The content with a signature in front; the signature covers the content and `about`."""
     return _signature(content, key, about) + content
 
 
 def checked(text: bytes, key: bytes, *about: str) -> bytes | None:
-    """The content of what `signed` gave; None where the key did not sign that."""
+    """The content of a signed text; None if the key did not sign this content for `about`."""
     signature, content = text[:LENGTH], text[LENGTH:]
     return content if hmac.compare_digest(signature, _signature(content, key, about)) else None
 

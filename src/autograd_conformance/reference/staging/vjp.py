@@ -1,4 +1,4 @@
-"""The names of recorded ops: an op of the catalogue, or an op's derivative, which is an op, too."""
+"""The names of recorded ops: an op of the catalogue, or the derivative of an op, which is itself an op."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Vjp:
-    """The vector-Jacobian product of an op, as an op of the op's operands and then its results' cotangents.
+    """The vector-Jacobian product of an op, as an op on the original op's operands and then on the cotangents of its
+    results.
 
-    It is what a backward call with create_graph records.
+    Backward calls with create_graph record it.
     """
 
     op: RecordedOp
-    """The op that is differentiated, itself a derivative where derivatives are differentiated."""
+    """The op that is differentiated; for higher derivatives, itself a derivative."""
     arity: int
-    """How many operands that op has: they come before the cotangents."""
+    """Number of the differentiated op's operands, which come before the cotangents."""
 
     def __str__(self) -> str:
         return f"vjp {self.arity} {self.op}"
@@ -25,14 +26,16 @@ RecordedOp = str | Vjp
 
 
 def base_op(op: RecordedOp) -> str:
-    """The op of the catalogue that a derivative of any order is the derivative of; an op itself where it is none."""
+    """The op of the catalogue that a derivative of any order differentiates; for an op of the
+    catalogue, the op itself.
+    """
     while isinstance(op, Vjp):
         op = op.op
     return op
 
 
 def derivative_order(op: RecordedOp) -> int:
-    """How many times an op was differentiated: 0 for an op of the catalogue."""
+    """Number of times an op was differentiated: 0 for an op of the catalogue."""
     count = 0
     while isinstance(op, Vjp):
         op, count = op.op, count + 1
