@@ -74,8 +74,8 @@ def written(folder: Path, **changed: str | None) -> Path:
 
 
 def test_one_file_is_one_program(tmp_path: Path) -> None:
-    (find,) = corpus(written(tmp_path, connection='"https://example.org"'))
-    assert (find.name, find.rule, len(find.program), find.connection) == (
+    (find,) = corpus(written(tmp_path, link='"https://example.org"'))
+    assert (find.name, find.rule, len(find.program), find.link) == (
         "it",
         "accumulation/adds",
         3,

@@ -115,14 +115,14 @@ def test_a_message_over_the_wire_is_made_harmless(text):
 
 @pytest.mark.parametrize("text", ["t\udce9.bin", "x" * 100_000])
 def test_a_refusal_over_the_wire_is_made_harmless(text):
-    with pytest.raises(protocol.Refused) as refused:
-        protocol.answer(json.dumps({"id": 1, "error": text}).encode(), 1)
+    with pytest.raises(protocol.ErrorReply) as refused:
+        protocol.reply(json.dumps({"id": 1, "error": text}).encode(), 1)
     str(AdapterError(str(refused.value))).encode()
     assert len(str(AdapterError(str(refused.value)))) <= 4_000
 
 
 def test_a_whole_character_in_two_halves_stays_whole():
-    assert protocol.answer(b'{"id": 1, "code": "\\ud83d\\ude00 \\udce9"}', 1)["code"] == "\U0001f600 \\udce9"
+    assert protocol.reply(b'{"id": 1, "code": "\\ud83d\\ude00 \\udce9"}', 1)["code"] == "\U0001f600 \\udce9"
 
 
 # -- whole runs --------------------------------------------------------------------------------------------------------
