@@ -1,1 +1,1 @@
-"""What may happen: the rule catalogue, the judge, diagnosis, relations, explanations."""
+"""The rules: the catalogue, the judge, violations, diagnoses, relations between programs, and explanations."""

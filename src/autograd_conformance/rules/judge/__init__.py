@@ -1,1 +1,1 @@
-"""The comparison: what was observed against what the rules allow."""
+"""The judge: compares an observation with the outcomes that the rules allow."""

@@ -1,4 +1,4 @@
-"""What a framework did where the rules allow several outcomes of an instruction: not right, not wrong, its way."""
+"""Choices: the outcome that a framework took where the rules allow several. A choice is neither right nor wrong."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from autograd_conformance.programs.observations import Raised, Returned
 from autograd_conformance.tape.trace import TraceStep
 
 RETURNS = "returns"
-"""The outcome of an instruction that raises nothing."""
+"""The outcome of an instruction that does not raise."""
 
 
 class Choice(NamedTuple):
-    """Several outcomes that the rules allow, and the one that was seen."""
+    """Several outcomes that the rules allow, and the one that was observed."""
 
     instruction: str
     """The instruction's word in the JSON form of programs."""
     allowed: tuple[tuple[str, str], ...]
-    """The outcomes, `RETURNS` or a kind of error, each with its rule."""
+    """The outcomes, each `RETURNS` or a kind of error, with the rule that allows it."""
     chosen: str
-    """One of them."""
+    """The outcome that was observed."""
 
 
 def choice(traced: TraceStep) -> Choice | None:
-    """What was chosen in a moment that breaks no rule; None where there was no choice, or a unit ran as one."""
+    """The choice at an instruction that breaks no rule; None if one outcome is allowed, or if it ran in a region."""
     expectation, outcome = traced.expectation, traced.observed.outcome
     if not expectation.raises or traced.observed.region:  # nearly always
         return None

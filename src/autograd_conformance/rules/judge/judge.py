@@ -1,8 +1,9 @@
-"""The judge: compares what was observed with what the rules allow, and stops at the first difference.
+"""The judge: compares an observation with the outcomes that the rules allow, and stops at the first difference.
 
-It takes program, observation, tape model and reference together, an instruction at a time. Its answer is data: which
-rule, at which instruction, what was allowed and what was seen; `rules.explanation` and the reports turn it into prose.
-It also counts the rules that the program really put to the test: a rule that nobody exercised is never called passed.
+It steps through program, observation, tape model and reference together. Its result is data: the rule that was
+violated, the instruction, the allowed outcomes and the observed one. `rules.explanation` and the reports turn that data
+into prose. The judge also counts the rules that the program put to the test, because a rule that no program exercised
+must never be reported as passed.
 """
 
 from __future__ import annotations
@@ -76,11 +77,11 @@ from autograd_conformance.tape.refusals import Refusal, kind_of_unknown_error, w
 from autograd_conformance.tape.trace import TraceStep, trace
 
 HARMLESS = (Apply, Detach, ReadGrad, Backward, Grad)
-"""Instructions that leave, where they raise, nothing behind but what is seen: others may have done a part of what they
-do.
+"""Instructions that have no effects but observed ones if they raise. Other instructions may have been carried out in
+part.
 """
 COTANGENT_KEPT = "gradients/cotangent-kept"
-"""The rule about what a call is given."""
+"""The rule that calls leave their cotangents unchanged."""
 
 
 def judge(
@@ -90,10 +91,11 @@ def judge(
     capabilities: Collection[Capability],
     waives: Waiver = waives_nothing,
 ) -> Judgement:
-    """Judge an observation of a program for a framework that has `capabilities`; `reference` computed the program.
+    """Judge an observation of a program, for a framework that claims `capabilities`; `reference` has computed the
+    program.
 
-    A violation that `excuses` knows does not end the judging where what follows does not depend on it, or the model can
-    take over what was seen; where it does end it, the judgement says so.
+    If `waives` waives a violation, judging continues where the following instructions do not depend on it, or where the
+    model can adopt the observed state. Otherwise judging ends there, and `Judgement.ended_by` holds the violation.
     """
     regions_run = region_steps(observation)
     judging = Judging.of(
@@ -103,10 +105,10 @@ def judge(
     violation, saved_tensors = None, SavedTensorChecks()
     for traced in trace(program, observation, judging.reference, judging.tape, follows=False):
         judged = traced.at
-        if is_inconclusive(traced.observed):  # what is not there is not wrong, nor what may be the adapter's
+        if is_inconclusive(traced.observed):  # neither missing results nor adapter bugs break a rule
             judging.unspecified = True
             break
-        if traced.skipped:  # it needed a value that an earlier error kept from being made
+        if traced.skipped:  # an earlier error prevented a value that it needs
             if not judging.stateful:
                 break
             judging.reference.skip(traced.step)
@@ -126,7 +128,7 @@ def judge(
         counts = not outcome_unspecified or _is_expected_error(traced)
         informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
         judging.exercise(dict.fromkeys((*(expectation.exercises if counts else ()), *informative)))
-        if outcome_unspecified:  # the rules do not say what its return means
+        if outcome_unspecified:  # the rules do not specify the effects of its return
             if not adopt_unspecified_call(judging, traced):
                 judging.unspecified = True
                 break
@@ -137,7 +139,8 @@ def judge(
             judging.choices[chosen] += 1
         if judging.unspecified and traced.observed.region:
             break
-        if not (violation or judging.waived_earlier or adopted):  # how many are alive is not known behind a difference
+        # after a difference, the number of live saved tensors is unknown
+        if not (violation or judging.waived_earlier or adopted):
             violation = saved_tensors.check(judging, traced.at, traced.step, expectation, traced.observed)
             violation = None if violation and judging.waive_form(violation) else violation
         if violation:
@@ -154,14 +157,14 @@ def judge(
 
 
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:
-    """Whether an instruction uses a value or a gradient of which the rules leave open what it is."""
+    """Whether an instruction uses a value or a gradient that the rules do not specify."""
     reference = judging.reference
     return judging.unspecified or reference.unspecified or reference.storages.uses_unspecified(step)
 
 
 def _is_outcome_unspecified(traced: TraceStep, gives_unspecified: bool) -> bool:
-    """Whether the rules leave open what the outcome of an instruction brings about: that of a call, too, that may
-    return or may raise as it did, but goes through values whose elements are unspecified.
+    """Whether the rules do not specify the effects of the observed outcome. Also true for a call that returns, or
+    raises as it may, but goes through values whose elements are unspecified.
     """
     expectation = traced.expectation
     match traced.observed.outcome:
@@ -183,7 +186,7 @@ def _is_expected_error(traced: TraceStep) -> bool:
 
 
 def _check(judging: Judging, traced: TraceStep) -> Violation | None:
-    """Whether the outcome of an instruction is allowed, and what it brought about."""
+    """The violation if the outcome of an instruction is not allowed, or if its effects are not."""
     if traced.observed.mutated and judging.applies(COTANGENT_KEPT):
         allowed = (Allowed(Unchanged(Kept.COTANGENT), COTANGENT_KEPT),)
         return Violation(COTANGENT_KEPT, traced.at, CotangentWritten(traced.observed.mutated[0]), allowed)
@@ -208,26 +211,28 @@ def _check(judging: Judging, traced: TraceStep) -> Violation | None:
 
 
 def _unexpected_return(judging: Judging, traced: TraceStep) -> Violation | None:
-    """An instruction returned that must not; a rule by which it may raise says nothing against that."""
+    """The violation if an instruction returned that must raise. Rules by which it only may raise allow a return."""
     for rule in traced.expectation.raises.values():
         if judging.applies(rule) and RULES[rule].level is not Level.INFO:
             allowed = _allowed(traced.expectation)
             violation = Violation(rule, traced.at, ReturnedUnexpectedly(), allowed, op=op_of(traced.step))
             return None if _goes_through_freed(traced) and _waive_and_adopt(judging, traced, violation) else violation
-    judging.unspecified = True  # what it should have refused, it does not claim to
+    judging.unspecified = True  # the framework does not claim to refuse this
     return None
 
 
 def _goes_through_freed(traced: TraceStep) -> bool:
-    """Whether a call that adds to leaves was due to raise only because its graph is freed: what it does where it does
-    not raise is known.
+    """Whether a call that adds to leaves had to raise only because its graph is freed. The effects of such a call are
+    known even if it returns.
     """
     step = traced.step
     return isinstance(step, Backward) and not step.create_graph and {*traced.expectation.raises} == {Kind.GRAPH_FREED}
 
 
 def _waive_and_adopt(judging: Judging, traced: TraceStep, violation: Violation) -> bool:
-    """Whether a violation is excused; then the reference takes over what was seen."""
+    """Waive a violation, if it is a known difference, and let the reference adopt the observed state; returns whether
+    it did.
+    """
     if not judging.waive(violation):
         return False
     if judging.stateful:
@@ -236,20 +241,18 @@ def _waive_and_adopt(judging: Judging, traced: TraceStep, violation: Violation) 
 
 
 def _unexpected_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
-    """An instruction raised an error that it may not raise."""
+    """The violation if an instruction raised an error that it may not raise."""
     expectation = traced.expectation
     rule = expectation.returns or next(iter(expectation.raises.values()))
-    outside = judging.stateful and not in_domain(
-        traced.step, judging.reference.values
-    )  # nobody says what an op does there
-    # Nor is it specified by which error a region with such a write is refused.
+    # the rules specify neither an op outside its domain, nor the error of a region with an unspecified write
+    outside = judging.stateful and not in_domain(traced.step, judging.reference.values)
     outcome_unspecified = expectation.unspecified and traced.observed.region
     if outside or outcome_unspecified or not judging.applies(rule):
         judging.unspecified = True
         return None
     op = op_of(traced.step) or op_of_call(expectation.traversal)
     violation = Violation(rule, traced.at, RaisedError.of(raised), _allowed(expectation), op=op)
-    # an error of another kind than is due comes again, and then by whatever rule says which
+    # not waived if the call must raise: later calls raise the same other error, and break other rules
     left = (
         isinstance(traced.step, HARMLESS)
         and expectation.returns is not None
@@ -259,13 +262,13 @@ def _unexpected_error(judging: Judging, traced: TraceStep, raised: Raised) -> Vi
 
 
 def _allowed(expectation: Expectation) -> tuple[Allowed, ...]:
-    """The outcomes that are allowed, each with its rule."""
+    """The outcomes that an expectation allows, each with its rule."""
     returns = (Allowed(ExpectedReturn(), expectation.returns),) if expectation.returns else ()
     return (*returns, *(Allowed(ExpectedError(kind), rule) for kind, rule in expectation.raises.items()))
 
 
 def _check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
-    """What an instruction that raised, as it may, left behind."""
+    """The violation if an instruction that may raise, and did, had an effect that it must not have."""
     at, step, observed = traced.at, traced.step, traced.observed
     if isinstance(step, InPlace):
         return unchanged.check_refused_write(judging, at, step, observed)
@@ -278,8 +281,8 @@ def _check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violati
 
 
 def _check_return(judging: Judging, traced: TraceStep, results: values.Values) -> Violation | None:
-    """What an instruction that returned, as it may, did: calls before the reference takes over what was seen, the rest
-    after it.
+    """The violation if an instruction that may return, and did, had wrong effects. Calls are checked before the
+    reference records the instruction, all others after it.
     """
     at, step, observed, expectation = traced.at, traced.step, traced.observed, traced.expectation
     violation = None
@@ -293,7 +296,7 @@ def _check_return(judging: Judging, traced: TraceStep, results: values.Values) -
         judging.values_before = dict(judging.reference.values) if isinstance(step, WRITING) else {}
         add_step(judging.reference, at, step, traced.modes, observed)
         if judging.reference.unspecified:
-            return None  # what this made is not known
+            return None  # the results are unknown
     if traced.observed.region:
         violation = regions.check_values(judging, traced)
     else:
@@ -304,7 +307,7 @@ def _check_return(judging: Judging, traced: TraceStep, results: values.Values) -
 
 
 def _check_results(judging: Judging, traced: TraceStep, results: values.Values) -> Violation | None:
-    """The values and gradients that there are after an instruction."""
+    """The violation among the values and gradients after an instruction."""
     at, step, observed = traced.at, traced.step, traced.observed
     match step:
         case Apply() | Leaf() | Detach() | ReadGrad():
@@ -336,6 +339,6 @@ def _check_results(judging: Judging, traced: TraceStep, results: values.Values) 
             memory.forget(judging, deleted)
             return None
         case Backward():
-            return None  # calls are checked before
+            return None  # calls were checked before
         case _:
             assert_never(step)

@@ -1,4 +1,4 @@
-"""The result of judging one program: its first violation, and the rules that were put to the test."""
+"""The result of judging one program: the first violation, and the rules that were put to the test."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from autograd_conformance.tape.refusals import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on one program."""
+    """The result of judging one program."""
 
     violation: Violation | None
     """The first violation, if there is one."""
     exercised: Mapping[str, int]
-    """How often each rule was put to the test."""
+    """The number of times that each rule was put to the test."""
     unspecified: bool = False
-    """Whether the rules left something open: judging ended there, or went on from what was seen."""
+    """Whether the rules left some behaviour unspecified: judging ended there, or adopted the observed state."""
     ended_by: Violation | None = None
-    """The violation that is excused, and behind which nothing could be judged."""
+    """The waived violation after which nothing more could be judged; None if there is none."""
     judged: int = 0
-    """How many instructions were judged."""
+    """Number of instructions that were judged."""
     choices: Mapping[Choice, int] = field(default_factory=dict)
-    """What was chosen where the rules allow several outcomes, and how often."""
+    """For each place where the rules allow several outcomes, the outcome that the framework chose, and how often."""
     refusals: tuple[Refusal, ...] = ()
-    """The calls that were refused by errors that the adapter does not know."""
+    """The calls that were refused by errors that the adapter cannot classify."""
 
 
 Waiver = Callable[[Violation], bool]
-"""Whether a violation is known, and no failure; a violation that it excused is not asked for again."""
+"""A function that says whether a violation is a known difference, which is no failure. It is not called again for a
+violation that it waived.
+"""
 
 
 def waives_nothing(violation: Violation) -> bool:
-    """No violation is excused."""
+    """The waiver that waives no violation."""
     return False

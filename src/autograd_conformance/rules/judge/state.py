@@ -1,4 +1,4 @@
-"""What all checks of one program share: the program, the model and the reference, and what has been found so far."""
+"""The state that all checks of one program share: the program, the tape, the reference, and the results so far."""
 
 from __future__ import annotations
 
@@ -24,44 +24,48 @@ from autograd_conformance.tape.refusals import Refusal
 from autograd_conformance.tape.traversal import NO_REGIONS
 
 HUGE = 1e30
-"""Values beyond this are not compared: a rounding may take them to infinity."""
+"""Values larger than this are not compared, because rounding may turn them into infinity."""
 
 
 FORM = (Strides, SavedTensorCount)
-"""Differences after which the model goes on from what was seen: how a gradient is laid out, and what is alive."""
+"""Differences after which the model can adopt the observed state: a gradient's strides, and the number of saved
+tensors.
+"""
 
 
 @dataclass(eq=False)
 class Judging:
-    """The judging of one program; the checks read it, and say in it where the rules leave open what follows."""
+    """The judging of one program. The checks read it, and set `unspecified` in it where the rules do not specify what
+    follows.
+    """
 
     program: Program
     capabilities: frozenset[Capability]
-    """What the framework claims."""
+    """The capabilities that the framework claims."""
     reference: Reference
     tape: Tape
     values_before: dict[Ref, np.ndarray] = field(default_factory=dict)
-    """Every value as it was before the instruction, where that writes to values."""
+    """Every value before the instruction, if the instruction writes to values."""
     strides: dict[Ref, tuple[int, ...] | None] = field(default_factory=dict)
-    """The strides of every value that was made, in elements; none where they cannot be observed."""
+    """The strides of every value that was made, in elements; None if they cannot be observed."""
     dtypes: dict[Ref, str] = field(default_factory=dict)
-    """The dtype of every value that was made, as it was seen."""
+    """The observed dtype of every value that was made."""
     memories: dict[Ref, int] = field(default_factory=dict)
-    """The memory of every value that is not deleted, by the number that was seen."""
+    """The memory of every live value, by the number that was observed."""
     owners: dict[int, Ref] = field(default_factory=dict)
-    """The first of the values in each memory."""
+    """For each memory, the first value in it."""
     exercised: dict[str, int] = field(default_factory=dict)
-    """How often each rule was put to the test."""
+    """The number of times that each rule was put to the test."""
     choices: Counter[Choice] = field(default_factory=Counter)
-    """What was chosen where the rules allow several outcomes, and how often."""
+    """Choices among several allowed outcomes, and how often each was made."""
     refusals: list[Refusal] = field(default_factory=list)
-    """The calls that were refused by errors that the adapter does not know."""
+    """The calls that were refused by errors that the adapter cannot classify."""
     unspecified: bool = False
-    """Whether the rules say nothing of what follows."""
+    """Whether the rules do not specify what follows."""
     waives: Waiver = waives_nothing
-    """Whether a violation is known, and no failure."""
+    """Says whether a violation is a known difference, which is no failure."""
     waived_earlier: bool = False
-    """Whether a violation was excused, and what follows is judged all the same."""
+    """Whether a violation was waived, and judging continued after it."""
 
     @staticmethod
     def of(
@@ -71,10 +75,10 @@ class Judging:
         waives: Waiver = waives_nothing,
         regions: Mapping[int, tuple[int, ...]] = NO_REGIONS,
     ) -> Judging:
-        """The judging of a program that has not begun.
+        """The state before the first instruction of a program.
 
-        `reference` has computed the program; one whose right values depend on what is observed gets a reference of its
-        own, which follows the observation.
+        `reference` has computed the program. If the right values depend on what is observed, an empty reference takes
+        its place, which then follows the observation.
         """
         stateful = reference.needs_observations(program)
         reference = reference.empty() if stateful else reference
@@ -84,48 +88,50 @@ class Judging:
 
     @cached_property
     def dtype(self) -> str:
-        """The dtype that rounding is measured in."""
+        """The dtype in which rounding is measured."""
         return working_dtype(self.program)
 
     def precision(self, dtype: str | None) -> str:
-        """The dtype in which a number of some dtype is compared at first: within the rounding of its own it is right,
-        whatever it was made of.
+        """The dtype whose rounding a number is first compared with: the number's dtype, or else the program's. A number
+        within that rounding is right, whatever it was computed from.
         """
         return dtype if dtype in EPSILON else self.dtype
 
     @property
     def stateful(self) -> bool:
-        """Whether what is right depends on what was observed."""
+        """Whether the right values depend on what was observed."""
         return self.reference.observing
 
     def applies(self, rule: str) -> bool:
-        """Whether the framework claims what a rule needs."""
+        """Whether the framework claims the capabilities that a rule needs."""
         return RULES[rule].needs <= self.capabilities
 
     def waive_form(self, violation: Violation) -> bool:
-        """Whether a violation is of the form alone and excused: what follows can be judged as if it were none."""
+        """Waive a violation that concerns only the form of a gradient, if it is a known difference; returns whether it
+        did. The following instructions can be judged as if there were no violation.
+        """
         fine = isinstance(violation.observed, FORM)
         if isinstance(violation.observed, ObjectReplaced):
             old = None if violation.subject is None else self.tape.grads.get(violation.subject)
             recorded = old is None or old.requires_grad is not False
-            fine = not (self.stateful and recorded)  # the new one may have another history than the reference says
+            fine = not (self.stateful and recorded)  # the new object may have another history than the reference's
         return fine and self.waive(violation)
 
     def waive(self, violation: Violation) -> bool:
-        """Whether a violation is excused that the model can take over."""
+        """Waive a violation that the model can adopt, if it is a known difference; returns whether it did."""
         fine = self.waives(violation)
         self.waived_earlier = self.waived_earlier or fine
         return fine
 
     def exercise(self, rules: Iterable[str]) -> None:
-        """Count rules that are put to the test."""
+        """Count rules that were put to the test."""
         for rule in rules:
             self.exercised[rule] = self.exercised.get(rule, 0) + 1
 
     def differs(
         self, rule: str, at: int, subject: Ref, difference: Observed, expected: Expected, step: Instruction
     ) -> Violation | None:
-        """The violation of a rule, where the rule applies."""
+        """The violation of a rule; None if the rule does not apply to the framework."""
         if not self.applies(rule):
             return None
         return Violation(rule, at, difference, (Allowed(expected, rule),), subject, op_of(step))

@@ -1,4 +1,4 @@
-"""Judging goes on behind what the rules leave open, from what was seen, where nothing else can depend on it."""
+"""Judging after unspecified behaviour: the observed state is adopted where nothing else can depend on it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from autograd_conformance.tape.trace import TraceStep
 
 
 def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
-    """Whether judging goes on behind a call of which the rules leave open what it gives: from what was seen, as if
-    nobody knew how the gradients that it left came about.
+    """Adopt the observed gradients of a call whose gradients are unspecified, with an unknown history, and continue;
+    False if that is impossible.
     """
     step, reference = traced.step, judging.reference
     if not judging.stateful or not isinstance(step, (Backward, Grad)):
@@ -23,7 +23,7 @@ def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
         skip_step(reference, traced.at, step, traced.observed)
         return traced.observed.outcome.kind in traced.expectation.raises
     if goes_through_views_of_toggled(judging.tape, traced.expectation.traversal):
-        return False  # nor which part of the graph it goes through
+        return False  # the part of the graph that it goes through is unspecified, too
     recorded = {*reference.histories}
     record_step(reference, traced.at, step, traced.modes, traced.observed)
     changed = {
@@ -39,22 +39,22 @@ def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
 
 
 def has_known_outcome(judging: Judging, step: Instruction) -> bool:
-    """Whether the rules say whether a call returns or raises, although they leave open which gradients it gives."""
+    """Whether the rules specify if a call returns or raises, although they do not specify its gradients."""
     if judging.unspecified or judging.reference.unspecified or not isinstance(step, (Backward, Grad)):
         return False
     return judging.reference.storages.uses_only_elements(step)
 
 
 def adopt_unspecified_values(judging: Judging, traced: TraceStep) -> bool:
-    """Whether judging goes on behind an instruction that only makes more values of which the rules leave open what
-    they are.
+    """Adopt the observed results of an op or a detach that only makes more unspecified values, and continue; False if
+    that is impossible.
     """
     step, reference = traced.step, judging.reference
     if judging.unspecified or reference.unspecified or not isinstance(step, (Apply, Detach)):
         return False
     if reference.storages.views_of_toggled.intersection(operands(step)):
         return False
-    _ = traced.expectation  # asked for before the reference goes on
+    _ = traced.expectation  # computed before the reference records the instruction
     made, elements = outputs(traced.at, step), reference.storages.uses_only_elements(step)
     record_step(reference, traced.at, step, traced.modes, traced.observed)
     reference.storages.unspecified.update(made)

@@ -1,1 +1,1 @@
-"""Violations as data: what was observed, what was expected there, and the first difference between them."""
+"""Violations as data: what was observed, what the rules expected, and the first difference between the two."""

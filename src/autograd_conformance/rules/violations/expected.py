@@ -1,4 +1,6 @@
-"""What the rules allow where a framework differed from them, as data; `rules.explanation.words` makes English of it."""
+"""The behaviour that the rules allow where a framework differed, as data; `rules.explanation.words` turns it into
+English.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ class ExpectedError:
 
 @dataclass(frozen=True, slots=True)
 class DefinedValue:
-    """The value that the definition of the instruction gives."""
+    """The value that follows from the definition of the instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +54,25 @@ class DocumentedSample:
 
 
 class Movement(Enum):
-    """Where a step moves a leaf."""
+    """The place to which an optimizer step must move a leaf."""
 
     FORMULA = auto()
-    """Where the optimizer's formula says."""
+    """The place that the optimizer's formula gives."""
     REMEMBERED = auto()
-    """Where the formula says, which takes earlier steps into account."""
+    """The place that the formula gives, with the effect of earlier steps."""
     VARIANT = auto()
-    """Where the formula says, whichever of its implementations was asked for."""
+    """The place that the formula gives, whichever implementation was requested."""
     GROUP = auto()
-    """Where the formula says with the settings of the leaf's own group."""
+    """The place that the formula gives with the settings of the leaf's parameter group."""
     NOWHERE = auto()
-    """It stays, for it holds no gradient."""
+    """The same place, because the leaf holds no gradient."""
     WITHOUT_SKIPPED = auto()
-    """As if the steps at which it held no gradient had not been."""
+    """The place that the formula gives if the steps at which the leaf held no gradient are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMove:
-    """The leaf moves."""
+    """The step moves the leaf."""
 
     where: Movement
 
@@ -80,7 +82,7 @@ class ExpectedMove:
 
 @dataclass(frozen=True, slots=True)
 class RightGradient:
-    """The right gradient, in the place where it was looked at."""
+    """The right gradient, in the place where it was observed."""
 
     place: Place
 
@@ -90,7 +92,7 @@ class OldGradient:
     """After a call that failed, each leaf holds the gradient that it held before."""
 
     or_new: bool
-    """Whether it may hold the complete new one as well."""
+    """Whether a leaf may hold the complete new gradient instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class ZeroResult:
 
 
 class Kept(Enum):
-    """What stays as it was."""
+    """The values or gradients that stay as they were."""
 
     GRADIENTS = auto()
     LEAF_GRADIENT = auto()
@@ -127,7 +129,7 @@ class Kept(Enum):
     TARGET = auto()
     """The value that is detached in place."""
     COTANGENT = auto()
-    """A cotangent that a call is given."""
+    """A cotangent that the caller passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +146,12 @@ class NewObject:
 
 @dataclass(frozen=True, slots=True)
 class AddedInPlace:
-    """The gradient object that the leaf held is added to."""
+    """The call adds in place to the gradient object that the leaf held."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnObject:
-    """Each leaf holds a gradient of its own, in memory of its own."""
+    """Each leaf holds a separate gradient object in separate memory."""
 
 
 # -- hooks and memory -------------------------------------------------------------------------------------------------
@@ -162,7 +164,7 @@ class RegistrationOrder:
 
 @dataclass(frozen=True, slots=True)
 class SavedTensorBounds:
-    """How many saved tensors are alive: the bound that was broken, or both where they are one number."""
+    """The bound on the number of live saved tensors that was violated; both bounds if they are equal."""
 
     least: int | None
     most: int | None
@@ -193,7 +195,7 @@ class SameValue:
 
 @dataclass(frozen=True, slots=True)
 class Multiple:
-    """The gradient is a multiple of that of the second program."""
+    """The gradient is a multiple of the second program's."""
 
     factor: float
 
@@ -219,4 +221,4 @@ Expected = (
     | ExpectedHook
     | ExpectedPair
 )
-"""All that rules demand or permit."""
+"""All kinds of behaviour that rules require or permit."""

@@ -1,6 +1,6 @@
-"""What a framework did that it may not, as data: one small class for each way to differ from the rules.
+"""Differences from the rules, as data: one small class for each way in which a framework can differ.
 
-`rules.explanation.words` makes English of them; nothing else does, and nothing reads that English.
+`rules.explanation.words` is the only module that turns them into English, and no code reads that English.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from autograd_conformance.programs.observations import Gradient, Kind, Outcome, 
 from autograd_conformance.programs.own_numpy import np
 
 MESSAGE = 200
-"""How many characters of an exception's message are kept."""
+"""Maximum number of characters of an exception's message that are kept."""
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------------
@@ -21,7 +21,7 @@ MESSAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class ReturnedUnexpectedly:
-    """An instruction returned that had to raise."""
+    """An instruction returned although it must raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,9 @@ class RaisedError:
     type: str
     """The name of the exception's class."""
     message: str
-    """The first line of the exception's message, with the next behind a colon; `MESSAGE` characters at most."""
+    """The first line of the exception's message, and the second if the first ends with a colon; at most `MESSAGE`
+    characters.
+    """
 
     @staticmethod
     def of(raised: Raised) -> RaisedError:
@@ -47,55 +49,55 @@ class RaisedError:
 
 @dataclass(frozen=True, slots=True)
 class ResultShape:
-    """A result has a shape; also what is due."""
+    """The shape of a result (observed, or expected)."""
 
     shape: Shape
 
 
 @dataclass(frozen=True, slots=True)
 class ResultDtype:
-    """A result, or what was written to, has a dtype; also what is due."""
+    """The dtype of a result or of the target of a write (observed, or expected)."""
 
     dtype: str
 
 
 @dataclass(frozen=True, slots=True)
 class OtherValue:
-    """An op, a leaf or a detach returned numbers other than those of its definition."""
+    """An op, a leaf or a detach returned other numbers than its definition gives."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImpossibleSample:
-    """An op that draws at random returned numbers that it cannot have drawn."""
+    """A random op returned numbers that it cannot have drawn."""
 
     value: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class OtherMove:
-    """A step moved a leaf to another place."""
+    """An optimizer step moved a leaf to another place."""
 
 
 class ChangedValue(Enum):
-    """Which value changed that had to stay."""
+    """The kind of value that changed although it must stay as it was."""
 
     TARGET = auto()
     """The value that was detached in place."""
     REFUSED = auto()
-    """A value that a refused write would have written to."""
+    """A value that a refused write would have changed."""
     ELSEWHERE = auto()
     """A value that shares no memory with the target of a write."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueChanged:
-    """A value changed that had to stay as it was."""
+    """A value changed although it must stay as it was."""
 
     which: ChangedValue
 
 
 class Flagged(Enum):
-    """The value whose flag `requires_grad` is meant."""
+    """The value whose `requires_grad` flag is meant."""
 
     RESULT = auto()
     TARGET = auto()
@@ -103,7 +105,7 @@ class Flagged(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A value requires grad, or does not; also what is due."""
+    """A value requires grad, or does not (observed, or expected)."""
 
     requires: bool
     of: Flagged = Flagged.RESULT
@@ -111,39 +113,39 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class OwnMemory:
-    """A result has memory of its own; also what is due."""
+    """A result has memory that no other value uses (observed, or expected)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """A result shares an operand's memory; also what is due."""
+    """A result shares an operand's memory (observed, or expected)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueMemory:
-    """A result, or the gradient that a leaf holds, lies in the memory of something else that there is."""
+    """A result, or a leaf's gradient, uses the memory of another value or gradient."""
 
     of: str
-    """Whose memory it is: a value, by its name in the program's text."""
+    """The name, in the program's text, of the value whose memory is used."""
     of_gradient: bool = False
-    """Whether it is the memory of the gradient that this value holds."""
+    """Whether the memory is that of the gradient which this value holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoResult:
-    """A result of the functional form is none; also what is due."""
+    """A result of the functional form is None (observed, or expected)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradientResult:
-    """A result of the functional form is a gradient; also what is due."""
+    """A result of the functional form is a gradient (observed, or expected)."""
 
 
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
 class Place(Enum):
-    """Where a gradient was seen that is not the right one."""
+    """The place in which a gradient was observed."""
 
     LEAF = auto()
     """In a leaf, after a call that returned."""
@@ -154,9 +156,9 @@ class Place(Enum):
     RESULT = auto()
     """Among the results of the functional form."""
     HOOK = auto()
-    """In a hook that is called before the gradient is added."""
+    """In a hook that runs before the gradient is added."""
     ACCUMULATED_HOOK = auto()
-    """In a hook that is called after the gradient was added."""
+    """In a hook that runs after the gradient was added."""
 
 
 HOOKS = (Place.HOOK, Place.ACCUMULATED_HOOK)
@@ -164,46 +166,46 @@ HOOKS = (Place.HOOK, Place.ACCUMULATED_HOOK)
 
 @dataclass(frozen=True, slots=True)
 class OtherGradient:
-    """A gradient has other numbers than it should."""
+    """A gradient has other numbers than the rules allow."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
 class NoGradient:
-    """A leaf holds no gradient; also what is due."""
+    """A leaf holds no gradient (observed, or expected)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradientForm:
-    """The form of a leaf's gradient; also what is due."""
+    """The shape and dtype of a leaf's gradient (observed, or expected)."""
 
     shape: Shape
     dtype: str
 
 
 class Change(Enum):
-    """What happened to a gradient that had to stay as it was."""
+    """How a gradient changed that must stay as it was."""
 
     CHANGED = auto()
     RECEIVED = auto()
-    """There was none before."""
+    """The leaf held no gradient before."""
     LOST = auto()
-    """There is none any more."""
+    """The leaf holds no gradient any more."""
     BY_FUNCTIONAL_FORM = auto()
-    """The functional form, which returns gradients, changed what a leaf holds."""
+    """The functional form, which returns gradients, changed the gradient that a leaf holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class GradientChanged:
-    """A leaf's gradient changed that had to stay as it was."""
+    """A leaf's gradient changed although it must stay as it was."""
 
     how: Change = Change.CHANGED
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectKept:
-    """The gradient object that a leaf held was changed."""
+    """The gradient object that a leaf already held was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +215,14 @@ class ObjectReplaced:
 
 @dataclass(frozen=True, slots=True)
 class Strides:
-    """The strides of a leaf's gradient, in elements; also what is due."""
+    """The strides of a leaf's gradient, in elements (observed, or expected)."""
 
     strides: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SharedGradient:
-    """Two leaves, given by their names in the program's text, hold one gradient, or two in the same memory."""
+    """Two leaves hold the same gradient, or two gradients in the same memory. The leaves are given by name."""
 
     one: str
     other: str
@@ -228,17 +230,17 @@ class SharedGradient:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HoldsGradient:
-    """What a leaf holds after its gradient was cleared or assigned; none where it holds no gradient."""
+    """The gradient that a leaf holds after it was cleared or assigned; None if it holds none."""
 
     value: np.ndarray | None
 
 
 @dataclass(frozen=True, slots=True)
 class CotangentWritten:
-    """A call wrote into a cotangent that it was given."""
+    """A call wrote into a cotangent that the caller passed."""
 
     number: int
-    """Which of the call's cotangents it is."""
+    """The index of the cotangent among those of the call."""
 
 
 # -- hooks ------------------------------------------------------------------------------------------------------------
@@ -246,17 +248,17 @@ class CotangentWritten:
 
 @dataclass(frozen=True, slots=True)
 class HookCalled:
-    """A hook was called; also what is due."""
+    """A hook was called (observed, or expected)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookNotCalled:
-    """A hook was not called; also what is due."""
+    """A hook was not called (observed, or expected)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookCalledTimes:
-    """A hook was called so many times by one backward call; also what is due."""
+    """The number of times that one backward call called a hook (observed, or expected)."""
 
     times: int
 
@@ -271,7 +273,7 @@ class HookOrder:
 
 @dataclass(frozen=True, slots=True)
 class SavedTensorCount:
-    """How many saved tensors are alive."""
+    """The number of saved tensors that are alive."""
 
     count: int
 
@@ -279,12 +281,12 @@ class SavedTensorCount:
 # -- two programs -----------------------------------------------------------------------------------------------------
 
 ObservedValue = Tensor | Gradient | None
-"""A value or a gradient as it was seen; none where there is none."""
+"""A value or a gradient as it was observed; None if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomesDiffer:
-    """The same instruction has one outcome in the first program, and another in the second."""
+    """The same instruction has different outcomes in the two programs."""
 
     first: Outcome
     second: Outcome
@@ -305,7 +307,7 @@ class CallFailed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValuesDiffer:
-    """A value, or the gradient that it holds, is not the same in both programs."""
+    """A value, or the gradient that it holds, differs between the two programs."""
 
     name: str
     """The value's name in the first program's text."""
@@ -317,15 +319,15 @@ class ValuesDiffer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumsDiffer:
-    """A gradient of the first program is not the multiple that it should be of a sum of the second's gradients."""
+    """A gradient of the first program differs from the required multiple of a sum of gradients of the second."""
 
     name: str
-    """The name of the value in the first program whose gradient it is."""
+    """The name of the value in the first program that holds the gradient."""
     names: tuple[str, ...]
-    """The names of the values in the second program whose gradients are added."""
+    """The names of the values in the second program whose gradients are summed."""
     first: ObservedValue
     total: np.ndarray | None
-    """The sum; none where the second program made no gradients."""
+    """The sum; None if the second program computed no gradients."""
 
 
 ValueDifference = (
@@ -343,11 +345,11 @@ Observed = (
     ReturnedUnexpectedly | RaisedError | SavedTensorCount | CotangentWritten | ValueDifference | GradientDifference
     | HookDifference | PairDifference
 )  # fmt: skip
-"""Every way to differ from the rules."""
+"""All ways to differ from the rules."""
 
 
 def is_about_hook(observed: Observed) -> bool:
-    """Whether a difference is about a hook: that it was called, how often, in which order, or with what."""
+    """Whether a difference is about a hook: whether, how often, in which order or with which gradient it was called."""
     if isinstance(observed, OtherGradient):
         return observed.place in HOOKS
     return isinstance(observed, HookDifference)

@@ -1,4 +1,4 @@
-"""What the judge answers: the first difference between what the rules allow and what was observed, as data."""
+"""A violation: the first difference between the outcomes that the rules allow and the observation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograd_conformance.rules.violations.observed import Observed
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """One of the things that an instruction may do, and the rule that allows it."""
+    """One allowed behaviour of an instruction, and the rule that allows it."""
 
     expected: Expected
     rule: str
@@ -21,50 +21,51 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """The first difference between what the rules allow and what was observed."""
+    """The first difference between the outcomes that the rules allow and the observation."""
 
     rule: str
-    """The slug of the broken rule."""
+    """The slug of the rule that was violated."""
     at: int
     """The number of the instruction."""
     observed: Observed
-    """What the framework did."""
+    """The behaviour of the framework."""
     allowed: tuple[Allowed, ...]
-    """What it might have done instead, the most usual first."""
+    """The behaviours that the rules allow instead, the most usual first."""
     subject: Ref | None = None
-    """The value or leaf that the difference is about; none where it is the outcome of the instruction."""
+    """The value or leaf that the difference is about; None if it is about the outcome of the instruction."""
     op: str | None = None
-    """The op that is to blame, where one is."""
+    """The op that causes the difference, if a single op does."""
     grad_before: np.ndarray | None = None
-    """The gradient that the subject held before."""
+    """The gradient that the subject held before the instruction."""
     got: np.ndarray | None = None
     """The array that was observed."""
     want: np.ndarray | None = None
-    """The array that the reference computed, where two were compared."""
+    """The array that the reference computed, if two arrays were compared."""
     bound: np.ndarray | None = None
-    """How far rounding may take each element of `got` from `want`."""
+    """The rounding error that is allowed for each element of `got - want`."""
     diagnosis: str | None = None
-    """A sentence on the fault that would give exactly `got`."""
+    """A sentence that names the fault which would give exactly `got`."""
     partner: Ref | None = None
     """The leaf that shares the subject's gradient object."""
     regions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """For each instruction that ran in a unit, the numbers of all that ran in it."""
+    """For each instruction that ran in a region, the numbers of all instructions of that region."""
     undiagnosed: Violation | None = None
-    """The same without the diagnosis, and without the rule that it names: what is left where the diagnosis turns out to
-    be an accident."""
+    """The same violation without the diagnosis and without the rule that it names; used if the diagnosis turns out to
+    be a coincidence.
+    """
 
     def in_regions(self, regions: Mapping[int, tuple[int, ...]]) -> Violation:
-        """The same in a program that ran in some units."""
+        """The same violation for a program that ran in these regions."""
         return replace(self, regions=regions, undiagnosed=self.undiagnosed and self.undiagnosed.in_regions(regions))
 
 
 def diagnosed(undiagnosed: Violation, text: str | None, rule: str, op: str | None = None) -> Violation:
-    """A violation with a diagnosis, if there is one, which may name another rule."""
+    """The violation with a diagnosis, which may name another rule; unchanged if there is no diagnosis."""
     return (
         undiagnosed if text is None else replace(undiagnosed, rule=rule, op=op, diagnosis=text, undiagnosed=undiagnosed)
     )
 
 
 def op_of(step: Instruction) -> str | None:
-    """The op that an instruction applies, if it does."""
+    """The op that an instruction applies, if it applies one."""
     return step.op if isinstance(step, (Apply, InPlace)) else None

@@ -1,1 +1,1 @@
-"""The checks of the judge: one module for each kind of effect that an instruction has."""
+"""The checks of the judge: one module for each kind of effect that an instruction can have."""

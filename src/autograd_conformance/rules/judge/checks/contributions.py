@@ -1,4 +1,6 @@
-"""What backward calls contribute to gradients: how far rounding takes it, and whether a gradient may be old or new."""
+"""Contributions of backward calls to gradients: their rounding bounds, and whether a gradient is the old or the new
+one.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from autograd_conformance.tape.graph import Expectation, Traversal
 
 
 def values_of(gradients: Mapping[Ref, Gradient | None]) -> dict[Ref, np.ndarray | None]:
-    """The gradient that each leaf holds, as a plain array."""
+    """The gradient of each leaf as a plain array."""
     return {leaf: None if gradient is None else gradient.value for leaf, gradient in gradients.items()}
 
 
@@ -33,14 +35,14 @@ def is_unchanged(old: Gradient | None, new: Gradient | None) -> bool:
 
 
 def is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    """Whether two arrays are equal, or both missing: a gradient of zeros may stay undefined."""
+    """Whether two arrays are equal, or both missing."""
     if one is None or other is None:
         return one is other
     return is_equal(one, other)
 
 
 def shares_gradient_memory(judging: Judging, leaf: Ref) -> bool:
-    """Whether a leaf's gradient lies in the memory of another value's gradient, to which a call may add."""
+    """Whether a leaf's gradient shares memory with another value's gradient, to which a call may add."""
     gradient = judging.tape.grads.get(leaf)
     if gradient is None or gradient.memory is None:
         return False
@@ -49,7 +51,7 @@ def shares_gradient_memory(judging: Judging, leaf: Ref) -> bool:
 
 
 def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient | None, traversal: Traversal) -> bool:
-    """Whether a value that a call may add to holds its old gradient and the call's whole contribution."""
+    """Whether a value to which a call may add holds the sum of its old gradient and the call's whole contribution."""
     if leaf not in traversal.must_accumulate | traversal.may_accumulate or got is None:
         return False
     old = judging.tape.added_to(leaf)
@@ -64,43 +66,43 @@ def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient |
 
 
 def is_right_without_bound(judging: Judging, got: np.ndarray, want: np.ndarray, dtype: str | None) -> bool:
-    """Whether a gradient of some dtype needs no bound to be right: it is very close, or too large to be compared."""
+    """Whether a gradient is right without computing a bound: it is very close, or too large to be compared."""
     return close(got, want, judging.precision(dtype)) or not np.abs(want).max() < HUGE
 
 
 def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution: np.ndarray) -> bool:
-    """Whether a contribution is zero but for the rounding of the reference itself."""
+    """Whether a contribution is zero except for the rounding of the reference."""
     if not contribution.any():
         return True
     return contribution_bound(judging, call, leaf).allows(np.abs(contribution))
 
 
 def contribution_bound(judging: Judging, call: BackwardCall, ref: Ref) -> Bound:
-    """How far rounding may take what a call contributes to a value's gradient."""
+    """The rounding bound of a call's contribution to a value's gradient."""
     return gradient_bound(judging.reference, call, judging.reference.edge(ref), judging.dtype)
 
 
 def sum_rounding(judging: Judging, old: Gradient | None, want: np.ndarray) -> np.ndarray | float:
-    """How much further rounding may take the sum of a leaf's old gradient and a call's contribution."""
+    """The additional rounding of the sum of a leaf's old gradient and a call's contribution."""
     if old is None:
         return 0.0
     return 2 * EPSILON[judging.precision(old.dtype)] * (np.abs(old.value) + np.abs(want))
 
 
-# -- which rule a wrong gradient breaks -------------------------------------------------------------------------------
+# -- the rule that a wrong gradient breaks -------------------------------------------------------------------------------
 
 SPECIAL = (
     "writes/error-or-recorded", "higher/op", "higher/op-third", "higher/differentiable", "hooks/result",
     "views/history", "writes/recorded",
 )  # fmt: skip
-"""Rules about gradients in special situations, the first of which that a call exercises is blamed."""
+"""Rules about gradients in special situations. Of those that a call exercises, the first is reported as violated."""
 
 MODULES = ("recurrent/gradient", "networks/gradient")
 """Rules about the gradients of modules."""
 
 
 def rule_of_gradient(judging: Judging, expectation: Expectation, rule: str) -> str:
-    """The rule that a wrong gradient breaks, told from what the call goes through; `rule` where nothing is special."""
+    """The rule that a wrong gradient breaks, chosen by the ops on the call's way; `rule` if none is special."""
     rule = rule_of_module_gradient(judging, expectation, rule)
     if rule == "gradients/graph" and "training/loop" in expectation.exercises and judging.applies("training/loop"):
         rule = "training/loop"
@@ -108,16 +110,16 @@ def rule_of_gradient(judging: Judging, expectation: Expectation, rule: str) -> s
 
 
 def rule_of_module_gradient(judging: Judging, expectation: Expectation, rule: str) -> str:
-    """The rule about the gradients of the modules that a call goes through; `rule` where it goes through none."""
+    """The rule about the gradients of the modules on a call's way; `rule` if there are no modules."""
     return next((s for s in MODULES if s in expectation.exercises and judging.applies(s)), rule)
 
 
 REFINED_BY_DIAGNOSIS = ("gradients/op", "gradients/graph", "training/loop")
-"""Rules in the place of which the one that a diagnosis names is blamed."""
+"""General rules, which the rule named by a diagnosis replaces."""
 
 
 def op_of_rule(rule: str, traversal: Traversal) -> str | None:
-    """The op that is to blame where a rule about single ops is broken."""
+    """The op that causes the violation, if the rule is about single ops."""
     match rule:
         case "gradients/op":
             return str(traversal.nodes[0].op) if traversal.alone else None
@@ -127,5 +129,5 @@ def op_of_rule(rule: str, traversal: Traversal) -> str | None:
 
 
 def op_of_call(traversal: Traversal) -> str | None:
-    """The op whose derivative a call goes through and nothing else, but for weights."""
+    """The op whose derivative is all that a call goes through, apart from weights."""
     return str(traversal.nodes[0].op) if traversal.alone else derived_op(traversal)

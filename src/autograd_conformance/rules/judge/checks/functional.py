@@ -1,4 +1,4 @@
-"""What the functional form returned, and what it left alone."""
+"""Checks of the functional form: the gradients that it returned, and the gradients that it must leave alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from autograd_conformance.tape.traversal import ZERO
 def check(
     judging: Judging, at: int, step: Grad, values: Values, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
-    """Whether a call of the functional form returned the gradients, and added to none."""
+    """The violation if a call of the functional form returned wrong gradients, or changed the gradient of a leaf."""
     for leaf, got in observed.gradients.items():
         if not _may_hold(judging, step, leaf, got, expectation.traversal):
             difference, expected = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
@@ -55,7 +55,7 @@ def check(
 
 
 def _may_hold(judging: Judging, step: Grad, leaf: Ref, got: Gradient | None, traversal: Traversal) -> bool:
-    """Whether a value holds what it may hold: only values that retain their gradient get one."""
+    """Whether a value may hold its observed gradient after the call: only values that retain their gradient get one."""
     if leaf not in traversal.must_accumulate:
         old = judging.tape.grads.get(leaf)
         return is_unchanged(old, got) or is_complete(judging, step, leaf, got, traversal)
@@ -66,7 +66,7 @@ def _may_hold(judging: Judging, step: Grad, leaf: Ref, got: Gradient | None, tra
 def _check_none(
     judging: Judging, at: int, step: Grad, place: int, values: Values, want: np.ndarray | None
 ) -> Violation | None:
-    """Whether a result may be none."""
+    """The violation if a result must not be None."""
     out = Ref(at, place)
     if want is not None and want.any() and not (step.allow_unused and bool((np.abs(want) < ZERO).all())):
         rule = _input_rule(judging, step, place, values)
@@ -86,7 +86,7 @@ def _check_result(
     want: np.ndarray | None,
     expectation: Expectation,
 ) -> Violation | None:
-    """Whether a result that is a gradient is the right one, and recorded only where the call creates a graph."""
+    """The violation if a result is not the right gradient, or is recorded although the call creates no graph."""
     out, traversal = Ref(at, place), expectation.traversal
     if want is None and not step.materialize_grads:
         unused = judging.reference.edge(step.inputs[place]) not in traversal.must_reach | traversal.may_fire
@@ -106,15 +106,15 @@ def _check_result(
     if violation:
         return violation
     if want is not None and not want.any() and step.materialize_grads and step.create_graph:
-        judging.reference.storages.unspecified.add(out)  # computed, or made anew in the place of what was unused
+        judging.reference.storages.unspecified.add(out)  # either computed, or created in place of an unused gradient
     if tensor.requires_grad is not None:
         judging.reference.requires_grad[out] = tensor.requires_grad
     return None
 
 
 def _input_rule(judging: Judging, step: Grad, place: int, values: Values) -> str:
-    """The rule about an input that got another gradient: one that is listed twice, but got it in one place alone, or
-    is no leaf, and got none; else that the value is right.
+    """The rule about an input with a wrong gradient: `functional/duplicates` if the input is listed twice and the
+    results differ, `functional/inner-input` if it is no leaf and got None, else `functional/value`.
     """
     tensor, ref = values[place], step.inputs[place]
     twins = [values[k] for k, other in enumerate(step.inputs) if other == ref and k != place]
@@ -136,7 +136,7 @@ def _check_gradient(
     want: np.ndarray | None,
     expectation: Expectation,
 ) -> Violation | None:
-    """Whether a result has the right elements; an input that the outputs do not depend on gets zeros."""
+    """The violation if a result has wrong elements; an input that the outputs do not depend on gets zeros."""
     out, ref = Ref(at, place), step.inputs[place]
     want = np.zeros_like(judging.reference.values[ref]) if want is None else want
     if tensor.value.shape != want.shape:
@@ -148,7 +148,7 @@ def _check_gradient(
     if bound.allows(np.abs(tensor.value - want)):
         return None
     traversal, rule = expectation.traversal, _input_rule(judging, step, place, values)
-    if rule == "functional/value" and not judging.tape.imperative:  # there is no other form that shows it
+    if rule == "functional/value" and not judging.tape.imperative:  # there is no imperative form to show the error
         rule = "gradients/op" if traversal.alone else "gradients/graph"
     rule = rule_of_gradient(judging, expectation, rule)
     if not judging.applies(rule):

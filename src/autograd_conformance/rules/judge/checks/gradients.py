@@ -1,4 +1,4 @@
-"""What leaves hold after a backward call that returned, against what they have to hold."""
+"""Checks of `.grad` after a backward call that returned."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from autograd_conformance.tape.graph import Expectation, Traversal
 def check(
     judging: Judging, at: int, call: Backward, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
-    """The first leaf whose gradient is not right after a call: its elements, its form, or the object that it is."""
+    """The first leaf whose gradient is wrong after a call: its elements, its form, or its object."""
     contributions, traversal = judging.reference.pullback(call), expectation.traversal
     for leaf, got in observed.gradients.items():
         if leaf not in traversal.must_accumulate:
@@ -85,7 +85,7 @@ def _check_reached(
     expectation: Expectation,
     observed: StepObservation,
 ) -> Violation | None:
-    """Whether a leaf that the call adds to holds what it should, in the form and the object that it should be."""
+    """The violation if a leaf to which the call adds holds a gradient with wrong elements, form or object."""
     old, rule = judging.tape.added_to(leaf), _rule_of(judging, leaf, expectation.traversal)
     if got is None:
         if old is None and is_negligible(judging, call, leaf, contribution):
@@ -121,7 +121,7 @@ def _check_value(
     expectation: Expectation,
     observed: StepObservation,
 ) -> Violation | None:
-    """Whether a gradient has the right elements; if not, the rule that is broken, and the fault that explains it."""
+    """The violation if a gradient has wrong elements, with the rule that is broken and the fault that explains it."""
     old = judging.tape.added_to(leaf)
     want = contribution if old is None else old.value + contribution
     if is_right_without_bound(judging, got.value, want, got.dtype):
@@ -152,7 +152,7 @@ def _check_value(
 
 
 def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:
-    """Whether the gradient is the same object as before, or another, and laid out as it should be."""
+    """The violation if a gradient is a new object where it must be the old one, or the reverse, or has wrong strides."""
     if not got.value.size:
         return None
     old = judging.tape.added_to(leaf)
@@ -173,7 +173,7 @@ def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gra
 
 
 def _expected_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides that a gradient should have: the leaf's own where its elements are dense, else row-major order."""
+    """The expected strides of a gradient: the leaf's strides if its elements are dense, else row-major ones."""
     dense, size = True, 1
     for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
         dense, size = dense and stride == size, size * n
@@ -186,7 +186,7 @@ def _expected_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple
 
 
 def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None) -> bool:
-    """Whether a leaf that held nothing got zeros, as one that the root was computed from may."""
+    """Whether a leaf without a gradient got zeros, in a framework that fills the leaves from which a root was computed."""
     if not judging.reference.traits.fills or got is None or judging.tape.grads.get(leaf) is not None:
         return False
     zeros = not got.value.any() and got.value.shape == np.shape(judging.reference.values[leaf])
@@ -196,7 +196,7 @@ def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None
 def _unreached_violation(
     judging: Judging, at: int, leaf: Ref, got: Gradient | None, expectation: Expectation
 ) -> Violation | None:
-    """A leaf that the call does not reach, whose gradient changed all the same."""
+    """The violation where the gradient of a leaf changed that the call does not reach."""
     rule, old = "accumulation/unreached", judging.tape.grads.get(leaf)
     if not judging.reference.requires_grad[leaf]:
         rule = "modes/frozen-leaf" if leaf in expectation.traversal.must_reach else "accumulation/constant"
@@ -215,7 +215,7 @@ def _unreached_violation(
 
 
 def _check_shared(judging: Judging, at: int, observed: StepObservation, traversal: Traversal) -> Violation | None:
-    """Two leaves whose gradients are one, or share memory, although the program did not assign it to both."""
+    """The violation if two leaves hold one gradient object, although the program did not assign it to both."""
     rule = "accumulation/own-object"
     holders: dict[int, Ref] = {}
     for leaf, gradient in observed.gradients.items():
@@ -232,7 +232,7 @@ def _check_shared(judging: Judging, at: int, observed: StepObservation, traversa
 
 
 def _shared_before(judging: Judging, one: Ref, other: Ref) -> bool:
-    """Whether two leaves held the same object before: the program assigned it to both."""
+    """Whether two leaves held the same object before, because the program assigned it to both."""
     if other in judging.reference.same_objects([one]):
         return True
     mine, its = judging.tape.grads.get(one), judging.tape.grads.get(other)
@@ -240,7 +240,7 @@ def _shared_before(judging: Judging, one: Ref, other: Ref) -> bool:
 
 
 def _common_op(traversal: Traversal, one: Ref, other: Ref) -> str | None:
-    """The op in which two leaves first meet on the way to the roots."""
+    """The first op, on the way from the leaves to the roots, that depends on both leaves."""
     reach: dict[Ref, set[Ref]] = {}
     for node in reversed(traversal.nodes):
         met = {leaf for edge in node.args for leaf in reach.get(edge, {edge})} & {one, other}

@@ -1,4 +1,4 @@
-"""What hooks were called with, how often, and in which order."""
+"""Checks of hooks: with which gradients they were called, how often, and in which order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from autograd_conformance.tape.traversal import ZERO
 def check(
     judging: Judging, at: int, call: BackwardCall, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
-    """The first hook that a call that returned did not call as it should have."""
+    """The first hook that a call that returned did not call correctly."""
     reference, traversal = judging.reference, expectation.traversal
     if not reference.hooks and not reference.accumulated_hooks and not observed.fired:
         return None
@@ -37,7 +37,7 @@ def check(
     must = {handle for handle, _ in judging.tape.hooks_on(traversal.must_fire - reference.rebased)}
     may = {handle for handle, _ in judging.tape.hooks_on(traversal.may_fire | traversal.must_fire)}
     after: set[Ref] = set()
-    """Hooks that are called when the gradient has been added."""
+    """The hooks that run after the gradient was added."""
     if isinstance(call, Backward):
         reached = traversal.must_reach | traversal.may_fire
         may |= {handle for edge in reached for handle, _ in reference.accumulated_hooks.get(edge, ())}
@@ -57,7 +57,7 @@ def check(
 def _check_calls(
     judging: Judging, at: int, call: BackwardCall, observed: StepObservation, may_be_called: set[Ref]
 ) -> Violation | None:
-    """A hook that was called although it must not be, or more than once."""
+    """The violation if a hook was called that must not be, or was called more than once."""
     for handle, times in Counter(fired.hook for fired in observed.fired).items():
         if handle not in may_be_called:
             rule = "hooks/removed" if _is_removed(judging, handle) else "hooks/called"
@@ -76,7 +76,7 @@ def _check_omissions(
     must: set[Ref],
     after: set[Ref],
 ) -> Violation | None:
-    """A hook that was not called although it must be."""
+    """The violation if a hook was not called that must be."""
     called = {fired.hook for fired in observed.fired}
     for handle in sorted(must):
         if handle not in called and expected.get(handle) is not None and _must_be_called(expected[handle]):
@@ -99,8 +99,8 @@ def _check_arguments(
     after: set[Ref],
     modified: str | None,
 ) -> Violation | None:
-    """A hook that was called with another gradient than it should be; `modified` is the rule by which the call may
-    raise instead, since a saved tensor was written to: it is that which is broken.
+    """The violation if a hook was called with a wrong gradient. `modified` is the rule by which the call may raise
+    instead, because a saved tensor was written to; then that rule is the violated one.
     """
     for fired in observed.fired:
         target, want = _hook_of(judging, fired.hook).target, expected.get(fired.hook)
@@ -139,7 +139,7 @@ def _is_right_gradient(judging: Judging, call: BackwardCall, fired: HookCall, ta
 def _check_order(
     judging: Judging, at: int, call: BackwardCall, observed: StepObservation, must: set[Ref]
 ) -> Violation | None:
-    """Hooks of one value that were not called in the order in which they were registered."""
+    """The violation if the hooks of one value were not called in the order of their registration."""
     place = {fired.hook: n for n, fired in enumerate(observed.fired)}
     for entries in judging.reference.hooks.values():
         order = [place[handle] for handle, _ in entries if handle in place and handle in must]
@@ -149,7 +149,7 @@ def _check_order(
 
 
 def _must_be_called(value: np.ndarray) -> bool:
-    """Whether a hook has to be called: a gradient that is zero throughout may stay undefined."""
+    """Whether a hook must be called with a gradient: one that is zero may stay undefined."""
     return bool(value.any()) and bool(np.abs(value).max() > ZERO)
 
 
@@ -167,5 +167,5 @@ def _hook_of(judging: Judging, handle: Ref) -> Hook:
 def _violation(
     judging: Judging, rule: str, at: int, handle: Ref, difference: Observed, expected: Expected, call: BackwardCall
 ) -> Violation | None:
-    """The violation of a rule about a hook, told of the value that it is registered on."""
+    """The violation of a rule about a hook; its subject is the value on which the hook is registered."""
     return judging.differs(rule, at, _hook_of(judging, handle).target, difference, expected, call)

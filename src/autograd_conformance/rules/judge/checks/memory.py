@@ -1,4 +1,6 @@
-"""Whose memory is used: that of what a value is a view of, or memory of its own; and gradients lie in no value's."""
+"""Checks of memory: views share that of their base, other values have separate memory, and gradients use no value's
+memory.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ OWN, SHARES = "views/own-memory", "views/shares"
 def check_made(
     judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, ref: Ref, tensor: Tensor
 ) -> Violation | None:
-    """Whether a new value shares memory with an operand, as views do, or has memory that no other value has."""
+    """The violation if a new view has separate memory, or another new value shares memory with an existing one."""
     memory = tensor.memory
     if memory is None:
         return None
@@ -45,21 +47,21 @@ def check_made(
     elif isinstance(step, Leaf):
         aliases, args = Certainty.NEVER, ()
     else:
-        return None  # a gradient that is read is where its leaf holds it
+        return None  # a gradient that was read has the memory of its leaf's `.grad`
     if owner == ref and aliases is not Certainty.ALWAYS:
         return None
     sources = [judging.memories.get(r) for r in args]
     if owner == ref and None not in sources:
         return judging.differs(SHARES, at, ref, OwnMemory(), SharedMemory(), step)
     if owner.at == at or (aliases is not Certainty.NEVER and not {memory, None}.isdisjoint(sources)):
-        return None  # nobody has seen the memory of a source whose value is unspecified
+        return None  # the memory of an unspecified source was not observed
     difference = SharedMemory() if memory in sources else ValueMemory(names(judging.program)[owner])
     return judging.differs(OWN, at, ref, difference, OwnMemory(), step)
 
 
 def check_region_result(judging: Judging, at: int, step: Apply | Detach, ref: Ref, tensor: Tensor) -> Violation | None:
-    """Whether a value that a unit gives out shares memory with those that use its storage, whether they were seen when
-    they were made or not, and with no others.
+    """The violation if a result of a region does not share memory with exactly those values that use its storage,
+    including values inside the region that were not observed.
     """
     memory, storages = tensor.memory, judging.reference.storages
     if memory is None:
@@ -78,7 +80,7 @@ def check_region_result(judging: Judging, at: int, step: Apply | Detach, ref: Re
 
 
 def _is_documented(judging: Judging, ref: Ref) -> bool:
-    """Whether it is said whose storage a value uses: no op on the way from there may give a view or a copy."""
+    """Whether the storage of a value is documented: no op that it derives from may return either a view or a copy."""
     storages = judging.reference.storages
     if ref.at < 0 or ref in storages.unspecified:
         return False
@@ -91,8 +93,8 @@ def _is_documented(judging: Judging, ref: Ref) -> bool:
 def check_returned(
     judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor, traversal: Traversal
 ) -> Violation | None:
-    """Whether a gradient that is returned lies in the memory of a value, or of a gradient that was held before; two
-    results of one call may be one tensor, and what a value held that retains its gradient is gone with the call.
+    """The violation if a returned gradient uses the memory of a value, or of a gradient held before the call. Two
+    results of one call may be one tensor. A gradient that the call itself replaces does not count.
     """
     memory = tensor.memory
     if memory is None:
@@ -110,7 +112,7 @@ def check_returned(
 
 
 def check_new_gradients(judging: Judging, at: int, call: Backward, observed: StepObservation) -> Violation | None:
-    """Whether a gradient that a call made a value hold lies in the memory of a value of the program."""
+    """The violation if a gradient that a call stored uses the memory of a value of the program."""
     owners = judging.owners
     for leaf, gradient in observed.gradients.items():
         if gradient is None or gradient.memory not in owners or _is_old(judging.tape.grads.get(leaf), gradient):
@@ -123,14 +125,14 @@ def check_new_gradients(judging: Judging, at: int, call: Backward, observed: Ste
 
 
 def _is_old(old: Gradient | None, new: Gradient) -> bool:
-    """Whether a gradient is where it was before the call: it may have been assigned, or read."""
+    """Whether a gradient is in the same memory as before the call: it may have been assigned, or read."""
     return old is not None and old.memory == new.memory
 
 
 def check_still_shared(
     judging: Judging, at: int, step: InPlace | DetachInPlace | Step, observed: StepObservation
 ) -> Violation | None:
-    """Whether values share memory after an instruction that changes some in place with those with which they did."""
+    """The violation if values that shared memory no longer do after an instruction that changes some in place."""
     memories = judging.memories
     moved = [
         r for r, t in observed.values.items() if r in memories and t.memory is not None and t.memory != memories[r]
@@ -148,14 +150,14 @@ def check_still_shared(
 
 
 def forget(judging: Judging, values: Iterable[Ref]) -> None:
-    """These values are deleted: their memory may be used again."""
+    """Forget the memory of deleted values, which may be reused."""
     for ref in values:
         judging.memories.pop(ref, None)
     _recompute_owners(judging)
 
 
 def _recompute_owners(judging: Judging) -> None:
-    """Note anew which value was the first in each memory."""
+    """Recompute the first value in each memory."""
     judging.owners.clear()
     for ref, memory in judging.memories.items():
         judging.owners.setdefault(memory, ref)

@@ -1,4 +1,4 @@
-"""What optimizers do: each leaf's step by its formula, and gradients that are clipped."""
+"""Checks of optimizers: each leaf's step by the optimizer's formula, and the clipping of gradients."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from autograd_conformance.rules.violations.violation import Allowed, Violation, 
 
 
 def check_step(judging: Judging, at: int, step: Step, values: Values, observed: StepObservation) -> Violation | None:
-    """Whether a step moved each leaf to where it should, and left the gradients as they were."""
+    """The violation if a step moved a leaf to a wrong place, or changed a gradient."""
     storages = [judging.reference.storages.storage(leaf) for leaf in step.leaves]
     if len(set(storages)) < len(storages):
-        judging.unspecified = True  # one memory, moved as often as there are leaves in it
+        judging.unspecified = True  # one memory, moved once for each leaf in it
         return _check_kept(judging, at, step, observed)
     if _steps_on_gradient(judging, step):
-        judging.unspecified = True  # read before that leaf moved, or after
+        judging.unspecified = True  # the gradient is read before or after that leaf moves
         return None
     for leaf, tensor in zip(step.leaves, values, strict=True):
         assert tensor is not None
@@ -60,7 +60,7 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
 
 
 def _check_kept(judging: Judging, at: int, step: Step, observed: StepObservation) -> Violation | None:
-    """Whether a step left the gradients as they were, but for those that lie in the memory of what it moved."""
+    """The violation if a step changed a gradient, except for gradients in the memory of a leaf that it moved."""
     for leaf, got in observed.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got) and not _moved_along(judging, leaf, step, got):
             rule, expected = "optimizers/keeps-gradients", Unchanged(Kept.GRADIENTS)
@@ -69,12 +69,12 @@ def _check_kept(judging: Judging, at: int, step: Step, observed: StepObservation
 
 
 def _steps_on_gradient(judging: Judging, step: Step) -> bool:
-    """Whether a leaf that a step moves is, by its memory, the gradient by which it moves another."""
+    """Whether a leaf of a step is also, by its memory, the gradient that moves another leaf of the step."""
     return any(judging.tape.grads.get(leaf) is not None and _holder_of(judging, step, leaf) for leaf in step.leaves)
 
 
 def _holder_of(judging: Judging, step: Step, leaf: Ref) -> Ref | None:
-    """The leaf of a step whose gradient another of its leaves is, by its memory."""
+    """The leaf whose gradient is in the memory of the given leaf of the same step; None if there is none."""
     storages, grads = judging.reference.storages, judging.reference.grads
     own = storages.storage(leaf)
     held = ((other, grads.get(other)) for other in step.leaves if other != leaf)
@@ -82,7 +82,7 @@ def _holder_of(judging: Judging, step: Step, leaf: Ref) -> Ref | None:
 
 
 def check_aliases(judging: Judging, at: int, step: Step, observed: StepObservation) -> Violation | None:
-    """Whether what shares the memory of a leaf that was stepped moved along with it."""
+    """The violation if a value that shares memory with a stepped leaf did not change with it."""
     storages, rule = judging.reference.storages, "writes/aliases"
     for leaf in step.leaves:
         aliases, moved = storages.aliases(leaf), observed.values.get(leaf)
@@ -102,14 +102,14 @@ def check_aliases(judging: Judging, at: int, step: Step, observed: StepObservati
 
 
 def _is_near(judging: Judging, got: Array, want: Array, old: Array) -> bool:
-    """Whether a leaf moved to where it should but for a rounding or two, which settles almost every step."""
+    """Whether a leaf is within one or two roundings of the right place, as after almost every step."""
     finfo = np.finfo(judging.dtype)
     near = 4 * finfo.eps * (np.abs(old) + np.abs(want - old)) + finfo.tiny
     return bool((np.abs(got - want) <= near).all())
 
 
 def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array) -> Array:
-    """How far rounding may take a step; nowhere where none was made."""
+    """The rounding bound of a step; zero where the leaf must not move."""
     state = judging.reference.optimizers.get((step, leaf))
     if state is None or state.moved is None or judging.tape.grads.get(leaf) is None:
         return np.zeros_like(old)
@@ -117,8 +117,8 @@ def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array)
 
 
 def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[str, Movement]:
-    """The rule that a leaf in another place breaks, and how it had to move: told from its steps so far, the first of
-    which were right.
+    """The rule that a wrongly moved leaf breaks, and the movement that the rule requires. Both are chosen by the leaf's
+    earlier steps, the first of which were right.
     """
     moved = judging.tape.moved.get((step, leaf), ())
     if step.groups and _is_ungrouped(judging, step, leaf, got):
@@ -137,7 +137,7 @@ def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[str, 
 
 
 def _is_ungrouped(judging: Judging, step: Step, leaf: Ref, got: Array) -> bool:
-    """Whether a leaf is where the optimizer's settings, without those of its group, take it."""
+    """Whether a leaf moved by the optimizer's own settings instead of those of its group."""
     known, state = judging.reference.optimizers.get((step, leaf)), LeafState()
     if known is None or dict(grouped(step))[leaf] == step.settings:
         return False
@@ -148,7 +148,7 @@ def _is_ungrouped(judging: Judging, step: Step, leaf: Ref, got: Array) -> bool:
 
 
 def _moved_along(judging: Judging, leaf: Ref, step: Step, got: Gradient | None) -> bool:
-    """Whether a gradient lies in the memory of a leaf that was stepped, and is what that is now."""
+    """Whether a gradient uses the memory of a stepped leaf, and equals what that memory now contains."""
     storages, gradient = judging.reference.storages, judging.reference.grads.get(leaf)
     if gradient is None or got is None or storages.storage(gradient) not in map(storages.storage, step.leaves):
         return False
@@ -157,7 +157,7 @@ def _moved_along(judging: Judging, leaf: Ref, step: Step, got: Gradient | None) 
 
 
 def check_clip(judging: Judging, at: int, step: Clip, observed: StepObservation) -> Violation | None:
-    """Whether clipping changed the gradients that it names as it should, and no other."""
+    """The violation if clipping did not change the named gradients as it must, or changed others."""
     rule, reference, finfo = "optimizers/clips", judging.reference, np.finfo(judging.dtype)
     clipped: Expected = RightGradient(Place.CLIPPED)
     storages = {reference.storages.storage(grad) for grad in map(reference.grads.get, step.leaves) if grad}

@@ -1,4 +1,4 @@
-"""Instructions that ran as one unit: an error is the unit's, and what they made of values is seen behind it."""
+"""Checks of regions: an error belongs to the whole region, and its values are observed only after it ran."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from autograd_conformance.tape.versions import version_mismatch
 
 
 def check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
-    """Whether one of a unit's instructions may raise what the unit did. What the unit may have written to is left open
-    from there on, for nobody says how much of it was done.
+    """The violation if no instruction of a region may raise the error that the region raised. Otherwise, the values
+    that the region may have written to are unspecified from there on, because it is unknown how many of its writes were
+    carried out.
     """
-    tape = deepcopy(judging.tape)  # what the unit would have done, had it not raised
+    tape = deepcopy(judging.tape)  # the effects of the region, had it not raised
     for at in range(traced.at, traced.observed.region[-1] + 1):
         step, modes = judging.program[at], judging.program.mode(at)
         # An instruction that did not run needed a value that an earlier error had kept from being made.
         if at not in traced.observed.region and not isinstance(step, Leaf):
             tape.reference.skip(step)
             continue
-        outside = judging.stateful and not in_domain(step, tape.reference.values)  # nobody says what an op does there
-        if outside or tape.reference.storages.uses_unspecified(step):  # what it is was not seen: it may be a view
+        outside = judging.stateful and not in_domain(step, tape.reference.values)  # the op is undefined there
+        if outside or tape.reference.storages.uses_unspecified(step):  # it was not observed, and may be a view
             judging.unspecified = True
             return None
         expectation = tape.expect(at, step, modes)
         if raised.kind in expectation.raises:
             _leave_out(judging, traced, tape)
             return None
-        if expectation.unspecified:  # what it does is open, and so is what the unit then refuses
+        if expectation.unspecified:  # its effects are unspecified, and so are the region's errors
             judging.unspecified = True
             return None
         observed = StepObservation(Returned((None,) * results(step)))
@@ -56,7 +57,7 @@ def check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violatio
 
 
 def _leave_out(judging: Judging, traced: TraceStep, tape: Tape) -> None:
-    """Go on behind a unit that raised as it may, where what is right follows what was seen."""
+    """Continue after a region that raised as it may, if the right values depend on what is observed."""
     if not judging.stateful:
         judging.unspecified = True
         return
@@ -67,15 +68,15 @@ def _leave_out(judging: Judging, traced: TraceStep, tape: Tape) -> None:
 
 
 def _is_invalidated(tape: Tape, traced: TraceStep) -> bool:
-    """Whether a call through a unit may be refused since the unit writes over what it needs: where derivatives are made
-    together with it, that is found out at once.
+    """Whether a call through a region may be refused because the region overwrites values that it needs. Frameworks
+    that compute the derivatives together with the region notice that immediately.
     """
     parts = tape.region_nodes(traced.observed.region) if tape.reference.traits.one_node else ()
     return any(version_mismatch(tape, node) for node in parts)
 
 
 def check_values(judging: Judging, traced: TraceStep) -> Violation | None:
-    """Whether every value that there is behind a unit is what the unit had to make of it."""
+    """The violation if a value that is observed after a region differs from the one that the region must compute."""
     program, storages = judging.program, judging.reference.storages
     writes = [step for at in traced.observed.region if isinstance(step := program[at], InPlace)]
     targets = {step.target for step in writes}
@@ -96,7 +97,7 @@ def check_values(judging: Judging, traced: TraceStep) -> Violation | None:
 
 
 def _check_made(judging: Judging, traced: TraceStep, ref: Ref, tensor: Tensor) -> Violation | None:
-    """Whether what a unit gave out has the dtype, the flag and the memory that are due."""
+    """The violation if a result of a region has a wrong dtype, flag or memory."""
     step = judging.program[ref.at]
     assert isinstance(step, (Apply, Detach))
     judging.dtypes[ref] = tensor.dtype

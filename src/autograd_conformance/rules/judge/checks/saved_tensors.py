@@ -1,10 +1,11 @@
-"""How many saved tensors there may be, followed from what each instruction was seen to save.
+"""Checks of the number of live saved tensors, which follows from the number that each instruction was observed to save.
 
-A framework that counts its saved tensors says after each instruction how many there are; one that two ops saved counts
-twice. How many an op saved is seen when it is applied. From then on the model of the tape knows how many of them are
-still alive, at least and at most: a call that does not retain frees what it goes through for certain, and may free what
-it may go through; a value that goes away takes with it what no other value, and no gradient, leads to. What is counted
-has to lie between the sums of both. What the rules leave open widens the bounds, and is not judged.
+A framework that counts its saved tensors reports after each instruction how many are alive; a tensor that two ops saved
+counts twice. When an op is applied, the increase is the number of tensors that it saved. From then on the tape model
+keeps a lower and an upper bound on how many of them are alive. A call that does not retain the graph certainly frees
+the nodes that it goes through, and possibly frees those that it may go through. Deleting a value frees the tensors that
+no other value and no gradient keeps alive. The observed count must be within the sums of these bounds. Unspecified
+behaviour widens the bounds, and is not judged.
 """
 
 from __future__ import annotations
@@ -36,38 +37,38 @@ from autograd_conformance.tape.graph import Expectation, Node, Traversal
 from autograd_conformance.tape.saved_tensors import NONE, SavedBy, SavedTensors
 
 RELEASING = (Delete, ZeroGrad, AssignGrad)
-"""Instructions after which a value or a gradient may be gone that kept saved tensors alive."""
+"""Instructions that may remove a value or a gradient that kept saved tensors alive."""
 
 CREATED = "create_graph"
-"""What stands for the op where a call recorded itself."""
+"""Used in place of an op's name for tensors saved by a call that recorded itself."""
 
 Release = tuple[str, tuple[str, ...]]
-"""What is the same whenever something is done again: the instruction, and the ops whose saved tensors it frees."""
+"""The identity of a release, for comparing repetitions: the instruction, and the ops whose saved tensors it frees."""
 
 
 @dataclass(slots=True)
 class SavedTensorChecks:
-    """What the checks of saved tensors remember from one instruction to the next."""
+    """The state of the saved-tensor checks between two instructions."""
 
     tensors: SavedTensors = field(default_factory=SavedTensors)
     count: int | None = 0
-    """How many were alive after the last instruction; none where that is not known any more."""
+    """The number alive after the last instruction; None once it is unknown."""
     kept_by_failed_call: int = 0
-    """How many may still be alive because a call failed on them, until another one returns."""
+    """Number of tensors that may still be alive because a call on them failed, until another call returns."""
     late_reported: bool = False
-    """Whether it was told that they are."""
+    """Whether a violation already reported that they are alive."""
     released_before: set[Release] = field(default_factory=set)
     """The releases so far."""
 
     def check(
         self, judging: Judging, at: int, step: Instruction, expectation: Expectation, observed: StepObservation
     ) -> Violation | None:
-        """Whether as many saved tensors are alive as may be, after an instruction that did what it may; the tape has
-        not yet gone on.
+        """The violation if the number of live saved tensors is out of bounds after an instruction whose other effects
+        are right. The tape has not yet recorded the instruction.
         """
         before, self.count = self.count, observed.saved
         if before is None or observed.saved is None:
-            self.count = None  # it does not count, or what it counts can no longer be told apart
+            self.count = None  # the framework does not count, or its count has become ambiguous
             return None
         freed = _record(judging, self.tensors, at, step, expectation, observed, observed.saved - before)
         for ref, gradient in observed.gradients.items():
@@ -101,7 +102,7 @@ class SavedTensorChecks:
         observed: StepObservation,
         freed: list[SavedBy],
     ) -> None:
-        """Count the rules that an instruction put to the test."""
+        """Count the rules that the instruction put to the test."""
         rules = []
         if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned) and step.retains:
             saved = (self.tensors.by.get(node.at) for node in expectation.traversal.nodes)
@@ -124,7 +125,7 @@ class SavedTensorChecks:
         low: int,
         high: int,
     ) -> Violation | None:
-        """The rule that says how many saved tensors there may be, where there is one."""
+        """The violation of the rule that bounds the number of saved tensors; None if no rule does."""
         count = observed.saved
         assert count is not None
         if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned):
@@ -167,7 +168,9 @@ def _record(
     observed: StepObservation,
     count: int,
 ) -> list[SavedBy]:
-    """Take an instruction, after which `count` more are alive, into the model; what it frees for certain."""
+    """Update the model with an instruction, after which `count` more tensors are alive; returns those that it certainly
+    frees.
+    """
     if isinstance(step, BackwardCall):
         return _record_call(judging, tensors, at, step, expectation, observed)
     if not isinstance(observed.outcome, Returned):
@@ -190,7 +193,7 @@ def _record(
 
 
 def _record_op(judging: Judging, tensors: SavedTensors, at: int, step: Apply, count: int) -> None:
-    """An op saved as many tensors as there are more than before."""
+    """Note that an op saved as many tensors as there are more than before."""
     requires = judging.reference.requires_grad
     if count > 0:
         tensors.by[at] = SavedBy(step.op, count, count)
@@ -205,7 +208,7 @@ def _record_op(judging: Judging, tensors: SavedTensors, at: int, step: Apply, co
 
 
 def _record_write(judging: Judging, tensors: SavedTensors, at: int, step: InPlace) -> None:
-    """A write becomes part of the history of all that shares memory with its target, and may cut off another."""
+    """Add a write to the history of all values in its target's memory; their earlier history may be cut off."""
     storages = judging.reference.storages
     aliases = {step.target, *storages.aliases(step.target), *storages.view_family(step.target)}
     history = tensors.kept_by((*aliases, *step.args)) | {at}
@@ -213,7 +216,7 @@ def _record_write(judging: Judging, tensors: SavedTensors, at: int, step: InPlac
         tensors.must_keep.pop(ref, None)
         if ref in tensors.may_keep or ref == step.target:
             tensors.may_keep[ref] = history
-    for leaf in judging.reference.grads:  # a gradient may be what is written to
+    for leaf in judging.reference.grads:  # the target may be a gradient
         tensors.grad_may_keep[leaf] = tensors.grad_may_keep.get(leaf, NONE) | history
 
 
@@ -225,7 +228,9 @@ def _record_call(
     expectation: Expectation,
     observed: StepObservation,
 ) -> list[SavedBy]:
-    """A call frees what it goes through, unless it retains it; with create_graph, gradients lead to it."""
+    """Free the tensors of the nodes that a call goes through, unless it retains them. With create_graph, gradients keep
+    them alive.
+    """
     traversal, outcome = expectation.traversal, observed.outcome
     returned = isinstance(outcome, Returned)
     if call.create_graph:
@@ -245,8 +250,8 @@ def _record_call(
 
 
 def _is_whole(judging: Judging, tensors: SavedTensors, node: Node, call: BackwardCall, traversal: Traversal) -> bool:
-    """Whether a call goes through all that an op recorded: each of several results, and of several operands of which
-    only some lead to inputs that are asked for, may have a part of its own.
+    """Whether a call goes through everything that an op recorded. An op may record a separate part for each result, and
+    for each operand; a call with inputs may go through some of these parts only.
     """
     saved = tensors.by.get(node.at)
     if saved is None or saved.derived or not all(out in traversal.must_reach for out in node.entry.outs):

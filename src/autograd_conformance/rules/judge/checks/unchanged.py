@@ -1,4 +1,6 @@
-"""What must stay: what leaves hold after instructions that clear, assign or do something else, and after errors."""
+"""Checks of state that must not change: gradients after instructions that clear, assign or do something else, and after
+errors.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +55,11 @@ KEEPS: dict[type, str] = {
     RetainGrad: "hooks/retained",
     DefaultDtype: "accumulation/unreached",
 }
-"""The rule by which an instruction leaves gradients alone; all others do by `hooks/called`."""
+"""The rule by which an instruction leaves gradients alone; for all others it is `hooks/called`."""
 
 
 def check_gradients(judging: Judging, at: int, step: Instruction, observed: StepObservation) -> Violation | None:
-    """Whether an instruction that has nothing to do with gradients left them alone."""
+    """The violation if an instruction that does not concern gradients changed one."""
     for leaf, got in observed.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got):
             rule = KEEPS.get(type(step), "hooks/called")
@@ -66,7 +68,9 @@ def check_gradients(judging: Judging, at: int, step: Instruction, observed: Step
 
 
 def check_assigned(judging: Judging, at: int, step: AssignGrad, observed: StepObservation) -> Violation | None:
-    """Whether a leaf holds the gradient that was assigned to it, and every other leaf the one that it held."""
+    """The violation if a leaf does not hold the gradient that was assigned to it, or if another leaf's gradient
+    changed.
+    """
     for leaf, got in observed.gradients.items():
         if leaf != step.leaf:
             fine = is_unchanged(judging.tape.grads.get(leaf), got)
@@ -85,7 +89,7 @@ def check_assigned(judging: Judging, at: int, step: AssignGrad, observed: StepOb
 
 
 def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObservation) -> Violation | None:
-    """Whether clearing left no gradient, or zeros, and every other leaf as it was."""
+    """The violation if clearing left a gradient other than None or zeros, or changed another leaf's gradient."""
     rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
     rule = "optimizers/clears" if clearing_optimizer(step, judging.program.instructions[:at]) else rule
     expected: Expected
@@ -95,7 +99,7 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObser
             fine = is_unchanged(old, got) or _is_cleared_too(judging, old, step)
             expected = Unchanged(Kept.OTHER_GRADIENTS)
         elif step.set_to_none or old is None:
-            begins = judging.reference.begins_with_zeros and not step.set_to_none  # so may one that requires no grad
+            begins = judging.reference.begins_with_zeros and not step.set_to_none  # also a leaf that requires no grad
             fine, expected = got is None or (begins and not got.value.any()), NoGradient()
         else:
             fine = got is not None and not got.value.any() and got.value.shape == old.value.shape
@@ -109,7 +113,7 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObser
 
 
 def _is_cleared_too(judging: Judging, gradient: Gradient | None, step: ZeroGrad) -> bool:
-    """Whether a gradient lies in the memory of one that is cleared: it was assigned to several leaves."""
+    """Whether a gradient shares memory with one that is cleared, because it was assigned to several leaves."""
     cleared = [judging.tape.grads.get(leaf) for leaf in step.leaves]
     return gradient is not None and any(c is not None and c.memory == gradient.memory is not None for c in cleared)
 
@@ -120,7 +124,9 @@ def _is_cleared_too(judging: Judging, gradient: Gradient | None, step: ZeroGrad)
 def check_failed_call(
     judging: Judging, at: int, call: BackwardCall, expectation: Expectation, raised: Raised, observed: StepObservation
 ) -> Violation | None:
-    """Whether a call that raised left each gradient as it was or, if it raised on its way, complete."""
+    """The violation if a call that raised changed a gradient. If it raised during its traversal, a complete new
+    gradient is allowed.
+    """
     traversal, begun = expectation.traversal, raised.kind in RAISED_MIDWAY
     rule = "errors/atomic" if begun else "errors/refusal-keeps-gradients"
     for leaf, got in observed.gradients.items():
@@ -133,7 +139,7 @@ def check_failed_call(
             if judging.reference.edge(leaf) in traversal.may_reach:
                 continue
             if is_unspecified(judging.tape, call, traversal):
-                judging.unspecified = True  # what it would have given is open, too
+                judging.unspecified = True  # its gradients would have been unspecified, too
                 return None
         if judging.applies(rule):
             return Violation(
@@ -144,7 +150,7 @@ def check_failed_call(
 
 
 def check_refused_write(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
-    """Whether a write that was refused left the values as they were."""
+    """The violation if a refused write changed a value."""
     for ref, tensor in observed.values.items():
         before = judging.reference.values.get(ref)
         if before is None or ref in judging.reference.storages.unspecified:

@@ -1,4 +1,4 @@
-"""What instructions that make values made, and what writes did to the values that there are."""
+"""Checks of values: the results of instructions, and the effects of writes on existing values."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from autograd_conformance.rules.violations.observed import (
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 Values = Sequence[Tensor | None]
-"""The results of an instruction; none for an input of the functional form that is not used."""
+"""The results of an instruction; None for an unused input of the functional form."""
 
 
 def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, values: Values) -> Violation | None:
-    """The first result whose elements, flag or memory are not right."""
+    """The violation at the first result with wrong elements, flag or memory."""
     rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
     rule = "networks/random" if isinstance(step, Apply) and step.op in RANDOM_OPS else rule
     for k, tensor in enumerate(values):
@@ -73,7 +73,7 @@ def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad
 
 
 def _check_sample(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
-    """Whether an op that draws at random may have drawn what it returned."""
+    """The violation if a random op cannot have drawn the numbers that it returned."""
     if not isinstance(step, Apply):
         return None
     draws = row_of(step.op).draws
@@ -92,7 +92,7 @@ def value_violation(
     want: np.ndarray,
     edge: GradientEdge | None = None,
 ) -> Violation | None:
-    """Whether a value has the right elements, within the rounding of what was computed at `edge`, or for the value."""
+    """The violation if a value has wrong elements, beyond the rounding of the computation at `edge` (or of `ref`)."""
     if tensor.value.shape != want.shape:
         return judging.differs(rule, at, ref, ResultShape(tensor.value.shape), ResultShape(want.shape), step)
     if close(tensor.value, want, judging.precision(tensor.dtype)) or not np.abs(want).max() < HUGE:
@@ -107,7 +107,7 @@ def value_violation(
 
 
 def expected_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str | None:
-    """The dtype of what an instruction makes; None for an op on operands of several, of which no rule speaks."""
+    """The dtype that an instruction's result must have; None for operands of several dtypes if no rule specifies it."""
     match step:
         case Leaf(value):
             return value.dtype
@@ -128,14 +128,14 @@ def expected_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> 
 def check_dtype(
     judging: Judging, at: int, step: Instruction, rule: str, ref: Ref, tensor: Tensor, expected: str | None
 ) -> Violation | None:
-    """Whether a value has the dtype that is due, where one is."""
+    """The violation if a value has another dtype than expected; None if no dtype is expected."""
     if expected is None or tensor.dtype == expected:
         return None
     return judging.differs(rule, at, ref, ResultDtype(tensor.dtype), ResultDtype(expected), step)
 
 
 def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
-    """Whether a result requires grad as it should."""
+    """The violation if the `requires_grad` flag of a result is wrong."""
     requires = judging.reference.requires_grad[ref]
     if tensor.requires_grad is None or tensor.requires_grad == requires:
         return None
@@ -163,7 +163,7 @@ def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) 
 
 
 def check_written(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
-    """Whether a write changed its target and all its aliases as it should, and nothing else."""
+    """The violation if a write did not change its target and all its aliases correctly."""
     target, storages = step.target, judging.reference.storages
     affected = set(storages.aliases(target))
     for ref, tensor in observed.values.items():
@@ -182,7 +182,7 @@ def check_written(judging: Judging, at: int, step: InPlace, observed: StepObserv
 
 
 def _written_flag(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
-    """Whether the target of a write requires grad as it should."""
+    """The violation if the `requires_grad` flag of a write's target is wrong."""
     left, requires = observed.values.get(step.target), judging.reference.requires_grad[step.target]
     if left is None or left.requires_grad is None or left.requires_grad == requires:
         return None
@@ -192,7 +192,7 @@ def _written_flag(judging: Judging, at: int, step: InPlace, observed: StepObserv
 
 
 def check_detached(judging: Judging, at: int, step: DetachInPlace, observed: StepObservation) -> Violation | None:
-    """Whether a value that was detached in place is what it was, without its history."""
+    """The violation if a value that was detached in place changed, or still has a history."""
     rule, target, left = "detach/in-place", step.target, observed.values.get(step.target)
     if left is None or target in judging.reference.storages.unspecified or not judging.applies(rule):
         return None
@@ -207,7 +207,7 @@ def check_detached(judging: Judging, at: int, step: DetachInPlace, observed: Ste
 
 
 def check_elsewhere(judging: Judging, at: int, step: InPlace | Step, observed: StepObservation) -> Violation | None:
-    """Whether a write, or a step, changed nothing but what shares memory with its targets."""
+    """The violation if a write or a step changed a value that shares no memory with its targets."""
     storages = judging.reference.storages
     targets = step.leaves if isinstance(step, Step) else (step.target,)
     affected = {alias for target in targets for alias in storages.aliases(target)} | storages.unspecified
