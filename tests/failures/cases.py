@@ -1,4 +1,4 @@
-"""Failures of a framework, told as the suite tells its own."""
+"""Failures of frameworks, as cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.programs.formats.text import parse
 
 
 def failing(framework: Torch, text: str) -> Case:
-    """The failure of a program that a framework fails."""
+    """The failure of a framework on a program."""
     program, target = parse(text, VOCABULARY), InProcess(framework)
     observation = target.observe(program)
     violation = first_violation(program, observation, target)

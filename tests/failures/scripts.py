@@ -1,9 +1,9 @@
-"""What reports say of a failure alone is so: `python -m tests.failures.scripts --count 40 --first 0`.
+"""Tests that confirmations in reports are true: `python -m tests.failures.scripts --count 40 --first 0`.
 
-Each faulty framework is run on the suite of its family, and every failure that its report says to have been run alone
-is tried once more from outside: the replay command has to say the same as the report, and the script has to print the
-same. The faults are the adapters', so that no printed code may be said to fail, except where the adapter says what it
-does in its code; what PyTorch itself does otherwise is known.
+Each faulty framework runs the suite of its family. Each failure that its report calls confirmed is then tested from
+outside: the replay command must report the same result, and the script must print the same output. The faults are in
+adapters, so no report may say that the printed code fails, unless the adapter prints the fault as code. PyTorch's own
+faults are known differences.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from evaluation.mutants.mutant import Mutant
 from tests.plugin.test_cli import ROOT
 
 LONGEST = 600.0
-"""Seconds that a run, a replay or a script may take."""
+"""Time limit of a run, a replay or a script, in seconds."""
 
 
 @dataclass
 class Tried:
-    """What came of one framework."""
+    """The confirmed failures of one faulty framework, and the differences found."""
 
     failures: int = 0
-    """Its failures."""
+    """Number of failures."""
     again: int = 0
-    """Those that its report says to have been run alone."""
+    """Number of failures that the report says were run again."""
     reproduced: int = 0
-    """Those of them that fail there each time."""
+    """Number of failures that the report says fail each time."""
     problems: list[str] = field(default_factory=list)
-    """What is not as the report says."""
+    """Descriptions of differences from the report."""
 
 
 def spread(count: int, first: int) -> list[type[Mutant]]:
-    """So many faulty frameworks, of all families in turn."""
+    """A number of faulty frameworks, taken from all families in turn."""
     every = [[m for m in mutants_of(family) if not m.flaky] for family in FAMILIES]
     turns = [members[turn] for turn in range(max(map(len, every))) for members in every if turn < len(members)]
     return turns[first : first + count]
 
 
 def tried(mutant: type[Mutant], folder: Path) -> Tried:
-    """Run a faulty framework, and try again what its report says of its failures."""
+    """Run a faulty framework, and test what its report says about its failures."""
     name = f"{mutant.__module__}:{mutant.__name__}"
     suites = sorted({f"suites/test_{rule.partition('/')[0]}.py" for rule in mutant.killed_by})
     suites = [suite for suite in suites if (ROOT / suite).exists()] or ["suites/test_gradients.py"]
@@ -91,7 +91,7 @@ def _counts(found: Tried) -> str:
 
 
 def main() -> int:
-    """Try as many frameworks as the options say; 1 where something is not as a report says."""
+    """Test as many frameworks as the options request; 1 if something differs from a report."""
     parser = argparse.ArgumentParser(prog="python -m tests.failures.scripts", description=__doc__)
     parser.add_argument("--count", type=int, default=40, metavar="N", help="how many (default: 40)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="how many to leave out (default: 0)")

@@ -1,5 +1,5 @@
-"""What a failure is blamed on: no diagnosis that numbers give by accident, or that an earlier call contradicts, and no
-op that contributed what it should.
+"""Causes of failures: no accidental diagnosis, no diagnosis that an earlier call contradicts, and no op that
+contributed the right gradient.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tests.failures.cases import failing
 
 
 class Adds(Combining):
-    """Adds 2 to what a second call contributes: with the right numbers that is anything."""
+    """Adds 2 to the contributions of a second call, which many faults would explain with suitable numbers."""
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
         return old + new + 2 if old is not None and new is not None else super().combine(leaf, old, new)
 
 
 class Late(Combining):
-    """From the second call on, a value that is taken twice counts once."""
+    """From the second call on, a value that is used twice counts once."""
 
     def backward(
         self,
@@ -131,7 +131,7 @@ def test_no_op_is_blamed_whose_earlier_contribution_was_right():
 
 
 def test_no_op_is_blamed_that_is_walked_behind_a_write():
-    # PyTorch's derivative of the view that a write makes anew is wrong; the op that made the view first is not
+    # PyTorch recomputes a view after a write with a wrong derivative; the op that first made the view is right
     case = failing(
         Torch(),
         "a = leaf [1, 2] const; b = broadcast_to a shape=(2, 2); c = detach b; requires c True;"

@@ -1,4 +1,4 @@
-"""How the gradient goes through a failing call: the first that is wrong, what was saved, and where neither is told."""
+"""The gradient's path through a failing call: the first wrong gradient, saved tensors, and calls without either."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHAIN = "a = leaf 3; b = multiply a a; c = sin b; d = exp c; e = add d b; backwa
 
 
 class Shy(SinFlipped):
-    """A framework that is right where anybody looks at gradients on their way."""
+    """Gives right gradients if hooks observe them."""
 
     looked = False
 

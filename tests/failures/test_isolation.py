@@ -1,4 +1,4 @@
-"""What is said of a failure that was run again alone is so: it reproduces, at times, after other programs, or not."""
+"""Confirmations: a failure reproduces, sometimes reproduces, reproduces after other programs, or does not."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def session(name: str, folder: Path) -> Session:
 
 
 def found(of: Session) -> Failure:
-    """The failure of the sine, as a framework shows it whose sine is wrong."""
+    """The failure of a framework with a wrong derivative of sin."""
     case, wrong = program(SINE), InProcess(WrongSine())
     seen = wrong.observe(case)
     violation = judge(case, seen, Reference(case), wrong.capabilities).violation
@@ -164,7 +164,7 @@ def test_a_process_that_ends_again_reproduces(tmp_path: Path):
 )
 def test_a_process_that_was_killed_and_is_not_again(framework: str, status: int, undecided: bool, tmp_path: Path):
     asked = session(framework, tmp_path)
-    asked.confirms = 0  # it is run again all the same
+    asked.confirms = 0  # the failure is run again even so
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
     failure, found = time_limit.confirm_process_end(
         record.crash_failure(entry, asked, process_end.describe_exit(status)), status, asked

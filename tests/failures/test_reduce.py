@@ -1,4 +1,6 @@
-"""What has no part in a failure goes: lines, detours, options, modes; what has one stays, and so does the rule."""
+"""Reducing removes lines, detours, options and modes that a failure does not need, and keeps the others and the
+rule.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ backward x with [1, 1]"""
 
 
 def test_what_would_make_an_op_give_more_results_stays() -> None:
-    """Without the slice, `unstack` gives three."""
+    """Without the slice, `unstack` returns three results."""
     made = "a = leaf [1, 2, 3]; b = slice a start=0 stop=2 step=1; c, d = unstack b dim=0; e = multiply c d"
     found = reduced(broken(f"{made}; backward e with 1 retain=True; backward e with 1"))
     assert found.violation.rule == broken(CORE).violation.rule
@@ -168,7 +170,7 @@ def test_numbers_stay_small_where_an_op_is_flat_for_larger_ones() -> None:
 
 
 class RefusesLosses(Torch):
-    """A loss of probabilities is refused, whatever they are."""
+    """Raises for each loss of probabilities."""
 
     packages = ("torch", __name__)
 
@@ -179,7 +181,9 @@ class RefusesLosses(Torch):
 
 
 def test_operands_stay_where_an_op_takes_them() -> None:
-    """What PyTorch refuses for its numbers would be refused with the same words by nobody, and is no failure."""
+    """PyTorch refuses some numbers. Another framework would not refuse them with the same message, so that is no
+    failure.
+    """
     target = InProcess(RefusesLosses())
     text = "a = leaf [0.40625, 0.6875]; b = leaf [0.34375, 0.5] const; c = binary_cross_entropy a b reduction='mean'"
     program = parse(text, VOCABULARY)

@@ -1,6 +1,4 @@
-"""What is printed of a true failure never fails on a right framework: a reduced program keeps every op where it is
-smooth, at every line.
-"""
+"""A printed failure never fails on a correct framework: each op of a reduced program stays where it is smooth."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ RIGHT = InProcess(Torch())
 
 
 class _Half(torch.autograd.Function):
-    """Passes half of a gradient on."""
+    """Passes on half of a gradient."""
 
     @staticmethod
     def forward(ctx, value):
@@ -47,7 +45,7 @@ class _Half(torch.autograd.Function):
 
 
 class Halves(Torch):
-    """The gradient of one op is half of what it has to be."""
+    """The gradient of one op is half of the right one."""
 
     def __init__(self, op: str) -> None:
         super().__init__()
@@ -59,7 +57,7 @@ class Halves(Torch):
 
 
 def failures(op: str, most: int = 4) -> list[RuleViolated]:
-    """Failures of a framework that has one op wrong, in drawn programs of it."""
+    """Failures of a framework with one faulty op, in drawn programs."""
     target, found = InProcess(Halves(op)), []
 
     @hypothesis.seed(11)
@@ -102,7 +100,7 @@ def test_a_reduced_program_is_smooth_and_passes_on_a_right_framework(op: str) ->
     ],
 )
 def test_rounding_moves_no_number_onto_a_kink(text: str) -> None:
-    """To whole numbers, or to eighths: of the stateful, too."""
+    """Rounding to whole numbers or eighths, also in stateful programs."""
     program = parse(text.replace("zero_; ", "zero a; "), VOCABULARY)
     op = next(step.op for step in program if isinstance(step, Apply))
     broken = failure(program, InProcess(Halves(op)))
@@ -112,7 +110,7 @@ def test_rounding_moves_no_number_onto_a_kink(text: str) -> None:
 
 
 def test_an_op_that_leads_to_a_kink_where_it_is_left_out_is_no_cure() -> None:
-    """Without the addition, `abs` would stand at zero, where nothing is judged: that it is right is not known."""
+    """Without the addition, the operand of `abs` would be zero, where gradients are not judged."""
     program = parse("a = leaf [0, 0]; b = add_scalar a scalar=2; c = abs b; backward c with [1, 1]", VOCABULARY)
     broken = failure(program, InProcess(Halves("abs")))
     assert broken is not None
@@ -129,7 +127,7 @@ def test_a_failure_that_was_written_down_at_a_kink_is_reduced_to_what_is_not() -
 
 
 class Keeps(Torch):
-    """Gradients that are cleared to zeros are multiplied with zero: what is infinite becomes no number."""
+    """Gradients that are cleared to zeros are multiplied by zero, so that an infinite one becomes NaN."""
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
         for leaf in leaves:

@@ -1,4 +1,4 @@
-"""What is said of two related programs: what each breaks by itself, in words and as data."""
+"""Pairs of related programs: the violations that each program shows in isolation, as text and as data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHAIN = parse("a = leaf [1.5, 2]; b = square a; c = sin b; backward c with [3, 4
 
 def test_what_one_of_two_programs_breaks_by_itself():
     broken = relations.separate_cases(Related("relations/order", FAN_OUT, CHAIN), InProcess(DiamondOnce()))
-    told = "By itself, the first program breaks gradients/fan-out on line 4: returned with another gradient; "
+    told = "In isolation, the first program breaks gradients/fan-out on line 4: returned with another gradient; "
     assert relations.describe(broken) == f"{told}the second program breaks no rule."
     (part,) = relations.parts(broken)
     assert (part.rule, part.deviation) == ("gradients/fan-out", Category("value", "other gradient, leaf"))

@@ -1,4 +1,6 @@
-"""A failure's script runs as it stands, and shows what is wrong: values, gradients, hooks, errors inside grad modes."""
+"""The script of a failure runs unchanged and shows what is wrong: values, gradients, hooks, errors inside grad
+modes.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ H = "a = leaf 3; b = multiply a a; c = negative b"
 def shown(
     text: str, subject: str | None = None, due: Expected = RETURNS, observed: Observed = OTHER, **about: Any
 ) -> list[str]:
-    """What the script of a violation at the last instruction prints."""
+    """The output of the script of a violation at the last instruction."""
     program = parse(text)
     by_name = {name: ref for ref, name in names(program).items()}
     about = {k: by_name[v] if isinstance(v, str) else np.array(v) for k, v in about.items()}
@@ -150,7 +152,7 @@ def test_steps_of_one_optimizer():
 
 
 class Unnoticed(Torch):
-    """Does not notice that a product is written into what was saved."""
+    """Does not notice that a product's saved operand was written to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,7 +166,7 @@ class Unnoticed(Torch):
 
 
 class Modeless(Torch):
-    """Records under no_grad, and cannot be asked what requires grad."""
+    """Records under no_grad, and does not report requires_grad."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,7 +181,7 @@ class Modeless(Torch):
 
 
 class Deaf(Torch):
-    """Calls hooks, and does not listen to them."""
+    """Calls hooks and ignores their results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -204,7 +206,7 @@ class Doubling(Torch):
 
 
 class Attached(Torch):
-    """Detaches nothing in place, and cannot be asked."""
+    """Does not detach in place, and does not report requires_grad."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -282,7 +284,7 @@ PASTED = [
 
 
 def test_what_is_printed_runs_where_it_is_pasted():
-    """In an interpreter that takes a line at a time, as in a file: modes, hooks, optimizers, errors that are due."""
+    """In an interpreter that reads line by line, as in a file: modes, hooks, optimizers, expected errors."""
     codes = []
     for program in (parse(text, VOCABULARY) for text in PASTED):
         last, seen = len(program) - 1, run(program, TORCH)

@@ -1,4 +1,6 @@
-"""The script of a failure in what ran as a unit: functions and their calls, as a user writes them; and what passes."""
+"""The script of a failure in a region: functions and their calls, as a user writes them; and the variation that
+passes.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,7 @@ def test_functions_stand_under_the_modes_that_all_of_them_is_under() -> None:
 
 
 LAST = "a = leaf [[[[1.5, 2]], [[2.5, 3]]]]; b = batch_norm a eps=1.0; {}backward c with [[[[3.5], [4]], [[4.5], [5]]]]"
-"""PyTorch reads a gradient whose channels lie last in the wrong order."""
+"""PyTorch reads a gradient in channels-last layout in the wrong order."""
 
 
 def test_what_a_unit_gives_out_is_voted_on() -> None:

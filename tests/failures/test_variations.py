@@ -1,4 +1,4 @@
-"""Variations: one change each, sound programs all, and nothing else is changed; what is printed tells something."""
+"""Variations make one change each, are valid programs, and a printed variation locates the fault."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def changes(text: str) -> list[tuple[str, Program]]:
 
 
 def changed(text: str) -> dict[str, Program]:
-    """The variations of a program by their phrases."""
+    """The variations of a program, by their phrases."""
     return dict(changes(text))
 
 
@@ -205,7 +205,7 @@ def test_what_only_avoids_the_comparison_is_not_printed(framework: Torch, text: 
 
 
 class Few(DiamondOnce):
-    """Has no other op and no other dtype than the program."""
+    """Has only the op and the dtype of the program."""
 
     ops = frozenset({"square", "sum"})
     dtypes = ("float32",)
@@ -219,14 +219,14 @@ class Few(DiamondOnce):
 
 
 def test_nothing_is_asked_of_a_framework_that_it_does_not_have():
-    """What it cannot do would be an adapter error, and end the run."""
+    """An unsupported variation would be an adapter error and end the run."""
     assert nearest(failing(Few(), "a = leaf f32 [1.5, 2]; b = square a; backward b with f32 [3, 4]")) == (
         "passes without the op on line 2"
     )
 
 
 class Cured(ArgumentOnce):
-    """Is right once it is told to be."""
+    """Gives right results once a flag is set."""
 
     cured = False
 

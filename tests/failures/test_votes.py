@@ -1,4 +1,4 @@
-"""What the votes decide is said in sentences that hold."""
+"""The conclusions from votes are true sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.render import text
 from tests.failures.test_reduced_domains import Halves
 
-SMALL = "The difference is too small for finite differences to tell; JAX decides."
+SMALL = "The difference is too small for finite differences to resolve; JAX decides."
 NEITHER = "Finite differences agree with neither; JAX decides."
 FORWARD = "Finite differences agree with the framework: the forward pass differs from the op's definition."
 AGREE = "Finite differences of the framework's own forward pass agree with JAX: the gradient is wrong."
@@ -38,7 +38,7 @@ AGREE = "Finite differences of the framework's own forward pass agree with JAX: 
         (100.0, 1.0, 20.0, NEITHER),
         (np.nan, 3.0, 3.0, "The framework's gradient is not a number, and JAX's is one: the gradient is wrong."),
         (-np.inf, 3.0, 3.0, "The framework's gradient is infinite, and JAX's is not: the gradient is wrong."),
-        (1.5, 3.0, np.nan, "JAX against the framework; finite differences cannot tell."),
+        (1.5, 3.0, np.nan, "JAX disagrees with the framework; finite differences do not decide."),
     ],
 )
 def test_a_decision_holds(got: float, want: float, differences: float, decision: str) -> None:
@@ -72,7 +72,7 @@ def test_a_gradient_that_is_no_number_is_called_so(tmp_path) -> None:
 
 
 def test_no_finite_difference_is_taken_over_a_kink() -> None:
-    """A leaf of float32 is moved by 0.01, here times 9: over zero."""
+    """A float32 leaf is moved by 0.01, here times 9, which crosses zero."""
     source = "a = leaf f32 [{}]; b = subtract_scalar a scalar=2.0; c = multiply_scalar b scalar=3; "
     source += "d = multiply_scalar c scalar=3; e = abs d; backward e with [1]"
     cast = votes(Case.of(broken(source.format(2.5), Halves("abs"))))

@@ -54,7 +54,7 @@ def test_a_process_of_its_own_is_held_to_what_was_said():
     request = Request("examples.tiny_adapter:Tiny", "cpu", False, 60.0, (), {"version": 1, "instructions": []}, 0)
     assert run_in_subprocess(replace(request, statement=said.to_json())).error is None
     form = said.to_json() | {"version": ["0.9"]}
-    with pytest.raises(AdapterError, match=r"in a process of its own .*: the version is '1.0', not '0.9'"):
+    with pytest.raises(AdapterError, match=r"in a fresh process .*: the version is '1.0', not '0.9'"):
         run_in_subprocess(replace(request, statement=form))
 
 
@@ -84,7 +84,7 @@ def test_a_run_ends_where_a_failure_is_run_again_on_another_framework(tmp_path):
     exp = SINE.replace("sin", "exp")
     seen = run(tmp_path, exp, "--confirm=1", framework=f"{CHANGING}:OtherWhenConfirming")
     assert seen.code == 10
-    assert "adapter error: tiny: in a process of its own it says other things of itself" in seen.output
+    assert "adapter error: tiny: in a fresh process it says other things of itself" in seen.output
     assert "the version is '2.0', not '1.0'" in seen.output
 
 

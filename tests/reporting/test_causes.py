@@ -294,7 +294,7 @@ def test_rules_name_their_causes() -> None:
 
 FAN_OUT = failed("gradients/fan-out", OTHER, "square", "add", diagnosis="only the first")
 ONCE = PartViolation(rule="gradients/fan-out", deviation=OTHER, diagnosis="only the first")
-SUMS = failed("relations/sum", Category("value", "sums differ"), "square", "sin", diagnosis="By itself, ...")
+SUMS = failed("relations/sum", Category("value", "sums differ"), "square", "sin", diagnosis="In isolation, ...")
 
 
 def test_a_relation_has_the_cause_of_what_its_programs_break_by_themselves() -> None:

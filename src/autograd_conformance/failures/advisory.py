@@ -1,4 +1,4 @@
-"""What a test noted and did not fail for: rules that are no more than advice, and differences that become known."""
+"""Findings of a test that do not fail it: violations of SHOULD rules, and new known differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from autograd_conformance.reporting.records.failure import Failure
 
 
 def advisory_failures(check: Check, test: str, session: Session) -> Iterator[Failure]:
-    """The records of SHOULD rules that are broken: in the rule's own test, and where this process saw it first."""
+    """The records of the SHOULD rules that a test found broken. A rule is reported in its own test, and in the first
+    test of this process that breaks it.
+    """
     for rule, broken in check.advice.items():
         if rule == check.rule or rule not in session.noted:
             session.noted.add(rule)
@@ -21,7 +23,7 @@ def advisory_failures(check: Check, test: str, session: Session) -> Iterator[Fai
 
 
 def shorten_findings(check: Check, session: Session) -> None:
-    """Give each difference that becomes known the smallest program that shows it."""
+    """Replace the program of each new known difference with the smallest program that shows the difference."""
     for about, broken in check.found.items():
         small = reduced(broken, session.known, until=session.until(REDUCTION_SHARE, REDUCTION_LEAST))
         if Signature.of(small.program, small.violation) == about:

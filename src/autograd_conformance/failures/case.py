@@ -1,4 +1,4 @@
-"""A failing program and what there is to know of it, each part made once: a failure is told from this."""
+"""A failing program with its observation and violation: everything that a failure record is made from."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from autograd_conformance.rules.violations.violation import Violation
 
 @dataclass(frozen=True)
 class Case:
-    """A program that breaks a rule."""
+    """A program that breaks a rule, and how it does so. Derived parts are computed once, when first needed."""
 
     program: Program
-    """The program."""
+    """The failing program."""
     observation: Observation
-    """What was observed of it."""
+    """The framework's outcome for each instruction of the program."""
     violation: Violation
-    """The first difference from what the rules allow."""
+    """The first difference between the observation and the outcomes that the rules allow."""
     target: Target
-    """What ran it."""
+    """The framework that ran the program."""
 
     @classmethod
     def of(cls, broken: RuleViolated) -> Case:
-        """The case of a broken rule about one program."""
+        """The case of a broken rule about a single program."""
         return cls(broken.program, broken.observation, broken.violation, broken.target)
 
     @property
     def dialect(self) -> Dialect | None:
-        """How the framework's code is written."""
+        """How code for the framework is printed; None if it cannot be printed."""
         return self.target.dialect
 
     @cached_property
     def names(self) -> dict[Ref, str]:
-        """Every value's name."""
+        """The printed name of each value."""
         return names(self.program)
 
     @cached_property
@@ -53,16 +53,18 @@ class Case:
 
     @cached_property
     def code(self) -> list[str]:
-        """The program in the framework's code, a line an instruction."""
+        """The program as code of the framework, one line for each instruction."""
         return code(self.program, self.dialect)
 
     @cached_property
     def loop(self) -> str:
-        """The same with its repetitions as loops; empty where nothing repeats, or functions stand around it."""
+        """The program as code in which repeated lines are loops; empty if nothing repeats or the framework compiles
+        regions.
+        """
         return loop_listing(self.program, self.target, self.violation.at)
 
     @cached_property
     def context(self) -> Context:
-        """The tape and its reference before the failing line, and what may happen there."""
+        """The tape and the reference just before the failing line, and the outcomes that are allowed there."""
         reference = Reference(self.program, self.target.traits)
         return context_of(self.program, self.observation, reference, self.target.capabilities, self.violation)

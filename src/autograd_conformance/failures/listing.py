@@ -1,4 +1,4 @@
-"""A program as code that can be pasted into a file or an interpreter, its lines numbered in comments."""
+"""A program as code that can be pasted into a file or an interpreter, with its line numbers in comments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autograd_conformance.reporting.records.failure import LineGroup
 
 
 def listing(program: Program, target: Target, failing: int | None = None) -> str:
-    """A program as a script that prints nothing more; nothing without a dialect."""
+    """A program as a script without further output; empty if the framework's code cannot be printed."""
     dialect = target.dialect
     if dialect is None:
         return ""
@@ -29,22 +29,22 @@ def listing(program: Program, target: Target, failing: int | None = None) -> str
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One line of a script that does something, numbered."""
+    """A line of a script that runs instructions, with their numbers."""
 
     steps: tuple[int, ...]
-    """The numbers of the instructions that it does: several where it calls the function of a unit."""
+    """The numbers of the instructions that the line runs; several if the line calls the function of a region."""
     text: str
-    """The line."""
+    """The line of code."""
     before: tuple[str, ...] = ()
-    """The definition of the function that it calls, or that is differentiated; none where an equal one was called
-    before.
+    """The definition of the function that the line calls or differentiates; empty if an equal function is defined
+    above.
     """
 
 
 def statements(
     program: Program, regions: Iterable[Region], dialect: Dialect, failing: int | None = None
 ) -> list[Statement]:
-    """A program's lines with the numbers of its instructions, the computations of a unit in a function."""
+    """A program's lines of code with the numbers of its instructions. The instructions of a region are a function."""
     name, lines = names(program), code(program, dialect)
     known: dict[str, str] = {}
     made: list[tuple[tuple[int, ...], str, tuple[str, ...]]] = []
@@ -68,7 +68,7 @@ def statements(
 def _definition(
     program: Program, region: Region, dialect: Dialect, called: str, name: Mapping[Ref, str]
 ) -> tuple[str, ...]:
-    """The function of a region, its instructions with their numbers."""
+    """The definition of a region's function, with the numbers of its instructions."""
     lines = inside(program, region, dialect, name)
     width = max(map(len, lines))
     body = [f"    {line:{width}}  # {at + 1}" for at, line in zip(region.steps, lines, strict=True)]
@@ -77,13 +77,13 @@ def _definition(
 
 
 def _numbers(steps: Sequence[int]) -> str:
-    """The numbers of lines, the first and the last of several."""
+    """The number of a line, or the first and the last number of several."""
     return f"{steps[0] + 1}" if len(steps) == 1 else f"{steps[0] + 1} to {steps[-1] + 1}"
 
 
 def loop_listing(program: Program, target: Target, at: int | None = None) -> str:
-    """A program with its repetitions as loops, instruction `at` being marked; empty where nothing repeats, or functions
-    stand around what does.
+    """A program as code in which repeated lines are loops, with instruction `at` marked; empty if nothing repeats or
+    the framework computes in functions.
     """
     if target.regions(program) or (target.dialect and target.dialect.vjp):
         return ""
@@ -91,7 +91,7 @@ def loop_listing(program: Program, target: Target, at: int | None = None) -> str
 
 
 def groups(program: Program, target: Target) -> tuple[LineGroup, ...]:
-    """The lines of a program that a framework runs as one, or else the iterations of its loop."""
+    """The groups of lines that a framework runs as one region, or else the iterations of the program's loop."""
     units = tuple(LineGroup("unit", _lines(region.steps)) for region in target.regions(program))
     return units or tuple(LineGroup("iteration", _lines(steps)) for steps in iterations(program))
 
@@ -101,12 +101,14 @@ def _lines(steps: Iterable[int]) -> tuple[int, ...]:
 
 
 def with_prelude(text: str, dialect: Dialect | None) -> str:
-    """Code with what stands in front of every program; without code nothing."""
+    """Code with the framework's imports in front; empty stays empty."""
     return assemble(dialect, text.split("\n")) if text and dialect else text
 
 
 def assemble(dialect: Dialect, lines: Sequence[str]) -> str:
-    """A script of these lines: the dialect's own come first, but for names that are imported and not used."""
+    """The script that consists of the framework's imports and these lines. An import under a name that is not used is
+    left out.
+    """
     code = "\n".join(lines)
     imports = re.compile(r"import [\w.]+ as (\w+)")
     used = [
@@ -118,17 +120,19 @@ def assemble(dialect: Dialect, lines: Sequence[str]) -> str:
 
 
 COLUMN = 88
-"""The column behind which numbers of lines do not stand, unless the code is longer."""
+"""The comments with line numbers start at this column at most, unless the line of code is longer."""
 
 
 def indented(line: str) -> str:
-    """A numbered line inside of a block, its number where those of the others are."""
+    """A numbered line inside a block, with its number in the same column as the others."""
     head, mark, number = line.rpartition("  # ")
     return f"    {head.removesuffix('    ')}{mark}{number}"
 
 
 def _pasteable(lines: Sequence[str]) -> str:
-    """Lines as a script that can be pasted into an interpreter, too: an empty line ends what is compound."""
+    """Lines as a script that can also be pasted into an interpreter, which needs an empty line after a compound
+    statement.
+    """
     text = "\n".join(lines).split("\n")
     found: list[str] = []
     for line, following in zip(text, [*text[1:], ""], strict=True):
@@ -139,7 +143,7 @@ def _pasteable(lines: Sequence[str]) -> str:
 
 
 COMPOUND = (" ", "with ", "if ")
-"""What lines of compound statements begin with, their first lines aside where another follows."""
+"""How a line begins that may end a compound statement: indented, or as a `with` or `if` statement on one line."""
 
 CONTINUED = (" ", "except ", "else:")
-"""What lines begin with that go on with a compound statement."""
+"""How a line begins that continues a compound statement."""

@@ -1,4 +1,4 @@
-"""From a broken rule to the record of a failure: everything that a maintainer needs to believe it in a minute."""
+"""From a violation to a failure record: everything that a maintainer needs to believe the failure in a minute."""
 
 from __future__ import annotations
 
@@ -40,13 +40,16 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
 
 REDUCTION_SHARE, REDUCTION_LEAST = 0.05, 2.0
-"""The part of a limited run's time that one failure may take to be reduced, and the least, in seconds."""
+"""The share of a limited run's time that reducing one failure may take, and a minimum in seconds."""
 
 
 def failure(
     broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict = "fail", file: Path | None = None
 ) -> Failure:
-    """The record of a broken rule; `file` holds the program, or else a replay file is written that does."""
+    """The record of a violation: reduced, explained, and with a replay file.
+
+    If `file` already holds the program, no replay file is written.
+    """
     if session.is_over():
         return unexplained(broken, test, session, verdict)
     broken.target = broken.target.crash_as_error()
@@ -84,7 +87,7 @@ def failure(
 
 
 def unexplained(broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict = "fail") -> Failure:
-    """The record of a broken rule in the program that it was found in, neither shrunk nor explained."""
+    """The record of a violation in the program in which it was found, neither reduced nor explained."""
     violation, related, dialect = broken.violation, broken.related, broken.target.dialect
     form = codec.to_json(broken.program) if related is None else relations_codec.to_json(related)
     path = _replay_file(form, session, violation.rule, test)
@@ -108,7 +111,7 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
 
 
 def _reduced_case(broken: RuleViolated, session: Session) -> Case:
-    """The failure in the smallest program that was found, or in the loop that it was found in, if that is shorter."""
+    """The failure in the smallest program found, or in the original loop if its code is shorter."""
     whole = reduced(broken, session.known, tries=0)
     small = reduced(whole, session.known, until=session.until(REDUCTION_SHARE, REDUCTION_LEAST))
     case = Case.of(whole)
@@ -118,7 +121,7 @@ def _reduced_case(broken: RuleViolated, session: Session) -> Case:
 def _related_failure(
     broken: RuleViolated, related: Related, test: str, session: Session, verdict: FailureVerdict, file: Path | None
 ) -> Failure:
-    """The record of two programs that ought to give the same."""
+    """The record of two related programs whose results differ."""
     violation, dialect = broken.violation, broken.target.dialect
     form = relations_codec.to_json(related)
     path = file or _replay_file(form, session, violation.rule, test)
@@ -146,7 +149,9 @@ def _related_failure(
 
 
 def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
-    """The record of a program that ended its process, in words `how`: a crash, or a hang that the watchdog ended."""
+    """The record of a program that crashed its process, or hung until the watchdog ended it; `how` describes the
+    ending.
+    """
     form, dialect = codec.to_json(entry.program), session.target.dialect
     path = _replay_file(form, session, entry.rule, entry.test)
     command = replay_command(session, path)
@@ -157,7 +162,7 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
         op=entry.op,
         program=form,
         observed=how,
-        allowed=(Allowed("returns, or raises an error of its own", entry.rule),),
+        allowed=(Allowed("returns, or raises an error", entry.rule),),
         code="\n".join(code(entry.program, dialect)),
         loop=with_prelude(loop_listing(entry.program, session.target), dialect),
         script=listing(entry.program, session.target),
@@ -168,7 +173,7 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
 
 
 def audit_failure(op: str, fault: Fault, session: Session) -> Failure:
-    """The record of an op that the audit found wrong, where no test could show it: its program, not shrunk."""
+    """The record of an op that the audit found wrong and that no test could show. Its program is not reduced."""
     program, dialect = codec.from_json(fault.program, VOCABULARY), session.target.dialect
     test = f"audit[{op}]"
     path = _replay_file(dict(fault.program), session, fault.rule, test)
@@ -192,8 +197,9 @@ def audit_failure(op: str, fault: Fault, session: Session) -> Failure:
 
 
 def describe_ending(entry: Entry, timeout: float, status: int | None) -> str:
-    """How a process ended that was running a program, in words: `status` is the exit code that it left, or with a minus
-    sign the signal that ended it; None where nobody knows.
+    """A description of how a process ended while it ran a program.
+
+    `status` is its exit code, or minus the number of the signal that ended it; None if unknown.
     """
     if entry.timed_out:
         return f"did not come back in time ({timeout:g} s)"
@@ -201,9 +207,9 @@ def describe_ending(entry: Entry, timeout: float, status: int | None) -> str:
 
 
 def replay_command(session: Session, path: Path) -> str:
-    """The command that runs a replay file again, where the user stands: in the checkout, or anywhere else.
+    """The command that runs a replay file again from the current directory.
 
-    Options are joined to their values: pytest takes a path that stands alone for a place to look for tests.
+    Options are joined to their values, as pytest takes a separate path for a place with tests.
     """
     framework = session.options or (f"--framework={session.name}",)
     device = [] if session.device == "cpu" else [f"--device={session.device}"]
@@ -212,7 +218,7 @@ def replay_command(session: Session, path: Path) -> str:
 
 
 def _rule_fields(slug: str) -> dict[str, Any]:
-    """The fields of a failure that the rule alone decides."""
+    """The fields of a failure record that depend on the rule alone."""
     rule = RULES[slug]
     return {
         "rule": slug,
@@ -223,7 +229,7 @@ def _rule_fields(slug: str) -> dict[str, Any]:
 
 
 def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -> Path:
-    """Write a program to a file of its own, with what it is about: readers look for the program alone."""
+    """Write a replay file: the program, its rule, its framework and its seed."""
     framework = {"name": session.target.name, "version": session.target.version}
     about = {"rule": rule, "framework": framework, "seed": session.seed}
     found_by = re.sub(r"\W+", "-", test.rpartition("::")[2].removeprefix("test_")).strip("-")
@@ -231,23 +237,23 @@ def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(about | form, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:  # the failure is told all the same; the run ends after it
+    except OSError as error:  # the failure is still reported; the run ends after it
         session.unwritable = f"{path}: {error.strerror or error}"
     return _from_start(path, session)
 
 
 def _from_start(path: Path, session: Session) -> Path:
-    """A path as it is from where the run was started: a record does not say where on a machine that is."""
+    """The path relative to the directory in which the run was started, as records contain no absolute paths."""
     return Path(os.path.relpath(path, session.start)) if path.is_absolute() else path
 
 
 def _error(violation: Violation) -> ErrorSize | None:
-    """How far a value is from the right one, where two were compared."""
+    """The largest error of a value relative to its bound; None if the violation is not about values."""
     if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
         return None
     distance = np.abs(violation.got - violation.want)
     units = np.where(np.isfinite(distance), distance / violation.bound, np.inf)
-    units = np.where(np.isnan(units), 0.0, units)  # nothing beside a bound of nothing
+    units = np.where(np.isnan(units), 0.0, units)  # no error and a bound of 0
     worst = np.unravel_index(np.argmax(units), distance.shape)
     largest, bound = float(distance[worst]), float(np.broadcast_to(violation.bound, distance.shape)[worst])
     return ErrorSize(largest, bound, largest / bound if bound else np.inf)

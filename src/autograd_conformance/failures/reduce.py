@@ -1,8 +1,7 @@
-"""The last shrinking: a failing program without the instructions, the options, the modes and the digits that have no
-part in it.
+"""Reduces a failing program: removes the instructions, options, modes and digits that the failure does not need.
 
-Hypothesis shrinks what a strategy drew, and strategies draw whole situations. Here single lines go, as long as what is
-left breaks the same rule about the same op.
+Hypothesis shrinks the draws of a strategy, and strategies draw whole situations. This last step removes single lines,
+as long as the program breaks the same rule about the same op.
 """
 
 from __future__ import annotations
@@ -36,24 +35,25 @@ from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.trace import is_smooth_throughout
 
 GRIDS = (1, 8)
-"""Into how many parts one is divided, by numbers that a person reads easily."""
+"""Numbers are rounded to multiples of 1/n for each of these n, as such numbers are easy to read."""
 
 MAX_NUMBERS = 40
-"""How many numbers a program has at most that all are different: more would be long ones."""
+"""A program with more numbers than this does not get distinct numbers, as these would be long."""
 
 UNCLEAR = 1000.0
-"""By how much less a value may be wrong with numbers that are told apart."""
+"""Distinct numbers may reduce the relative error of the failing value by this factor at most."""
 
 TRIES = 200
-"""How many smaller programs are run for one failure."""
+"""Maximum number of smaller programs that are run for one failure."""
 
 
 def reduced(
     broken: RuleViolated, known: Sequence[Known] = (), tries: int = TRIES, until: float = math.inf
 ) -> RuleViolated:
-    """The same failure in the smallest program that was found; where two programs are related, with other numbers at
-    most. Without tries only what stands behind the failing line is left out. `until` is when the search has to end, on
-    the monotonic clock.
+    """The same failure in the smallest program found. Of two related programs, only the numbers are changed.
+
+    With `tries` 0, only the instructions after the failing one are removed. The search ends at `until`, a time of the
+    monotonic clock.
     """
     if broken.related is not None:
         return _related_with_distinct_numbers(broken, broken.related, known) if tries else broken
@@ -76,7 +76,7 @@ def reduced(
 
 
 def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
-    """Programs in which one instruction is gone, is passed by, or is simpler; the failing one stays."""
+    """Programs in which one instruction is removed, bypassed or simplified. The failing instruction stays."""
     step = program[at]
     if not failing:
         yield pruned(program, at)
@@ -96,7 +96,7 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
 
 
 def _simpler(step: Instruction) -> Iterator[Instruction]:
-    """An instruction with whole numbers, or eighths, in the place of those that it holds."""
+    """The instruction with its numbers rounded to whole numbers, or to eighths."""
     for parts in GRIDS:
         match step:
             case Leaf(value):
@@ -111,9 +111,10 @@ def _simpler(step: Instruction) -> Iterator[Instruction]:
 
 
 def _with_distinct_numbers(program: Program) -> Iterator[Program]:
-    """The program with another number in each place, so that no two readings of a result agree by accident: with 1 a
-    product is its factor, and with 2 a sum is a product. Where it needs tensors that are equal, or small numbers, only
-    different ones differ, or all are small.
+    """The program with a different number in each place, so that different faults give different results: with the
+    number 1, a product equals its factor, and with 2, x + x equals x * x.
+
+    Further variants keep equal tensors equal, or use smaller numbers, in case the failure needs that.
     """
     for parts, equal in ((2, False), (2, True), (10, False), (10, True)):
         changed = _with_numbers(program, parts, equal)
@@ -122,12 +123,12 @@ def _with_distinct_numbers(program: Program) -> Iterator[Program]:
 
 
 COPIES = ("relations/order", "relations/sharing", "relations/interleaved", "training/apart")
-"""Rules about programs that compute the same from the same tensors, whatever is in them."""
+"""Rules about pairs of programs that compute the same from the same tensors, whatever their numbers are."""
 
 
 def _related_with_distinct_numbers(broken: RuleViolated, related: Related, known: Sequence[Known]) -> RuleViolated:
-    """The same failure with other numbers in both programs, tensors of both being the same in both; as it is, where
-    they may be related by their numbers.
+    """The same failure with distinct numbers in both programs, equal tensors staying equal. Unchanged if the relation
+    may depend on the numbers.
     """
     if related.rule not in COPIES:
         return broken
@@ -152,12 +153,12 @@ def _related_with_distinct_numbers(broken: RuleViolated, related: Related, known
 
 
 def _is_as_clear(found: RuleViolated, original: RuleViolated) -> bool:
-    """Whether what is wrong is not much less so with other numbers: an op may be flat there."""
+    """Whether the error is still clear with the new numbers, at which an op may be nearly constant."""
     return _error_in_bounds(found.violation) * UNCLEAR >= _error_in_bounds(original.violation)
 
 
 def _error_in_bounds(violation: Violation) -> float:
-    """How far a value is from the right one, in bounds; 1 where no two are compared."""
+    """The largest error of the failing value, in units of its bound; 1 if the violation is not about values."""
     got, want, bound = violation.got, violation.want, violation.bound
     if got is None or want is None or bound is None or not got.size or not np.all(bound):
         return 1.0
@@ -165,7 +166,9 @@ def _error_in_bounds(violation: Violation) -> float:
 
 
 def _with_numbers(program: Program, parts: int, equal: bool) -> Program | None:
-    """The program with 3, 4, 5, ... of so many parts for its numbers; tensors that are equal may stay equal."""
+    """The program with the numbers 3, 4, 5, ... divided by `parts`; None if it has too many numbers. With `equal`,
+    equal tensors stay equal.
+    """
     numbers, known = count(3), dict[tuple[type, Literal], Literal]()
 
     def other(value: Literal, of: type) -> Literal:
@@ -191,16 +194,16 @@ def _with_numbers(program: Program, parts: int, equal: bool) -> Program | None:
 
 
 def _rounded(value: Literal, parts: int) -> Literal:
-    """A tensor whose elements are multiples of one part of one."""
+    """The tensor with its elements rounded to multiples of 1 / `parts`."""
     return replace(value, data=tuple(round(x * parts) / parts if x - x == 0 else x for x in value.data))
 
 
 def _same_failure(broken: RuleViolated, program: Program, known: Sequence[Known]) -> RuleViolated | None:
-    """The failure in another program, where that is a program and fails in the same way."""
+    """The failure in another program; None if that program is invalid or does not fail in the same way."""
     target, original = broken.target, broken.violation
 
     def waives(violation: Violation) -> bool:
-        """What does not end the search for the failure: what is known, or no more than advice."""
+        """Whether judging continues after a violation: known differences and advice do not end it."""
         same = (violation.rule, violation.op) == (original.rule, original.op)
         return not same and (is_advice(violation.rule) or any(is_known(entry, program, violation) for entry in known))
 
@@ -211,8 +214,8 @@ def _same_failure(broken: RuleViolated, program: Program, known: Sequence[Known]
         found = first_violation(program, observation, target, waives)
         smooth = found is None or is_smooth_throughout(
             program, observation, target.traits
-        )  # else a right one may fail, too
-    except (Exception, AdapterError):  # operands of shapes that an op does not take, or makes more results of
+        )  # else a correct framework may fail, too
+    except (Exception, AdapterError):  # invalid operand shapes, or other result counts
         return None
     if found is None or (found.rule, found.op) != (original.rule, original.op):
         return None

@@ -1,4 +1,4 @@
-"""Two related programs on paper: their file, the script that shows them, and what can be said of each alone."""
+"""Printing and replaying a pair of related programs: its explanation, its script, and the failures of each program."""
 
 from __future__ import annotations
 
@@ -24,36 +24,35 @@ from autograd_conformance.rules.violations.observed import ValuesDiffer
 from autograd_conformance.rules.violations.violation import Violation
 
 WHY = {
-    "relations/sum": "walks all terms at once; the second program walks one after the other, into the same gradients",
-    "relations/scaling": "begins with a multiple of the cotangent that the second program begins with",
-    "relations/sharing": "reaches every use of a value, which the second program computes anew for one of its uses",
-    "relations/order": "does what it does in the second program, where only lines changed places that do not need each "
-    "other",
-    "relations/repeated": "ends several calls on a graph that was kept, which the second program walks once",
-    "relations/interleaved": "has nothing to do with what stands between these lines in the second program",
+    "relations/sum": "walks the sum of all terms; the second program walks the terms one by one and accumulates",
+    "relations/scaling": "starts from a multiple of the second program's cotangent",
+    "relations/sharing": "reaches every use of a value, which the second program computes again for one of its uses",
+    "relations/order": "computes the same as in the second program, in which independent lines were swapped",
+    "relations/repeated": "is the last of several calls on a retained graph, which the second program walks once",
+    "relations/interleaved": "does not depend on the lines that the second program has in between",
     "networks/module": "goes through modules, which the second program computes op by op from the same parameters",
     "recurrent/module": "goes through a module, which the second program computes step by step from its parameters",
-    "recurrent/packed": "goes through a padded batch, of which the second program takes each sequence by itself",
-    "training/micro-batches": "walks the whole batch, whose parts the second program walks one after the other",
-    "training/losses": "ends a call for each loss, whose sum the second program walks at once",
-    "training/apart": "trains a network alone, which the second program trains beside another one",
+    "recurrent/packed": "goes through a padded batch, whose sequences the second program processes one by one",
+    "training/micro-batches": "walks the whole batch, whose parts the second program walks one by one",
+    "training/losses": "is the last of one call for each loss; the second program walks the sum of the losses at once",
+    "training/apart": "trains a network alone, which the second program trains next to another network",
 }
-"""What relates the programs of each rule, said of the line at which they part."""
+"""For each rule, how the failing line of the first program relates to the second program."""
 
 
 def programs(related: Related) -> tuple[Program, Program]:
-    """Both programs."""
+    """The first and the second program."""
     return related.first, related.second
 
 
 def explanation(related: Related, violation: Violation) -> tuple[ExplanationStep, ...]:
-    """What relates the programs, and where they part."""
+    """How the two programs are related, and the line at which their results differ."""
     expected = expected_text(violation.allowed[0].expected)
     return (ExplanationStep(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {expected}."),)
 
 
 def separate_cases(related: Related, target: Target) -> tuple[Case | None, Case | None]:
-    """What each program breaks by itself, as a failure of its own."""
+    """The violation that each program shows in isolation, as a case; None if it breaks no rule."""
     first, second = (_case(program, target) for program in programs(related))
     return first, second
 
@@ -65,9 +64,9 @@ def _case(program: Program, target: Target) -> Case | None:
 
 
 def describe(broken: tuple[Case | None, Case | None]) -> str:
-    """What each program breaks by itself, in words."""
+    """A sentence about the rules that each program breaks in isolation."""
     first, second = ("breaks no rule" if case is None else _breaks(case.violation) for case in broken)
-    return f"By itself, the first program {first}; the second program {second}."
+    return f"In isolation, the first program {first}; the second program {second}."
 
 
 def _breaks(violation: Violation) -> str:
@@ -75,7 +74,7 @@ def _breaks(violation: Violation) -> str:
 
 
 def parts(broken: tuple[Case | None, Case | None]) -> tuple[PartViolation, ...]:
-    """The same as data, with the way of the gradient through the call that goes wrong."""
+    """The violations that each program shows in isolation, as records with their gradient flow."""
     return tuple(_part(case, second=number == 1) for number, case in enumerate(broken) if case is not None)
 
 
@@ -93,7 +92,9 @@ def _part(case: Case, *, second: bool) -> PartViolation:
 
 
 def script(related: Related, violation: Violation, target: Target) -> str:
-    """Both programs, one after the other, with what is compared; nothing without a dialect."""
+    """A script that runs both programs and prints the values that differ; empty if the framework's code cannot be
+    printed.
+    """
     dialect = target.dialect
     if dialect is None:
         return ""
@@ -109,7 +110,7 @@ def script(related: Related, violation: Violation, target: Target) -> str:
 
 
 def _program_lines(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:
-    """A program's lines; what raises is caught and printed."""
+    """The code of a program; errors are caught and printed."""
     lines: list[str] = []
     observation = target.observe(program)
     for each in statements(program, observed_regions(program, observation), dialect, failing):
@@ -119,7 +120,7 @@ def _program_lines(program: Program, target: Target, dialect: Dialect, failing: 
             case Raised():
                 lines += ["try:", indented(each.text), "except Exception as error:", '    print("raises", error)']
             case Skipped():
-                lines.append(f"# {each.text}: it needs what was never made")
+                lines.append(f"# {each.text}: it needs a value that was never computed")
             case Returned():
                 lines.append(each.text)
             case _:
@@ -128,14 +129,14 @@ def _program_lines(program: Program, target: Target, dialect: Dialect, failing: 
 
 
 def _is_gradient(related: Related, violation: Violation, program: Program, ref: Ref) -> bool:
-    """Whether the gradient that a value holds is meant, where the value is named."""
+    """Whether the compared value is the `.grad` of a named value, and not the named value itself."""
     observed = violation.observed
     held = bool(related.alike) or (isinstance(observed, ValuesDiffer) and observed.gradient)
     return held and not isinstance(program[ref.at], Grad)
 
 
 def _compared_values(related: Related, violation: Violation, which: int) -> list[Ref]:
-    """The values of one of the programs that the violation is about."""
+    """The values of the first (0) or second (1) program that the violation is about."""
     subject = violation.subject
     if subject is None or isinstance(related.first[subject.at], Hook):
         return []

@@ -1,4 +1,4 @@
-"""A standalone script: the failing program with the framework alone, and a last line that shows what is wrong."""
+"""A standalone script: the failing program in the framework's code, and last lines that print what is wrong."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ from autograd_conformance.rules.violations.violation import Violation
 UNCHANGED = (
     "writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation", "optimizers/keeps-gradients",
 )  # fmt: skip
-"""Rules about what must stay as it was."""
+"""Rules about values that must stay unchanged."""
 
 OF_GRADIENTS = ("optimizers/keeps-gradients", "optimizers/clears", "optimizers/clips")
-"""Rules about what is held, whatever the instruction is."""
+"""Rules about `.grad`, even if the instruction is one that changes a value."""
 
 
 def script(case: Case) -> str:
-    """Code that can be pasted and run, its lines numbered; nothing without a dialect."""
+    """Code that can be pasted and run, with line numbers in comments; empty if code for the framework cannot be
+    printed.
+    """
     program, observation, violation, dialect = case.program, case.observation, case.violation, case.dialect
     if dialect is None:
         return ""
@@ -65,13 +67,13 @@ def script(case: Case) -> str:
 
 
 def _earlier_line(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
-    """A line of a program that others follow, whatever came of it."""
+    """The code of a line before the failing one, which catches the error if the line raised."""
     match outcome:
         case Raised():
             caught = _caught(program, dialect, outcome)
-            return ["try:", indented(line), f"except {caught}:", "    pass  # it has to raise, and does"]
+            return ["try:", indented(line), f"except {caught}:", "    pass  # it must raise, and does"]
         case Skipped():
-            return [f"# {line}: it needs what was never made"]
+            return [f"# {line}: it needs a value that was never computed"]
         case Returned():
             return [line]
         case _:
@@ -79,11 +81,13 @@ def _earlier_line(program: Program, line: str, outcome: Outcome, dialect: Dialec
 
 
 def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
-    """The exception to catch: the framework's own kind, the one that was seen, or what a hook of the program raises."""
+    """The exception to catch: the framework's own type, the observed type, or Exception if a hook of the program
+    raises.
+    """
     if any(isinstance(step, Hook) and step.effect == "raise" for step in program):
         return "Exception"
     if any(isinstance(step, Grad) and step.materialize_grads and step.allow_unused is False for step in program):
-        return "Exception"  # options that contradict each other are no error of the graph's
+        return "Exception"  # contradictory options raise another type of error
     if isinstance(outcome, Raised) and outcome.type not in dialect.error:
         return outcome.type if hasattr(builtins, outcome.type) else "Exception"
     return dialect.error
@@ -122,14 +126,14 @@ def _failing_line(
 
 
 def _readable(what: str, violation: Violation, dialect: Dialect) -> str:
-    """What is wrong in a form in which that can be seen: with all its digits where only the last of them are wrong."""
+    """The expression that prints a value, with all digits if only the last digits are wrong."""
     got, want = violation.got, violation.want
     alike = got is not None and want is not None and got.shape == want.shape and np.allclose(got, want, 1e-3, 0.0)
     return dialect.in_full.format(value=what) if alike and dialect.in_full else what
 
 
 def _memories(program: Program, violation: Violation, what: str, dialect: Dialect) -> list[str]:
-    """Where the failure is about memory: whether it is that of the values beside which it is wrong."""
+    """Lines that print whether the value shares memory with the values that the violation names."""
     match violation.observed:
         case ValueMemory(of, of_gradient):
             others = [dialect.gradient.format(leaf=of) if of_gradient else of]
@@ -147,7 +151,7 @@ def _memories(program: Program, violation: Violation, what: str, dialect: Dialec
 
 
 def _written_cotangent(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
-    """A call writes into a cotangent, which gets a name here."""
+    """Lines that give a cotangent a name, as the failing call writes to it, and print it after the call."""
     cotangent = call.cotangents[number] if isinstance(call, (Backward, Grad)) else None
     assert cotangent is not None
     text = tensor(cotangent, dialect)
@@ -160,7 +164,7 @@ def _written_cotangent(call: Instruction, number: int, line: str, dialect: Diale
 
 
 def _expected(violation: Violation) -> str:
-    """The line that prints what ought to be: a value, or what is allowed in words."""
+    """The line that prints the expected value, or a description of the allowed outcome."""
     want = violation.grad_before if violation.want is None else violation.want
     if want is None or violation.rule in UNCHANGED:
         return f'print("allowed:      ", {_allowed(violation)!r})'
@@ -168,12 +172,12 @@ def _expected(violation: Violation) -> str:
 
 
 def _allowed(violation: Violation) -> str:
-    """What ought to be, in words."""
+    """A description of the allowed outcome."""
     return expected_text(violation.allowed[0].expected)
 
 
 def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
-    """Where something must not change: what it is before the last line."""
+    """A line that prints a value before the failing line, if the rule says that the value must not change."""
     if violation.rule not in UNCHANGED or violation.subject is None or violation.subject.at >= violation.at:
         return []
     name = names(program)[violation.subject]
@@ -183,7 +187,7 @@ def _before(program: Program, violation: Violation, dialect: Dialect) -> list[st
 
 
 def _printing(dialect: Dialect, violation: Violation) -> Dialect:
-    """The dialect in which hooks that change a gradient print it, too, where the failure is about hooks."""
+    """The dialect; if the failure is about hooks, hooks that change a gradient also print it."""
     head, observe = "lambda grad: ", dialect.effects.get("observe", "")
     if not violation.rule.startswith("hooks/") or not observe.startswith(head):
         return dialect
@@ -198,7 +202,7 @@ def _printing(dialect: Dialect, violation: Violation) -> Dialect:
 def _subject_code(
     program: Program, observed: StepObservation, violation: Violation, subject: Ref, dialect: Dialect
 ) -> str | None:
-    """The code of what is wrong: a value, or the gradient that one holds; what a hook was given, it prints itself."""
+    """The expression for the wrong value or the wrong `.grad`; None if hooks print the wrong value themselves."""
     if isinstance(program[subject.at], Hook) or is_about_hook(violation.observed):
         return None
     made = subject.at == violation.at
@@ -221,7 +225,7 @@ def _equals(got: np.ndarray | None, observed: Tensor | Gradient | None) -> bool:
 def _after_error(
     program: Program, observed: StepObservation, violation: Violation, line: str, dialect: Dialect
 ) -> list[str]:
-    """A call fails, as it may: what it leaves behind is wrong."""
+    """The lines for a call that may raise and did, and left something wrong."""
     assert violation.subject is not None
     what = _subject_code(program, observed, violation, violation.subject, dialect)
     before = "none" if violation.grad_before is None else _values(violation.grad_before)
@@ -239,13 +243,15 @@ def _after_error(
 
 
 def _shared_gradient(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
-    """Two leaves share a gradient: what a call that reaches only one of them does to the other's."""
+    """Lines that show that two leaves share one gradient: a call that reaches only one leaf changes the `.grad` of
+    both.
+    """
     assert violation.partner is not None
     assert violation.subject is not None
     name = names(program)
     gradient = dialect.gradient.format(leaf=name[violation.subject])
     leaf = program[violation.partner.at]
-    if not isinstance(leaf, Leaf):  # a call on it would walk what is behind it, too
+    if not isinstance(leaf, Leaf):  # a call on it would also walk its graph
         other = dialect.gradient.format(leaf=name[violation.partner])
         return [f'print("{gradient} is    ", {gradient})', f'print("{other} is    ", {other}, "(the same object)")']
     ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))

@@ -1,1 +1,1 @@
-"""Running a failing program again, in isolation and within the time that is left."""
+"""Confirming a failure: its program runs again in a fresh process, within the time that is left."""

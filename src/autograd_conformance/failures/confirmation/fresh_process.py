@@ -1,7 +1,8 @@
-"""A process of its own for one program, or for several one after the other: the framework is loaded, nothing else ran.
+"""Runs programs in a fresh process that has loaded the framework and run nothing else.
 
-`python -m autograd_conformance.failures.confirmation.fresh_process FILE` is that process. FILE says what is to run;
-which rules each run of the last program broke is written beside it, a line for each.
+`python -m autograd_conformance.failures.confirmation.fresh_process FILE` is that process. FILE holds a `Request` in
+JSON. The process writes a log next to FILE: one line when the framework is loaded, then one line for each run of the
+last program, with the rules that the run broke.
 """
 
 from __future__ import annotations
@@ -38,45 +39,46 @@ from autograd_conformance.rules.violations.violation import Violation
 
 @dataclass(frozen=True)
 class Request:
-    """What a process is asked to run."""
+    """The programs that a fresh process runs, and the framework that runs them."""
 
     framework: str
-    """The framework, as `frameworks.registry.load` finds it."""
+    """The framework, by a name that `frameworks.registry.load` accepts."""
     device: str
-    """The device that the adapter's factory is given."""
+    """The device that the adapter's factory receives."""
     counts: bool
-    """Whether it is to count saved tensors."""
+    """True if the process counts saved tensors."""
     timeout: float
-    """Seconds that a program may take."""
+    """Time limit of one program, in seconds."""
     before: Sequence[Mapping[str, Any]]
     """The programs that run first, once each, in their JSON form."""
     program: Mapping[str, Any]
-    """The program, or two that are related, in JSON form."""
+    """The program, or the pair of related programs, in JSON form."""
     runs: int
-    """How often it runs."""
+    """Number of times that the program runs."""
     printed: int = 0
-    """How often its printed code runs after that, in place of the adapter's calls."""
+    """Number of times that the program's printed code runs after that, instead of the adapter's calls."""
     statement: Mapping[str, Any] | None = None
-    """What the framework said of itself where it was loaded first, in JSON form."""
+    """The framework's own description from when it was first loaded, in JSON form; None skips the comparison."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of it."""
+    """The rules that the runs of a request broke, or the reason why there are none."""
 
     broken_rules: tuple[frozenset[str], ...] = ()
-    """The rules that each run broke; fewer than were asked for where the process ended before."""
+    """The rules that each run broke. If the process ended early, there are fewer entries than requested runs."""
     rules_of_code: tuple[frozenset[str], ...] = ()
-    """The same of the runs of the printed code."""
+    """The rules that each run of the printed code broke."""
     process_ended: bool = False
-    """Whether a program ended the process, or did not come back."""
+    """True if a program ended the process or exceeded the timeout."""
     error: str | None = None
-    """Why nothing can be said: the framework could not be loaded, or the process itself went wrong."""
+    """Why there is no result: the framework could not be loaded, or the process itself failed."""
 
 
 def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = None) -> Result:
-    """Run programs in a process of their own, in whose environment some variables are set otherwise. Raises
-    `AdapterError` where the framework says other things of itself there.
+    """Run programs in a fresh process; `variables` override variables of its environment.
+
+    Raises `BrokenAdapter` if the framework describes itself differently in that process.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "request.json"
@@ -87,7 +89,9 @@ def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = No
         error = _error_path(path)
         if _difference_path(path).exists():
             raise AdapterError(_difference_path(path).read_text(encoding="utf-8"))
-        if error.exists() and len(lines) <= max(request.runs, 1):  # the printed code takes back nothing of the calls
+        if error.exists() and len(lines) <= max(
+            request.runs, 1
+        ):  # a later error, of the printed code, leaves the results valid
             return Result(error=error.read_text(encoding="utf-8"))
     if not lines:
         return Result(error="the process ended while the framework was loaded")
@@ -98,27 +102,27 @@ def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = No
 
 
 def _time_limit(request: Request) -> float:
-    """Seconds that a process may take for what it is asked."""
+    """Time limit of the whole process, in seconds."""
     return stretched(LOADING + request.timeout * (len(request.before) + request.runs + request.printed))
 
 
 def _log_path(path: Path) -> Path:
-    """Where a process that was asked something writes: a line when the framework is loaded, and one for each run."""
+    """The log of the process: one line when the framework is loaded, and one line for each run."""
     return path.with_suffix(".notes")
 
 
 def _error_path(path: Path) -> Path:
-    """Where it writes what went wrong in itself."""
+    """The file for the traceback of an error in the process itself."""
     return path.with_suffix(".failed")
 
 
 def _difference_path(path: Path) -> Path:
-    """Where it writes how the framework differs from what it said of itself before."""
+    """The file for the differences between the framework's descriptions in the two processes."""
     return path.with_suffix(".unlike")
 
 
 def _broken_rules(form: Mapping[str, Any], target: Target, observe: Callable[[Program], Observation]) -> frozenset[str]:
-    """The rules that a program breaks, those that are known, too; or the one that two related programs break."""
+    """The rules that a program breaks, including known differences, or the rule that two related programs break."""
     if relations_codec.is_relation(form):
         related = relations_codec.from_json(form, VOCABULARY)
         violation = related_as(related, observe(related.first), observe(related.second), target).violation
@@ -134,12 +138,12 @@ def _broken_rules(form: Mapping[str, Any], target: Target, observe: Callable[[Pr
 
 
 def main(path: Path) -> None:
-    """Run what a file asks for."""
+    """Run the request in a file."""
     try:
         _run(path)
-    except ENDED:  # the process elsewhere: that no more is noted says so
+    except ENDED:  # the framework's own process ended: the short log shows it
         pass
-    except Exception:  # ours, or the adapter's: what the framework raises is observed
+    except Exception:  # the suite's or the adapter's: errors of the framework are observations
         _error_path(path).write_text(traceback.format_exc(), encoding="utf-8")
 
 
@@ -147,7 +151,7 @@ def _run(path: Path) -> None:
     request = Request(**json.loads(path.read_text(encoding="utf-8")))
     target = open_target(request.framework, request.device, timeout=request.timeout, scale=stretched)
     if request.statement is not None and (
-        why := describe_difference(Description.from_json(request.statement), target, "a process of its own")
+        why := describe_difference(Description.from_json(request.statement), target, "a fresh process")
     ):
         _difference_path(path).write_text(why, encoding="utf-8")
         return
@@ -168,4 +172,4 @@ def _run(path: Path) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
-    os._exit(0)  # whatever threads the framework leaves
+    os._exit(0)  # even if the framework leaves threads

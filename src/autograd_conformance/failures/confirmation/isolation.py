@@ -1,8 +1,8 @@
-"""Whether a failure shows by itself: its program, its printed code and its script are run again, each in a process of
-its own.
+"""Runs a failure's program, its printed code and its script again, each in a fresh process.
 
-What the code does not show may be the adapter's fault. What does not fail there at all fails, if ever, only after other
-programs: the shortest sequence of those that ran before it is looked for, and kept with the program.
+If the program fails and its printed code does not, the fault may be the adapter's. If the program does not fail in a
+fresh process, it may fail only after other programs: the shortest such sequence of earlier programs is searched for and
+stored in the replay file.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ from autograd_conformance.rules.judge.judge import COTANGENT_KEPT
 from autograd_conformance.rules.relations import codec as relations_codec
 
 RUNS = 5
-"""How often a program is run in its process: a framework may do now this, now that."""
+"""Number of times that a program runs in its process, as a framework may behave differently from run to run."""
 
 SEARCH_SECONDS = 60.0
-"""Seconds, or so, that are spent on a sequence of programs after which one fails."""
+"""Approximate time limit, in seconds, of the search for earlier programs that make a program fail."""
 
 RANDOM_HASHES = "random"
-"""The value with which each process of Python's draws the seed of its hashes."""
+"""The value of PYTHONHASHSEED with which each Python process draws its own seed."""
 
 MAX_OUTPUT = 2_000
-"""How many characters of what a script printed are kept."""
+"""Number of characters of a script's output that are stored."""
 
 
 def confirm(failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False) -> Failure:
-    """The failure, with what came of it alone; `history` are the programs that ran before it in its process,
-    the latest last. As many failures of a process are run again as its options say, and one more `always` they say;
-    of one whose process could not be held nothing is said.
+    """The failure with the result of running it again in a fresh process.
+
+    `history` are the programs that ran before it in its process, the latest last. The option `--confirm` limits how
+    many failures of a process are confirmed; with `always`, the failure is confirmed even if the limit is reached. The
+    failure is returned unchanged if the limit is reached or the fresh process could not run.
     """
     if not session.confirms and not always:
         return failure
     session.confirms -= bool(session.confirms)
-    if session.journal:  # whose watchdog would take the time of the other processes for a hang of the last program
+    if session.journal:  # else its watchdog would count the time of fresh processes as a hang
         session.journal.end()
     printable = session.target.dialect is not None
     visible = session.target.prints and _is_visible_in_code(failure)
@@ -87,24 +89,24 @@ def _request(
 
 
 def _failing_runs(failure: Failure, result: Result) -> int:
-    """In how many runs the same happened as when it was found."""
+    """Number of runs in which the failure occurred again."""
     if _ends_process(failure):
         return int(result.process_ended)
     return sum(failure.rule in rules for rules in result.broken_rules)
 
 
 def _ends_process(failure: Failure) -> bool:
-    """Whether the failure is that the process ended, or had to be ended."""
+    """True if the failure is a crash or a timeout."""
     return failure.verdict in ("crash", "timeout")
 
 
 def _is_visible_in_code(failure: Failure) -> bool:
-    """Whether it could be seen in the printed code."""
+    """Whether the printed code can show the failure, too."""
     return failure.rule != COTANGENT_KEPT and all(map(is_observable_in_code, _programs(failure.program)))
 
 
 def _code_fails(failure: Failure, session: Session, result: Result) -> bool | None:
-    """Whether the printed code fails as the program does; None where its process could not be held, or ended."""
+    """Whether the printed code fails like the program; None if its process could not run or ended early."""
     if _ends_process(failure):
         result = run_in_subprocess(_request(failure, session, (), 0, 1))
         return None if result.error else result.process_ended
@@ -121,8 +123,10 @@ def _programs(form: Mapping[str, Any]) -> tuple[Program, ...]:
 def _shortest_history(
     failure: Failure, session: Session, history: Sequence[Mapping[str, Any]]
 ) -> Sequence[Mapping[str, Any]] | None:
-    """The shortest sequence of programs found after which the failure shows: halves are left out first, then ever
-    smaller parts; None where it shows not even after all.
+    """The shortest sequence of earlier programs found after which the failure occurs, or None if it does not occur even
+    after all of them.
+
+    The search removes halves of the sequence first, then smaller and smaller parts.
     """
     deadline = time.monotonic() + SEARCH_SECONDS
 
@@ -145,7 +149,7 @@ def _shortest_history(
 
 
 def _write_history(failure: Failure, before: Sequence[Mapping[str, Any]]) -> None:
-    """Put the programs that have to run first into the replay file."""
+    """Add the programs that have to run first to the replay file."""
     if failure.replay:
         path = Path(failure.replay)
         form = json.loads(path.read_text(encoding="utf-8"))
@@ -153,7 +157,7 @@ def _write_history(failure: Failure, before: Sequence[Mapping[str, Any]]) -> Non
 
 
 def _run_script(failure: Failure, session: Session) -> tuple[str, str | None]:
-    """What the script printed, and how it ended where it did not end well."""
+    """The output of the failure's script, and a description of its ending if the script failed."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(failure.script, encoding="utf-8")
@@ -163,7 +167,7 @@ def _run_script(failure: Failure, session: Session) -> tuple[str, str | None]:
         )
     trouble = None
     if code is None:
-        trouble = "it did not come back in time"
+        trouble = "it did not end in time"
     elif code:
         last = errors.strip().splitlines()[-1:] or ["it printed no error"]
         trouble = f"it ended with exit code {code}: {last[0]}" if code > 0 else f"it died of signal {-code}"

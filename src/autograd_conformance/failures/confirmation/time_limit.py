@@ -1,4 +1,4 @@
-"""Running a failure again, as far as the run's time allows it."""
+"""Confirming failures within the time limit of the run."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Confirmation, Failure
 
 SHARE, LEAST = 0.1, 5.0
-"""The part of a limited run's time that each process may spend on running failures again, and the least, in seconds."""
+"""The share of a limited run's time that each process may spend on confirming failures, and a minimum in seconds."""
 
 SHORTEST = 2.0
-"""Seconds without which it is not worth to begin."""
+"""A failure is not confirmed if fewer seconds than this are left."""
 
 NOT_RUN = Confirmation(runs=0, failed=0)
-"""What is said of a failure that was not run again, for the time was over."""
+"""The confirmation of a failure that was not run again because the time was over."""
 
 
 def confirm(failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False) -> Failure:
-    """The failure with what came of it alone, or with the note that there was no time for it; `always` runs it again
-    where the options ask for no more.
+    """The failure with the result of running it again, or with `NOT_RUN` if there was no time for it.
+
+    With `always`, the failure is confirmed even if the limit of `--confirm` is reached.
     """
     until = session.until(SHARE, LEAST, session.confirming)
     if math.isinf(until) or not (session.confirms or always):
@@ -43,8 +44,10 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
 def confirm_process_end(
     failure: Failure, status: int | None, session: Session, history: Sequence[Program] = ()
 ) -> tuple[Failure, bool]:
-    """The failure of a program whose process ended with a status, run again, and whether it cannot be told by whom: the
-    process was killed, and running the program again kills none.
+    """Run a program that ended its process again. Returns the failure, and True if it is undecided who ended the
+    process: the process was killed, and running the program again does not end it.
+
+    `status` is the exit status of the process.
     """
     may_be_outside = is_kill(failure, status)
     rerun = confirm(failure, session, history, always=may_be_outside)
@@ -52,17 +55,17 @@ def confirm_process_end(
 
 
 def is_kill(failure: Failure, status: int | None) -> bool:
-    """Whether a process may have been killed from outside."""
+    """Whether something outside the run may have killed the process."""
     return failure.verdict != "timeout" and status in KILLS
 
 
 def is_reproduced(failure: Failure) -> bool:
-    """Whether a failure showed when it was run again."""
+    """Whether the failure occurred again when its program was confirmed."""
     return failure.alone is not None and bool(failure.alone.failed or failure.alone.after is not None)
 
 
 def undecided_text(failure: Failure) -> str:
-    """Why it cannot be told who ended a process."""
+    """Why it is undecided who ended a process."""
     runs = failure.alone.runs if failure.alone else 0
     attempts = f"alone, it did not end its process in {runs} runs" if runs else "it was not run again"
     return f"{failure.observed}; {attempts}: something else may have killed it. The program: {failure.replay}"

@@ -1,8 +1,9 @@
-"""How the gradient goes through a failing call: which value's is the first that is wrong, and what the ops had saved.
+"""The path of the gradient through a failing backward call: the first value whose gradient is wrong, and the tensors
+that ops saved.
 
-Gradients between the leaves are seen by hooks that only observe, put on every value just before the call. A program
-that goes another way with them than without says nothing of them; then only what leaves hold, and what the functional
-form returned, stands beside what it has to be.
+Hooks that only observe are added to every value just before the call, to read the gradients between the leaves. If the
+program behaves differently with these hooks, their gradients are discarded. Then only the `.grad` of leaves and the
+values that the functional form returned are compared with the reference.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from autograd_conformance.tape.graph import Node
 from autograd_conformance.tape.versions import kept_storages
 
 MAX_LINES = 40
-"""Of a program with more lines nothing is told: no drawing shows it."""
+"""A longer program has no gradient flow, as the drawing would be too large."""
 
 
 def flow(case: Case) -> GradientFlow | None:
-    """The gradients of a failing call and what its ops had saved; None where it is no backward call, or a long one."""
+    """The gradients of a failing backward call and the tensors that its ops saved; None if the failing line is no
+    backward call or the program is too long.
+    """
     call = case.program[case.violation.at]
     if not isinstance(call, BackwardCall) or case.violation.at >= MAX_LINES:
         return None
@@ -41,8 +44,8 @@ def flow(case: Case) -> GradientFlow | None:
 
 
 def _compares(case: Case) -> bool:
-    """Whether the call returned as it may: an error in the place of gradients, or gradients in that of an error, are
-    told without them.
+    """Whether the call returned gradients and was expected to. If one side is an error, there are no gradients to
+    compare.
     """
     return case.context.expectation.returns is not None and case.context.raised(case.violation.at) is None
 
@@ -51,19 +54,23 @@ def _compares(case: Case) -> bool:
 
 
 def _both(want: np.ndarray, got: np.ndarray | None, right: bool | None) -> tuple[str, ...]:
-    """A gradient as it has to be and as it was seen, told apart where it is wrong."""
+    """The expected and the observed gradient as text, with enough digits to see the difference if the gradient is
+    wrong.
+    """
     return shown_distinct(want, got) if right is False else (shown(want), shown(got))
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A failing call that returned."""
+    """A failing backward call that returned."""
 
     case: Case
     call: BackwardCall
 
     def gradients(self) -> Iterator[ValueGradient]:
-        """The gradients of the values with names, what each holds behind what it gets, the last values first."""
+        """The gradients of the named values, from the last value to the first. If the `.grad` of a value is also
+        compared, it follows the value's gradient.
+        """
         context = self.case.context
         seen = self._returned() | self._hooked()
         expected_gradients, traversal = context.reference.pullback(self.call), context.expectation.traversal
@@ -87,7 +94,9 @@ class _Call:
     def _accumulated(
         self, ref: Ref, edge: GradientEdge, added: np.ndarray, made: Callable[..., ValueGradient], unobserved: bool
     ) -> Iterator[ValueGradient]:
-        """What a value holds after the call, where nothing else was seen of it, or that alone is wrong."""
+        """The `.grad` of a value after the call, if it is the only gradient that was observed or the only one that is
+        wrong.
+        """
         context = self.case.context
         gradients, old = self._observed.gradients, context.tape.grads.get(ref)
         if ref not in gradients:
@@ -100,8 +109,8 @@ class _Call:
 
     @property
     def _requested(self) -> frozenset[Ref]:
-        """The values whose gradients the call was asked for, or was blamed for: through a derivative, it may go to them
-        in more than one way, and what it brings is known all the same.
+        """The inputs of the call, or the value that the violation is about. Their gradients are shown even if the model
+        cannot say that the call must reach them.
         """
         if isinstance(self.call, Grad):
             return frozenset(self.call.inputs)
@@ -112,7 +121,7 @@ class _Call:
         return self.case.observation[self.case.violation.at]
 
     def _edges(self) -> dict[GradientEdge, Ref]:
-        """The gradient edges that values with names have or had, each with its value."""
+        """The current and former gradient edges of named values, each with its value."""
         names, reference = self.case.names, self.case.context.reference
         made = [ref for ref in names if ref.at < self.case.violation.at and ref in reference.requires_grad]
         return {ref: ref for ref in made} | {reference.edge(ref): ref for ref in reversed(made)}
@@ -124,7 +133,9 @@ class _Call:
     def _is_right(
         self, edge: GradientEdge, got: np.ndarray | None, want: np.ndarray, old: Gradient | None = None
     ) -> bool | None:
-        """Whether a gradient is what it has to be, as far as rounding goes; None where it is too large to say."""
+        """Whether a gradient equals the reference up to the bound on rounding; None if the reference is too large to
+        compare.
+        """
         if not np.abs(want).max(initial=0) < HUGE:
             return None
         if got is None:
@@ -139,7 +150,7 @@ class _Call:
         return bound.allows(np.abs(got - want), slack)
 
     def _returned(self) -> dict[Ref, np.ndarray | None]:
-        """What the functional form returned, by input."""
+        """The gradients that the functional form returned, by input."""
         outcome = self._observed.outcome
         if not isinstance(self.call, Grad) or not isinstance(outcome, Returned):
             return {}
@@ -147,7 +158,9 @@ class _Call:
         return {ref: None if made is None else made.value for ref, made in results}
 
     def _hooked(self) -> dict[Ref, np.ndarray | None]:
-        """What hooks saw that the call passed on, by value; nothing where the program goes another way with them."""
+        """The gradients that hooks observed during the call, by value; empty if the program behaves differently with
+        hooks.
+        """
         case, at = self.case, self.case.violation.at
         if Capability.HOOKS not in case.target.capabilities:
             return {}
@@ -165,19 +178,19 @@ class _Call:
         return {target: calls.get(Ref(at + k)) for k, target in enumerate(targets)}
 
     def _is_hookable(self, ref: Ref) -> bool:
-        """Whether a hook on a value is safe: one on a view whose memory was written to has ended PyTorch's process."""
+        """Whether a hook on a value is safe. A hook on a view whose memory was written to has crashed PyTorch."""
         reference = self.case.context.reference
         return ref not in reference.storages.deleted and not reference.may_be_written_view(ref)
 
     def _same(self, rerun: StepObservation) -> bool:
-        """Whether leaves hold the same as they did without the hooks, and the call returned the same."""
+        """Whether the call returned the same values and left the same `.grad` as without the hooks."""
         one, other = ([None if t is None else t.value for t in _values(each)] for each in (self._observed, rerun))
         held = all(is_same(value_of(g), value_of(rerun.gradients.get(r))) for r, g in self._observed.gradients.items())
         return held and len(one) == len(other) and all(map(is_same, one, other))
 
 
 class _Unobserved:
-    """Stands for a gradient that could not be seen: None is one that there is not."""
+    """Marks a gradient that could not be observed; None means that the framework has no gradient."""
 
 
 _UNOBSERVED = _Unobserved()
@@ -191,9 +204,10 @@ def _values(seen: StepObservation) -> tuple[Tensor | None, ...]:
 
 
 def _saved(case: Case) -> Iterator[SavedTensor]:
-    """What the ops that the call goes through need of what they saved, op by op: operands, and results that they may
-    have saved in their place and that were written to since. Ops that run as one with others, whose operands nobody
-    saved by themselves, and derivatives are left out.
+    """The saved tensors that the failing call needs, op by op: operands, and results that the op may have saved instead
+    and that were written to later.
+
+    Ops of compiled regions are left out, as their operands are not saved one by one. So are ops of derivatives.
     """
     context = case.context
     for node in sorted(context.nodes, key=lambda node: node.at):
@@ -202,7 +216,7 @@ def _saved(case: Case) -> Iterator[SavedTensor]:
         for ref in dict.fromkeys((*context.needs(node), *_written_results(node, context))):
             writes = context.writes.get(context.reference.storages.storage(ref), [])
             if node.at in writes and ref.at != node.at:
-                continue  # what a write itself overwrote: a framework that needs it has to keep a copy
+                continue  # the write overwrote it: a framework that needs it must keep a copy
             yield SavedTensor(
                 line=node.at + 1,
                 name=context.name(ref),
@@ -213,7 +227,7 @@ def _saved(case: Case) -> Iterator[SavedTensor]:
 
 
 def _written_results(node: Node, context: Context) -> Iterator[Ref]:
-    """The results of an op that it may have saved, and that were written to since."""
+    """The results of an op that the op may have saved and that were written to later."""
     kept = set(kept_storages(node)) if not node.derivative else set()
     for ref in node.entry.outs:
         storage = context.reference.storages.storage(ref)

@@ -1,7 +1,8 @@
-"""Three votes on a gradient: the framework's, JAX's over the whole program, and finite differences.
+"""Three independent computations of a gradient, called votes: the framework's, JAX's over the whole program, and finite
+differences.
 
-The third, of the framework's own forward pass, needs neither the framework's derivative nor ours: it only asks how the
-root changes when a leaf does.
+Finite differences use the framework's own forward pass, and therefore neither the framework's derivatives nor the
+suite's.
 """
 
 from __future__ import annotations
@@ -31,18 +32,21 @@ from autograd_conformance.reporting.records.failure import Votes
 from autograd_conformance.rules.prose import shown, shown_distinct
 
 STEPS = {"float64": 1e-5, "float32": 1e-2}
-"""How far an element of a leaf is moved, by its dtype."""
+"""Step size of the finite differences, by the dtype of the leaf."""
 
 CLOSE = 0.1
-"""The part of what two gradients differ by within which finite differences agree with one of them."""
+"""Finite differences agree with a gradient if they are within this fraction of the distance between the two gradients.
+"""
 
 CLEAR = 0.01
-"""The part of a comparison's bound by which two computations of what is right may differ."""
+"""JAX confirms the reference if the two differ by less than this fraction of the comparison's bound."""
 
 
 def votes(case: Case) -> Votes | None:
-    """The three votes, as text, and what they decide; None where the violation is not about a gradient's value, or only
-    the reference speaks against the framework: nothing is decided then that the explanation does not say.
+    """The three votes as text, and the conclusion.
+
+    None if the violation is not about a gradient's value, or if there are no finite differences and JAX does not
+    contradict the reference: the votes would add nothing to the explanation.
     """
     program, violation = case.program, case.violation
     call = program[violation.at]
@@ -64,7 +68,7 @@ def votes(case: Case) -> Votes | None:
         leaf = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
         authority = whole.recorded(reference, call, reference.edge(leaf))
     if authority is not None and not np.isfinite(authority).all():
-        authority = None  # what is no number confirms nothing, and speaks against nothing
+        authority = None  # not a number: neither confirms nor contradicts
     bound = np.zeros(()) if violation.bound is None else violation.bound
     confirmed = authority is None or _agrees(authority, want, bound)
     if differences is None and confirmed:
@@ -75,15 +79,17 @@ def votes(case: Case) -> Votes | None:
 
 
 def _is_one_function(case: Case) -> bool:
-    """Whether the roots of the failing call are a function of the leaves alone, through the whole program."""
+    """Whether the roots of the failing call are a pure function of the leaves, computed by the whole program."""
     earlier = case.program.instructions[: case.violation.at]
     ended = case.target.traits.ends and any(isinstance(step, BackwardCall) for step in earlier)
     return not (case.program.stateful or ended)
 
 
 def finite_differences(program: Program, target: Target, call: Backward, leaf: Ref) -> np.ndarray | None:
-    """Central differences of the roots' elements, weighted with the cotangents; None where the forward pass fails, or
-    moves out of where its ops are smooth.
+    """The derivative of the roots with respect to one leaf, as central differences weighted with the cotangents; it has
+    the leaf's shape.
+
+    None if the forward pass fails or leaves the region in which its ops are smooth.
     """
     step = program[leaf.at]
     assert isinstance(step, Leaf)
@@ -109,8 +115,8 @@ def finite_differences(program: Program, target: Target, call: Backward, leaf: R
 
 
 def _detached(program: Program, target: Target) -> dict[int, Leaf] | None:
-    """Every detached value as a constant: the derivative takes it for one, so it must not move with its source. None
-    where one stays within a unit, unseen.
+    """Each detached value as a constant leaf, by instruction: the derivative treats it as a constant, so finite
+    differences must not move it. None if a detached value is internal to a region and was not observed.
     """
     found: dict[int, Leaf] = {}
     observation = target.observe(program)
@@ -124,7 +130,9 @@ def _detached(program: Program, target: Target) -> dict[int, Leaf] | None:
 
 
 def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> Program:
-    """The computation up to the roots, some values changed; calls become harmless (their places keep the numbering)."""
+    """The computation up to the roots, with the leaves in `changed` replaced. Calls are replaced by unused leaves, so
+    that instruction numbers stay.
+    """
     steps: list[Instruction] = []
     for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
         if not isinstance(step, (Leaf, Apply, Detach)):
@@ -134,7 +142,7 @@ def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> P
 
 
 def _weighted(program: Program, target: Target, call: Backward) -> float | None:
-    """The sum of the roots' elements, weighted with the cotangents; None where a root was not made."""
+    """The sum of the roots' elements weighted with the cotangents; None if a root was not observed."""
     observation = target.observe(program)
     total = 0.0
     for root, cotangent in zip(call.roots, call.cotangents, strict=True):
@@ -147,7 +155,7 @@ def _weighted(program: Program, target: Target, call: Backward) -> float | None:
 
 
 def _made(observation: Observation, ref: Ref) -> Tensor | None:
-    """A value as it was made, or as the unit gave it out that it was made in; None where it was not seen."""
+    """The value of a result as its instruction or its region returned it; None if it was not observed."""
     outcome = observation[ref.at].outcome
     if not isinstance(outcome, Returned):
         return None
@@ -156,14 +164,14 @@ def _made(observation: Observation, ref: Ref) -> Tensor | None:
 
 
 def _agrees(authority: np.ndarray, want: np.ndarray, bound: np.ndarray) -> bool:
-    """Whether JAX over the whole program confirms the reference: up to rounding, in which two ways to compute the same
-    differ, too, where much cancels; it is far below the bound that a gradient is held to.
+    """Whether JAX over the whole program confirms the reference. The tolerance allows two ways of computing the same
+    value to round differently, and is far below the bound of the comparison.
     """
     return bool((np.abs(authority - want) <= np.maximum(1e-9 * np.abs(want) + 1e-12, CLEAR * bound)).all())
 
 
 def _decide(got: np.ndarray, want: np.ndarray, confirmed: bool, differences: np.ndarray | None) -> str:
-    """What the votes decide together; each sentence holds wherever it is written."""
+    """The conclusion from the votes. Each sentence makes sense without its context."""
     if not confirmed:
         return "JAX over the whole program does not confirm the suite's reference: this is the suite's fault."
     if np.isnan(got).any():
@@ -171,7 +179,7 @@ def _decide(got: np.ndarray, want: np.ndarray, confirmed: bool, differences: np.
     if np.isinf(got).any():
         return "The framework's gradient is infinite, and JAX's is not: the gradient is wrong."
     if differences is None or not differences.size or not np.isfinite(differences).all():
-        return "JAX against the framework; finite differences cannot tell."
+        return "JAX disagrees with the framework; finite differences do not decide."
     to_got, to_want = np.abs(differences - got).max(), np.abs(differences - want).max()
     apart = np.abs(got - want).max()
     if to_want <= CLOSE * apart:
@@ -179,5 +187,5 @@ def _decide(got: np.ndarray, want: np.ndarray, confirmed: bool, differences: np.
     if to_got <= CLOSE * apart:
         return "Finite differences agree with the framework: the forward pass differs from the op's definition."
     if apart <= min(to_got, to_want) and apart <= CLOSE * max(np.abs(got).max(), np.abs(want).max()):
-        return "The difference is too small for finite differences to tell; JAX decides."
+        return "The difference is too small for finite differences to resolve; JAX decides."
     return "Finite differences agree with neither; JAX decides."

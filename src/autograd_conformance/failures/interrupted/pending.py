@@ -1,5 +1,7 @@
-"""What a worker has found and not yet sent: a failure is on disk before it is explained and run again, which may take
-long, so that it is not lost where the run ends in the meantime.
+"""Files of failures that a worker has found and not yet sent.
+
+Explaining and confirming a failure may take long, so the worker first writes the failure to disk. If the run ends in
+the meantime, the failure is read from there.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.records import Record
 
 PREFIX = "found-"
-"""How the names of the files begin."""
+"""Prefix of the file names."""
 
 
 def save(folder: Path, worker: str, *records: Record) -> None:
-    """Write down what a worker found; what could not be written is sent all the same when it is ready."""
+    """Write the records that a worker found. Errors are ignored: the records are still sent when they are complete."""
     path = folder / f"{PREFIX}{worker}"
     aside = folder / f"{PREFIX}{worker}.new"
     with suppress(OSError):
@@ -26,13 +28,13 @@ def save(folder: Path, worker: str, *records: Record) -> None:
 
 
 def discard(folder: Path, worker: str) -> None:
-    """What a worker found is sent."""
+    """Remove a worker's file, as its records were sent."""
     with suppress(OSError):
         (folder / f"{PREFIX}{worker}").unlink(missing_ok=True)
 
 
 def take(folder: Path, worker: str = "*") -> Iterator[Record]:
-    """What workers, or one of them, found and did not send any more; their files go."""
+    """Read the records that workers found and did not send, and remove their files."""
     for path in sorted(folder.glob(f"{PREFIX}{worker}")):
         try:
             records = [decode(form) for form in json.loads(path.read_text(encoding="utf-8"))]

@@ -6,7 +6,7 @@ from autograd_conformance.checking.check import Check
 from autograd_conformance.reporting.records.records import Result
 
 UNSENT = "the run ended before the failure was explained, or run again"
-"""What is said of a test whose process did not send what it found."""
+"""The reason in the result of a test whose process did not send the failure that it found."""
 
 
 def unsent(test: str, rule: str, op: str | None, check: Check | None, verdict: str) -> Result:

@@ -1,1 +1,3 @@
-"""Changed programs that tell where a fault is: the nearest one that passes, and the op without which none fails."""
+"""Changed versions of a failing program that locate its fault: the nearest version that passes, and the ops without
+which the failure disappears.
+"""

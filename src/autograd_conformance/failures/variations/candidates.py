@@ -1,6 +1,7 @@
-"""Changes to a failing program that tell where its fault is, where it passes after them: another implementation of the
-same, another operand, no view, another op. What is compared stays: if a copy in the place of a view is right, it is the
-view that goes wrong.
+"""Program variants that may pass, and that locate the fault if they do: another implementation, another operand, a copy
+instead of a view, another op.
+
+A variant still compares what failed. If it passes with a copy instead of a view, the view is at fault.
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import operands, same_optimizer, with_operands
 
 Variations = Iterator[tuple[str, Program]]
-"""Changed programs, each with what was changed, as the end of "passes ..."."""
+"""Changed programs, each with a description of the change that completes "passes ..."."""
 
 STAND_INS: Mapping[int, tuple[str, ...]] = {1: ("exp", "negative"), 2: ("multiply", "add")}
-"""For so many operands, the ops that are put in the place of another one."""
+"""The ops that replace another op, by the number of operands."""
 
 
 def candidates(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str]) -> Variations:
-    """Every such change, those that tell most first: `shapes` are those of the values that were made, and the framework
-    `has` these ops.
+    """All variants, the most informative first.
+
+    `shapes` holds the shapes of the program's values; `has` holds the names of the framework's ops.
     """
     yield from _optimizers(program)
     yield from _numbers(program)
@@ -58,7 +60,7 @@ def candidates(program: Program, shapes: Mapping[Ref, Shape], has: Collection[st
 
 
 def _optimizers(program: Program) -> Variations:
-    """Another implementation of an optimizer, one of its settings left out, or those that its groups have."""
+    """Another implementation of an optimizer, or without one of its settings, or without settings of single groups."""
     seen: list[Optimizer | Step] = []
     for at, step in enumerate(program):
         if not isinstance(step, (Optimizer, Step)) or any(same_optimizer(step, other) for other in seen):
@@ -79,7 +81,7 @@ def _optimizers(program: Program) -> Variations:
 
 
 def _set(program: Program, one: Optimizer | Step, settings: Attrs, groups: Groups) -> Program:
-    """The program with other settings of one optimizer, wherever it occurs."""
+    """The program with other settings of one optimizer, in each instruction that uses it."""
     steps: list[Instruction] = []
     for step in program:
         if isinstance(step, (Optimizer, Step)) and same_optimizer(step, one):
@@ -92,7 +94,7 @@ def _set(program: Program, one: Optimizer | Step, settings: Attrs, groups: Group
 
 
 def _numbers(program: Program) -> Variations:
-    """Other numbers, where those that there are may be special: zeros, those of another leaf, and short ones."""
+    """Other numbers where the present ones may be special: zeros, values equal to another leaf's, and float32."""
     held: set[Literal] = set()
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
@@ -124,18 +126,18 @@ def _widened(step: Instruction) -> Instruction:
 
 
 def _views(program: Program) -> Variations:
-    """What is viewed in the place of a view, or a copy of the view."""
+    """The base in place of its view, or a copy of the view."""
     name = names(program)
     for at, step in enumerate(program):
         if isinstance(step, Apply) and step.results == 1 and row_of(step.op).aliases is not Certainty.NEVER:
             view, base = Ref(at), step.args[0]
             yield f"with {name[base]} in the place of its view {name[view]}", bypassed(program, at, base)
             if at + 1 < len(program):
-                yield f"with a clone of the view behind line {at + 1}", cloned(program, at + 1, view)
+                yield f"with a clone of the view after line {at + 1}", cloned(program, at + 1, view)
 
 
 def _operands(program: Program) -> Variations:
-    """Another operand in the place of one that is used before: a copy, or another leaf that holds the same."""
+    """Another operand in place of one that was used before: a copy, or another leaf with the same values."""
     name, used = names(program), set[Ref]()
     for at, step in enumerate(program):
         if not isinstance(step, Apply):
@@ -152,14 +154,14 @@ def _operands(program: Program) -> Variations:
 
 
 def _given(program: Program, at: int, k: int) -> Program:
-    """The program whose instruction behind `at` takes what that makes as operand number `k`."""
+    """The program in which operand `k` of the instruction after `at` is the result of the instruction at `at`."""
     step = program[at + 1]
     given = [Ref(at) if n == k else ref for n, ref in enumerate(operands(step))]
     return replaced(program, at + 1, with_operands(step, given))
 
 
 def _writes(program: Program) -> Variations:
-    """A write to a copy."""
+    """A write to a copy instead of the value itself."""
     for at, step in enumerate(program):
         if isinstance(step, InPlace):
             yield f"with a clone before the write on line {at + 1}", cloned(program, at, step.target)
@@ -169,7 +171,7 @@ def _writes(program: Program) -> Variations:
 
 
 def _calls(program: Program) -> Variations:
-    """What a call lists twice listed once, one of several roots, other cotangents."""
+    """Repeated roots or inputs listed once, a single root, no inputs, or cotangents of ones."""
     for at, step in enumerate(program):
         if not isinstance(step, BackwardCall):
             continue
@@ -197,7 +199,7 @@ def _calls(program: Program) -> Variations:
 
 
 def _shapes(program: Program, shapes: Mapping[Ref, Shape]) -> Variations:
-    """A leaf as large as what an op makes of it and another operand: nothing is broadcast."""
+    """A leaf with one element expanded to the result's shape, so that nothing is broadcast."""
     name = names(program)
     for at, step in enumerate(program):
         if not isinstance(step, Apply) or len(step.args) < 2 or step.results != 1:
@@ -219,7 +221,7 @@ def _size(shape: Shape) -> int:
 
 
 def _ops(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str]) -> Variations:
-    """Another op in the place of one that keeps its operands' shape, or, where it has one operand alone, none."""
+    """Another op in place of one that keeps its operands' shape; without the op if it has only one operand."""
     for at, step in enumerate(program):
         if isinstance(step, Detach):
             yield f"without the detach on line {at + 1}", bypassed(program, at, step.source)

@@ -1,9 +1,9 @@
-"""What a shrunk failure is blamed on, looked at once more: a diagnosis is a guess from a few numbers, and that an op is
-wrong by itself is one, too.
+"""Tests the cause that a reduced failure is attributed to.
 
-A diagnosis stands if it explains the program with other numbers, too, and if no earlier call contradicts it. An op is
-blamed for its gradient if the program has no other call in which it contributed what it should, and no write: a program
-is shrunk before, so that a write that is left is part of what is wrong.
+A diagnosis is a guess from a few numbers. It is confirmed if it also explains the program with other numbers, and if no
+earlier call contradicts it. A failure is attributed to the gradient of an op only if the program contains no write and
+no other call to which the op contributed the right gradient: the program is reduced, so a write that is left is part of
+the fault.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ GRAPH_RULE_OF = {
     "higher/op": "higher/differentiable",
     "higher/op-third": "higher/differentiable",
 }
-"""Rules about the gradient of a single op, and the rule about all that a call goes through."""
+"""The rule about the whole graph of a call, for each rule about the gradient of a single op."""
 
 
 def with_confirmed_cause(case: Case) -> Case:
-    """The failure with what it can be blamed on for certain."""
+    """The case with its diagnosis and its op, if they are confirmed; otherwise without them."""
     violation = case.violation
     if violation.undiagnosed is not None and not (_explains_others(case) and not _is_contradicted(case)):
         violation = violation.undiagnosed
@@ -54,7 +54,7 @@ def with_confirmed_cause(case: Case) -> Case:
 
 
 def possible_rules(violation: Violation) -> frozenset[str]:
-    """The rules that a violation may be told as a breach of."""
+    """The rules under which a violation may be reported."""
     rules = {violation.rule} | ({violation.undiagnosed.rule} if violation.undiagnosed else set())
     return frozenset(rules | {GRAPH_RULE_OF[rule] for rule in rules & GRAPH_RULE_OF.keys()})
 
@@ -63,12 +63,14 @@ def possible_rules(violation: Violation) -> frozenset[str]:
 
 
 def _explains_others(case: Case) -> bool:
-    """Whether the diagnosis is the same with other numbers; the first with which the program still fails decide."""
+    """Whether the diagnosis is the same with other numbers. The first numbers with which the program still fails
+    decide.
+    """
     original = case.violation
     for program in _with_other_numbers(case.program.upto(original.at + 1)):
         try:
             found = violation_of(program, case.target)
-        except Exception:  # operands that an op does not take: nothing that the reference could compute
+        except Exception:  # invalid operands, which the reference cannot compute
             continue
         if found is not None and (found.at, found.subject, found.observed) == (
             original.at,
@@ -80,7 +82,9 @@ def _explains_others(case: Case) -> bool:
 
 
 def _with_other_numbers(program: Program) -> Iterator[Program]:
-    """The program with other numbers, each changed by a factor of its own: equal ones stay equal; zeros, signs stay."""
+    """The program with other numbers: each distinct number gets its own factor, equal numbers stay equal, zeros and
+    signs stay.
+    """
     everything = (Leaf, Backward, Grad)
     for sign, kinds in ((1, everything), (1, (Backward, Grad)), (1, (Leaf,)), (-1, everything)):
         changed = replace(program, instructions=tuple(_other_numbers(program, kinds, sign)))
@@ -109,7 +113,7 @@ def _other_numbers(program: Program, kinds: tuple[type, ...], sign: int) -> Iter
 
 
 def _is_contradicted(case: Case) -> bool:
-    """Whether the fault would have shown in an earlier call of the program, which was right."""
+    """Whether an earlier call of the program, which was right, would have shown the same fault."""
     program, target = case.program, case.target
     for at, step in enumerate(program.instructions[: case.violation.at]):
         if not isinstance(step, BackwardCall) or not isinstance(case.observation[at].outcome, Returned):
@@ -130,8 +134,9 @@ def _is_contradicted(case: Case) -> bool:
 
 
 def _is_not_only_op(case: Case, violation: Violation) -> bool:
-    """Whether the op that is blamed stands behind a write, contributed what it should to an earlier call of the
-    program, or is, of those whose derivatives are derived, one of several.
+    """Whether the op named by the violation may not be at fault: the program has a write before the failing call, or an
+    earlier call to which the op contributed the right gradient, or several uses of an op whose second derivatives are
+    derived.
     """
     if any(isinstance(step, (InPlace, DetachInPlace)) for step in case.program.instructions[: violation.at]):
         return True
@@ -144,6 +149,8 @@ def _is_not_only_op(case: Case, violation: Violation) -> bool:
 
 
 def _weights(case: Case, entry: TapeEntry) -> bool:
-    """Whether an entry weights what an op made, for the op's cotangent to be differentiable."""
+    """Whether an entry of the tape multiplies the result of an op with its cotangent, to make the cotangent
+    differentiable.
+    """
     made = [edge in case.context.reference.producer for edge in entry.args]
     return entry.op == WEIGHTS and made.count(True) == 1

@@ -1,7 +1,7 @@
-"""The nearest variation that passes: one change to a failing program after which what failed is compared, and is right.
+"""The nearest variation that passes: one change after which the failing comparison is still made and succeeds.
 
-A shrunk program passes without any of its lines: that is no news. What has to change for a failure to go away while the
-same is still asked of the framework is often the shortest description of the bug.
+A reduced program passes without any of its lines, which says nothing. A change that keeps the comparison and removes
+the failure is often the shortest description of the bug.
 """
 
 from __future__ import annotations
@@ -43,15 +43,16 @@ from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.trace import is_smooth_throughout
 
 MAX_VARIATIONS = 40
-"""How many variations are tried."""
+"""Maximum number of variations that are tried."""
 
 MAX_LINES = 600
-"""How many lines they have together: of a long program fewer are tried."""
+"""Maximum number of lines of all variations that are tried: fewer variations of a long program."""
 
 
 def nearest(case: Case) -> str | None:
-    """A phrase for the first variation that passes and tells something ("passes with foreach=False on line 3"), or
-    None; none, too, where the program itself passes when it is run again.
+    """A phrase about the first informative variation that passes, such as "passes with foreach=False on line 3".
+
+    None if there is no such variation, or if the program itself passes when it is run again.
     """
     program = case.program.upto(case.violation.at + 1)
     for words, target in case.target.simpler_modes().items():
@@ -69,7 +70,7 @@ def nearest(case: Case) -> str | None:
 
 
 def _is_usable(changed: Program, program: Program, target: Target) -> bool:
-    """Whether a variation is another program, sound, of what the framework has."""
+    """Whether a variation differs from the program, is valid, and needs nothing that the framework lacks."""
     if not changed.instructions or changed == program or not is_valid(changed):
         return False
     ops = {step.op for step in changed if isinstance(step, Apply)}
@@ -79,7 +80,7 @@ def _is_usable(changed: Program, program: Program, target: Target) -> bool:
 
 
 def _shapes(observation: Observation) -> dict[Ref, Shape]:
-    """The shape of each value that was made."""
+    """The shape of each value that was observed."""
     made = (
         (at, observed.outcome.values)
         for at, observed in enumerate(observation)
@@ -88,15 +89,17 @@ def _shapes(observation: Observation) -> dict[Ref, Shape]:
     return {Ref(at, k): each.value.shape for at, values in made for k, each in enumerate(values) if each is not None}
 
 
-# -- whether a variation tells something ------------------------------------------------------------------------------
+# -- whether a variation is informative -------------------------------------------------------------------------------
 
 
 def _passes(changed: Program, case: Case, by_rule: bool) -> bool:
-    """Whether a variation breaks no rule, and its end is asked for what failed: where `by_rule`, by the very rule."""
+    """Whether a variation breaks no rule and still compares what failed; with `by_rule`, only a comparison under the
+    same rule counts.
+    """
     try:
         observation = case.target.observe(changed)
         violation = first_violation(changed, observation, case.target)
-    except Exception:  # operands of shapes that an op does not take: nothing that the reference could compute
+    except Exception:  # invalid operands, which the reference cannot compute
         return False
     if violation is not None or not is_smooth_throughout(changed, observation, case.target.traits):
         return False
@@ -104,14 +107,14 @@ def _passes(changed: Program, case: Case, by_rule: bool) -> bool:
 
 
 def _compares_failure(changed: Program, observation: Observation, case: Case, by_rule: bool) -> bool:
-    """Whether what failed is compared at the end of a variation that passes."""
+    """Whether the last instruction of a passing variation compares what failed."""
     violation, last = case.violation, len(changed) - 1
     if isinstance(observation[last].outcome, Raised) != _has_to_raise(case):
         return False
     if _errors(observation[:last]) != _errors(case.observation[: violation.at]):
-        return False  # that is another story
+        return False  # another error comes first
     if violation.rule.startswith("modes/") and len(changed) > violation.at + 1:
-        return False  # what is inserted stands under no mode, and ends the block that it stands in
+        return False  # an inserted line has no mode and ends its block
     tape, expectation = _end(changed, observation, case.target)
     if violation.rule in expectation.exercises or _has_to_raise(case):
         return True
@@ -125,7 +128,7 @@ def _compares_failure(changed: Program, observation: Observation, case: Case, by
 
 
 def _errors(observation: Observation) -> list[Kind]:
-    """The errors that instructions raised."""
+    """The kinds of the errors that instructions raised."""
     return [observed.outcome.kind for observed in observation if isinstance(observed.outcome, Raised)]
 
 
@@ -135,14 +138,14 @@ def _end(program: Program, observation: Observation, target: Target) -> tuple[Ta
 
 
 def _has_to_raise(case: Case) -> bool:
-    """Whether the failing line must raise, or raised as it may and left something behind."""
+    """Whether the failing line must raise, or raised as allowed and left something wrong."""
     violation = case.violation
     must_raise = all(isinstance(allowed.expected, ExpectedError) for allowed in violation.allowed)
     return must_raise or (violation.subject is not None and isinstance(case.observation[violation.at].outcome, Raised))
 
 
 def _has_effect(step: Instruction, tape: Tape, expectation: Expectation) -> bool:
-    """Whether an instruction has something to do: a call reaches a leaf, a step moves one."""
+    """Whether the instruction has something to do: a call reaches a leaf, or an optimizer step changes one."""
     match step:
         case Backward() | Grad():
             return bool(expectation.traversal.must_reach)
@@ -153,8 +156,8 @@ def _has_effect(step: Instruction, tape: Tape, expectation: Expectation) -> bool
 
 
 def _compares_leaf(changed: Program, case: Case, tape: Tape, expectation: Expectation) -> bool:
-    """Whether the leaf that the failure is about is compared: it is told by its place among the leaves, for a change
-    may make its number another.
+    """Whether the leaf that the failure is about is compared. The leaf is identified by its position among the leaves,
+    as the variation may change instruction numbers.
     """
     violation, program = case.violation, case.program
     if _is_about_rule(violation, program):
@@ -173,17 +176,17 @@ def _compares_leaf(changed: Program, case: Case, tape: Tape, expectation: Expect
 
 
 def _is_about_rule(violation: Violation, program: Program) -> bool:
-    """Whether a failure is about something that only its rule compares: a hook, a flag."""
+    """Whether only the failure's own rule compares its subject, such as a hook or a flag."""
     subject = violation.subject
     return violation.want is None or (subject is not None and isinstance(program[subject.at], Hook))
 
 
-# -- changes after which a shrunk program passes anyway, unless the same rule is still asked for -----------------------
+# -- changes that count only if the same rule is still compared, as a reduced program passes without any line ----------
 
 
 def simplifications(program: Program, subject: Ref | None = None) -> Variations:
-    """Options that are other ones, and lines and modes that are left out, the last first; the line that made what the
-    failure is about stays.
+    """The program with another retain_graph, without a line or a mode, from the last to the first, or without an
+    option. The line that made the failure's subject stays.
     """
     last = len(program) - 1
     for at, step in enumerate(program):
@@ -197,7 +200,7 @@ def simplifications(program: Program, subject: Ref | None = None) -> Variations:
 
 
 def _less(program: Program, subject: Ref | None) -> Variations:
-    """Without an instruction whose results, if it makes any, nobody uses; without a grad mode."""
+    """Without an instruction whose results, if any, are not used; without a grad mode."""
     used = {ref for step in program for ref in operands(step)}
     for at, step in reversed(list(enumerate(program.instructions[:-1]))):
         makes = range(results(step))
