@@ -1,1 +1,1 @@
-"""Programs as code: in a framework's own words, with the loops that a person would write."""
+"""Programs as source code of a framework, line by line or with loops, as a person would write them."""

@@ -1,7 +1,7 @@
-"""How a program is written in some framework's own code: templates, and the one function that fills them in.
+"""Dialects: templates from which programs are printed as code of a framework.
 
-One line per instruction, so that line n + 1 of the code is instruction n of the program. A framework without a
-dialect is printed in the suite's text form.
+Each instruction is one line, so that line n + 1 of the code is instruction n of the program. Programs of a framework
+without a dialect are printed in the suite's text form.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import clearing_optimizer, results, same_optimizer
 
 Template = str | Callable[[Sequence[str], Mapping[str, Any]], str]
-"""An op's code with fields to be filled in, or a function that writes it from the operands' names and the attributes.
-"""
+"""An op's code with fields to fill in, or a function that writes it from the names of the operands
+and the attributes."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a framework's code is written: templates with named fields.
+    """The code of a framework, as templates with named fields.
 
-    The templates of instructions that a framework does not claim stay empty.
+    The templates of instructions that a framework does not claim are empty.
     """
 
     prelude: str
-    """The lines in front of every program."""
+    """The lines before every program."""
     tensor: str
     """A tensor: {data} (nested lists), {dtype} and {flags}."""
     empty: str
@@ -65,61 +65,61 @@ class Dialect:
     ops: Mapping[str, Template]
     """The code of each op."""
     detach: str
-    """{source}"""
+    """A detached value: {source}."""
     backward: str
     """A backward call from one root: {root} and {arguments}."""
     backward_many: str
     """A backward call from several roots: {roots}, {cotangents} and {arguments}."""
     retain: str
-    """The argument that says whether the graph is kept: {value}."""
+    """The argument that sets whether the graph is kept: {value}."""
     clear_to_none: str
-    """{leaf}"""
+    """Clears the gradient of {leaf} to None."""
     clear_to_zeros: str
-    """{leaf}"""
+    """Clears the gradient of {leaf} to zeros."""
     gradient: str
-    """Reads the gradient that {leaf} holds."""
+    """Reads the gradient of {leaf}."""
     number: str = ""
-    """A tensor of shape ``()``, where that is written otherwise than others: {data}, {dtype} and {flags}."""
+    """A tensor of shape ``()``, if it is written differently from other tensors: {data}, {dtype} and {flags}."""
     constant: str = ""
     """The {flags} of all other tensors: leaves that require no grad, and cotangents."""
     sequences: frozenset[str] = frozenset()
-    """The ops whose code gives a sequence, even of one result."""
+    """The ops whose code returns a sequence, even for one result."""
     error: str = "Exception"
-    """The exception to catch where an error is expected."""
+    """The exception to catch if an error is expected."""
     saved: str = ""
-    """Reads how many saved tensors are alive."""
+    """Reads the number of saved tensors that are alive."""
     memory: str = ""
-    """Reads in which memory the elements of {value} lie."""
+    """Reads a number that identifies the memory of {value}."""
     in_full: str = ""
-    """Reads the elements of {value} with all their digits, where printing it leaves some out."""
+    """Reads the elements of {value} with all their digits, if printing it leaves some out."""
     clear_to_zeros_briefly: str = ""
-    """`clear_to_zeros` as a simple statement, which may stand behind another or a `with`."""
+    """`clear_to_zeros` as a simple statement, which may follow another one or a `with` on the same line."""
     held: str = ""
     """The gradient of {leaf} as a value."""
     assign: str = ""
-    """{leaf} and {value}"""
+    """Sets the gradient of {leaf} to {value}."""
     create: str = ""
     """The argument that makes gradients differentiable: {value}."""
     step: str = ""
-    """One step of an optimizer that does nothing else: {optimizer}, {leaves} and {settings}."""
+    """One step of an optimizer without other instructions: {optimizer}, {leaves} and {settings}."""
     optimizer: str = ""
-    """An optimizer that is made to be used again: {optimizer}, {leaves} and {settings}."""
+    """The construction of an optimizer that is used again: {optimizer}, {leaves} and {settings}."""
     step_again: str = ""
     """One step of the optimizer {name}."""
     clear: str = ""
     """Clears the gradients of the leaves of the optimizer {name}: {set_to_none}."""
     group: str = ""
-    """One of several parameter groups, which stand in {leaves}: {leaves} and {settings}."""
+    """One of several parameter groups, which are listed in the {leaves} of `optimizer`: {leaves} and {settings}."""
     clips: Mapping[str, str] = field(default_factory=dict)
     """A statement for each way to clip: {leaves} and {bound}."""
     optimizers: Mapping[str, str] = field(default_factory=dict)
-    """What {optimizer} is for each optimizer."""
+    """The {optimizer} field's text for each optimizer."""
     writes: Mapping[str, Template] = field(default_factory=dict)
     """A statement for each op in place; {0} is the target."""
     detach_in_place: str = ""
-    """{target}"""
+    """Detaches {target} in place."""
     requires_grad: str = ""
-    """Switches whether {target} requires grad to {on}."""
+    """Sets `requires_grad` of {target} to {on}."""
     inputs: str = ""
     """The argument that restricts a backward call to {inputs}."""
     grad: str = ""
@@ -127,19 +127,19 @@ class Dialect:
     cotangents: str = ""
     """The argument of `grad` for {cotangents}."""
     vjp: str = ""
-    """In the place of `grad`, the gradients of {function} as a sequence: {inputs}, {places} (the numbers of these),
-    {cotangents}, and {cotangent} (the same in parentheses where there are several).
+    """The gradients of {function} as a sequence, for frameworks that have this instead of `grad`. The fields are
+    {inputs}, {places} (their positions), {cotangents}, and {cotangent} (the same, in parentheses if there are several).
     """
     ones: str = ""
-    """What a program leaves out where {root} has one element: the cotangent of it that `vjp` is given all the same."""
+    """The cotangent of {root} that `vjp` requires if the program omits it, which it may for a root of one element."""
     together: str = "{values}"
-    """What such a function returns where it has several results: {values}."""
+    """The return value of a differentiated function with several results: {values}."""
     unused: str = ""
     """The argument of `grad` that allows inputs that are not used: {value}."""
     materialize: str = ""
     """The argument of `grad` that makes zeros for such inputs: {value}."""
     retain_grad: str = ""
-    """{target}"""
+    """Makes {target} retain its gradient."""
     hook: str = ""
     """A hook on {target} that calls {function}, one of `effects`."""
     accumulated_hook: str = ""
@@ -147,33 +147,33 @@ class Dialect:
     effects: Mapping[str, str] = field(default_factory=dict)
     """A function of a gradient for each effect of a hook: {factor} and {target}."""
     remove_hook: str = ""
-    """{handle}"""
+    """Removes the hook of {handle}."""
     drop: str = "del {values}"
-    """Lets go of {values}."""
+    """Deletes {values}."""
     default_dtype: str = ""
-    """Makes {dtype} the default."""
+    """Sets the default dtype to {dtype}."""
     under: str = "with {modes}: {line}"
     """A line under grad modes."""
     modes: Mapping[str, str] = field(default_factory=dict)
-    """The context of each grad mode."""
+    """The context manager of each grad mode."""
     modules: Mapping[str, Module] = field(default_factory=dict)
-    """The modules that can be made and called by a name, by their ops."""
+    """The modules that can be constructed and called by name, by their ops."""
     parameter: str = ""
     """A parameter of a module, made from {tensor}."""
     unit_head: str = ""
-    """What stands over the definition of a function that the framework takes as a unit."""
+    """The line before the definition of a region's function, such as a decorator."""
     unit: str = "{function}({inputs})"
-    """The call of such a function: {function} with {inputs}, or {arguments}, which are both."""
+    """The call of a region's function: {function} with {inputs}, or {arguments}, which contains both."""
 
 
 def fill(template: Template, args: Iterable[str], attrs: Attrs) -> str:
-    """An op's code: `template` with the operands' names and the attributes' values."""
+    """An op's code: `template`, filled in with the operands' names and the attributes' values."""
     given = as_literals(attrs)
     return template(tuple(args), given) if callable(template) else template.format(*args, **given)
 
 
 def code(program: Program, dialect: Dialect | None) -> list[str]:
-    """A program as code, a line per instruction."""
+    """A program as code, one line per instruction."""
     if dialect is None:
         return list(lines(program))
     name = names(program)
@@ -181,14 +181,14 @@ def code(program: Program, dialect: Dialect | None) -> list[str]:
 
 
 def under(modes: Modes, line: str, dialect: Dialect) -> str:
-    """A line under some grad modes."""
+    """A line inside the contexts of some grad modes."""
     if not modes:
         return line
     return dialect.under.format(modes=", ".join(dialect.modes[mode] for mode in modes), line=line)
 
 
 def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """One instruction as code, its values being called as `name` says; its grad modes are left out."""
+    """One instruction as code, with the values' names in `name`; its grad modes are left out."""
     step = program[at]
     made = [name[Ref(at, k)] for k in range(results(step))]
     match step:
@@ -242,12 +242,12 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
 
 
 def function_name(at: int) -> str:
-    """What the function is called that instruction `at` differentiates."""
+    """The name of the function that instruction `at` differentiates."""
     return f"function{at + 1}"
 
 
 def vjp(call: Grad, function: str, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """The gradients of a function, which `printing.functional` writes."""
+    """The code of the gradients of a function that `printing.functional` defines."""
     weights = zip(call.roots, call.cotangents, strict=True)
     given = ", ".join(dialect.ones.format(root=name[r]) if c is None else tensor(c, dialect) for r, c in weights)
     return dialect.vjp.format(
@@ -260,7 +260,7 @@ def vjp(call: Grad, function: str, name: Mapping[Ref, str], dialect: Dialect) ->
 
 
 def _unpacked(made: list[str]) -> list[str]:
-    """The names that a sequence is assigned to, which unpack it even where it holds one result."""
+    """The names to which a sequence is assigned; a sequence of one result is unpacked, too."""
     return [f"({made[0]},)"] if len(made) == 1 else made
 
 
@@ -284,7 +284,7 @@ def _clear(at: int, step: ZeroGrad, program: Program, name: Mapping[Ref, str], d
 
 
 def _optimizer(at: int, step: Step | Optimizer, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """A step, or the making of an optimizer, which is named by the first line that has to do with it."""
+    """A step, or the construction of an optimizer. The optimizer is named by the first line that uses it."""
     fields = {
         "optimizer": dialect.optimizers.get(step.optimizer, step.optimizer),
         "leaves": _leaves_of(step, name, dialect),

@@ -1,4 +1,4 @@
-"""A functional framework as code: its dialect, and the functions that it differentiates, in front of the calls."""
+"""The dialect of functional frameworks, and definitions of the functions that their calls differentiate."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ functional = partial(
     gradient="",
     drop="# {values}: functions that come later may need them",
 )
-"""The dialect of a functional framework: what is differentiated is said by each call, and no leaf holds a gradient."""
+"""The dialect of a functional framework. Each call names the function that it differentiates and its inputs, and no
+leaf has a `.grad`."""
 
 
 def definition(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> list[str]:
-    """The lines that define the function that instruction `at` differentiates; none where it differentiates none."""
+    """The lines that define the function differentiated by instruction `at`; empty if it differentiates none."""
     step = program[at]
     if not isinstance(step, Grad) or not dialect.vjp:
         return []

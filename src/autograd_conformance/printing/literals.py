@@ -1,7 +1,7 @@
-"""Attributes as they are written into code: whatever a template or a function does with one, a literal comes out.
+"""Attribute values that every formatting of templates and functions writes as Python literals.
 
-The vocabulary lets no text pass that is not a word of the op's row; this holds for whoever prints a program that nobody
-validated.
+The vocabulary accepts only texts that are words of the op's row. This module protects callers that print a program
+which nobody validated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from autograd_conformance.programs.language import Attrs
 
 
 class Text(str):
-    """A text that compares and counts as it did, and is written in quotes."""
+    """A string equal to the original, which is formatted as a quoted literal."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class Text(str):
 
 
 class Unbounded(float):
-    """An infinity or NaN, which has no literal and is written as a call."""
+    """An infinity or NaN, which has no literal and is written as a call of `float`."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class Unbounded(float):
 
 
 def literal(value: object) -> Any:
-    """A value of an attribute, which every way to format it writes as a literal; others raise TypeError."""
+    """An attribute's value in a form that is always written as a literal; raises TypeError for other types."""
     match value:
         case tuple():
             return tuple(map(literal, value))
@@ -58,5 +58,5 @@ def literal(value: object) -> Any:
 
 
 def as_literals(attrs: Attrs) -> dict[str, Any]:
-    """Attributes by name, each as `literal` has it."""
+    """Attributes by name, each converted by `literal`."""
     return {name: literal(value) for name, value in attrs}

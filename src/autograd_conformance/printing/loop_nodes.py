@@ -1,7 +1,8 @@
-"""Programs with loops: lines that stand for one instruction in every iteration, and how loops hand values on.
+"""Programs with loops: each line represents one instruction in every iteration, and loops carry values between
+iterations.
 
-`interpret` carries such a program out under names of any kind, and tells whether every line then reads the very values
-that the program reads.
+`interpret` executes such a program symbolically, with names of any kind. It shows whether every line then reads the
+same values as in the original program.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import assert_never
 from autograd_conformance.programs.language import Attrs, Delete, Instruction, Modes, Ref
 
 Index = tuple[int, ...]
-"""An iteration of each loop around a line, the outermost first, counted from 0."""
+"""One iteration number per loop around a line, the outermost first, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +23,15 @@ class OptimizerObject:
     """An optimizer, as a value that its steps read."""
 
     number: int
-    """How many were made before it."""
+    """Number of optimizers that were made before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A variable that a loop hands on from each iteration to the next."""
+    """A variable that a loop carries from each iteration to the next."""
 
     number: int
-    """Tells it from other variables of the program."""
+    """Identifies the variable within the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class Collection:
     """A list that a loop appends a value to in each iteration."""
 
     number: int
-    """Tells it from other lists of the program."""
+    """Identifies the list within the program."""
     length: int
-    """How many elements it has in the end."""
+    """Number of elements after the loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,52 +51,53 @@ class Element:
     of: Collection
     """The list."""
     index: int
-    """The element's number in it, from 0."""
+    """The position of the element, from 0."""
 
 
 Value = Ref | OptimizerObject | Carried | Collection | Element
-"""What lines read and make. A value of a loop's body is called as in the first iteration."""
+"""The values that lines read and make. A value in a loop's body has its name in the first iteration."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleObject:
-    """A module with parameters of its own, as a variable."""
+    """A module object with parameters, as a variable."""
 
     op: str
-    """The op that a call of it is."""
+    """The op that a call of the module is."""
     attrs: Attrs
     """The op's attributes."""
     made: str
-    """The code that makes it."""
+    """The code that constructs the module."""
     parameters: tuple[tuple[Value, str], ...]
-    """The leaves that are its parameters, with their names in it."""
+    """The leaves that are the module's parameters, with their names in the module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An instruction in its loops."""
+    """An instruction inside its loops."""
 
     step: Instruction
-    """The instruction, as it stands in the first iteration."""
+    """The instruction, as in the first iteration."""
     reads: tuple[Value, ...]
-    """The values that it reads; of an optimizer's steps and clearings, that optimizer alone."""
+    """The values that it reads; for a step or a clearing by an optimizer, only the optimizer."""
     made: tuple[Value, ...]
     """The values that it makes."""
     modes: Modes
-    """The grad modes that it stands under."""
+    """The grad modes of the instruction."""
     instances: Mapping[Index, int]
-    """The lines of the program without loops that it stands for, by iteration."""
+    """The lines of the program without loops that it represents, by iteration."""
     at: int | None
-    """The index of the program's instruction; None for the making of an optimizer that no instruction makes."""
+    """The index of the program's instruction; None for the construction of an optimizer without an instruction of the
+    program."""
     by_optimizer: bool = False
-    """Whether it is something that an optimizer does."""
+    """Whether it is a call of an optimizer's method."""
     varies: bool = False
-    """Whether it is a leaf whose data is not the same in all its instances."""
+    """Whether it is a leaf with different data in different instances."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A value gets another name: what a loop carries, before its first iteration and at the end of every one."""
+    """The assignment of a value to a carried variable, before the first iteration and at the end of each one."""
 
     to: Carried
     source: Value
@@ -103,14 +105,14 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """An empty list."""
+    """The assignment of an empty list."""
 
     into: Collection
 
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """A value is appended to a list."""
+    """The appending of a value to a list."""
 
     into: Collection
     value: Value
@@ -118,14 +120,14 @@ class Collect:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The program ends here in the given iteration of the innermost loop, counted from 0."""
+    """The end of the program, in the given iteration of the innermost loop, counted from 0."""
 
     iteration: int
 
 
 @dataclass(frozen=True, slots=True)
 class FurtherIteration:
-    """What follows are the first lines of one more iteration, the number of which counts from 0."""
+    """Begins the first lines of one more iteration, after its loop. The number counts from 0."""
 
     number: int
 
@@ -150,11 +152,11 @@ class Rerolled:
     lines: tuple[Line, ...]
     """The lines of the program without loops."""
     alike: tuple[tuple[Value, Value], ...]
-    """Pairs of values that ought to share a name."""
+    """Pairs of values that should share a name."""
 
 
 def reads(node: Node) -> tuple[Value, ...]:
-    """The values that a node itself reads."""
+    """The values that a node reads, without those in the bodies of loops."""
     match node:
         case Line():
             return node.reads
@@ -167,7 +169,7 @@ def reads(node: Node) -> tuple[Value, ...]:
 
 
 def all_nodes(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Every node, those in loops included, in order."""
+    """Every node in order, including those in loops."""
     for node in nodes:
         yield node
         if isinstance(node, Loop):
@@ -175,20 +177,20 @@ def all_nodes(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def varying(loop: Loop) -> list[Line]:
-    """The leaves in the body itself whose data is not always the same: the loop's head gives it to them."""
+    """The leaves directly in a loop's body whose data varies; the head of the loop assigns the data to their names."""
     return [node for node in loop.body if isinstance(node, Line) and node.varies]
 
 
 class Misread(Exception):
-    """With these names, a line reads another value than it has to."""
+    """Under these names, a line reads another value than in the original program."""
 
 
 Scope = dict[Hashable, object]
-"""What every name stands for: a value of the program without loops, or a list of them."""
+"""The current meaning of every name: a value of the program without loops, or a list of such values."""
 
 
 def interpret(rerolled: Rerolled, name: Mapping[Value, Hashable], until: int | None = None) -> Scope:
-    """What every name stands for in the end, or before line `until`; `Misread` where a line goes wrong."""
+    """The meaning of every name at the end, or before line `until`. Raises `Misread` if a line reads a wrong value."""
     scope: Scope = {}
     with contextlib.suppress(_End):
         _interpret(rerolled.nodes, (), rerolled, name, scope, until)
@@ -196,7 +198,7 @@ def interpret(rerolled: Rerolled, name: Mapping[Value, Hashable], until: int | N
 
 
 class _End(Exception):
-    """The program, or what is asked for of it, ends here."""
+    """The symbolic execution ends: at the end of the program, or at `until`."""
 
 
 def _interpret(
@@ -224,7 +226,7 @@ def _interpret(
                 if tuple(map(read, node.reads)) != line.reads:
                     raise Misread(node)
                 if node.varies and scope.get(name[node.made[0]]) != ("data", node.made[0]):
-                    raise Misread(node)  # the head of the loop hands its data on under its name
+                    raise Misread(node)  # the head of the loop assigns the data to this name
                 scope.update({name[ref]: value for ref, value in zip(node.made, line.made, strict=True)})
                 if isinstance(node.step, Delete):
                     for ref in node.reads:

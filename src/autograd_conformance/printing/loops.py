@@ -1,7 +1,8 @@
-"""A program as a person would write it: its training loop as a loop, its values under names that say what they are.
+"""Programs with their training loops as loops, and with descriptive names.
 
-`loop` writes what `printing.reroll` found under the names of `printing.variable_names`, in a framework's own code.
-Run, it does what the program's lines do one by one (`printing.dialect.code`): the same values, gradients and errors.
+`loop` prints the loops that `printing.reroll` finds, with the names of `printing.variable_names`, in a framework's
+code. Running this code computes the same values, gradients and errors as the program's lines one by one
+(`printing.dialect.code`).
 """
 
 from __future__ import annotations
@@ -58,18 +59,20 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import with_operands
 
 WIDTH = 96
-"""The columns up to which the data of a loop stands in its head."""
+"""The most columns of a loop's data that are written in the head of the loop."""
 
 EACH, PARTS, BATCHES = "p", "parts", "batches"
-"""Names of the loops' own: for what is cleared, for the data of a loop in a loop, for data in lines of its own."""
+"""Names that loops introduce: for cleared leaves, for the data of an inner loop, and for data that is assigned before a
+loop."""
 
 
 def loop(
     program: Program, dialect: Dialect | None, at: int | None = None, known: Mapping[Ref, str] | None = None
 ) -> str | None:
-    """The program with loops, instruction `at` being marked; None where nothing repeats, or it cannot be written.
+    """The program with loops as code, with instruction `at` marked; None if nothing repeats, or if the loops cannot be
+    written.
 
-    Where others speak of leaves by names that are `known`, a comment tells them.
+    Comments give the names in `known` of leaves that other code refers to by those names.
     """
     if dialect is None or not _has_templates(program, dialect):
         return None
@@ -84,7 +87,7 @@ def loop(
 
 
 def _has_templates(program: Program, dialect: Dialect) -> bool:
-    """Whether the dialect has what loops need of it."""
+    """Whether the dialect has the templates that loops use."""
     steps = any(isinstance(step, (Step, Optimizer)) for step in program)
     return bool(not steps or (dialect.optimizer and dialect.step_again and dialect.clear))
 
@@ -98,20 +101,20 @@ class _Writer:
     at: int | None
     """The instruction that is marked."""
     known: Mapping[Ref, str]
-    """Names that others have for leaves."""
+    """The names that other code uses for leaves."""
     further: int | None = None
-    """The number of the iteration that the lines behind a loop begin, from 0."""
+    """The number of the incomplete iteration whose lines follow a loop, from 0."""
     taken: set[str] = field(default_factory=set)
-    """Names that mean something already."""
+    """Names that already have a meaning."""
     module_of: dict[Value, ModuleObject] = field(default_factory=dict)
-    """The module of each leaf that is a parameter of one."""
+    """The module of each leaf that is a module's parameter."""
 
     def __post_init__(self) -> None:
         self.taken = set(self.name.values()) | RESERVED
         self.module_of = {ref: module for module in self.modules for ref, _ in module.parameters}
 
     def lines(self, nodes: Sequence[Node], around: tuple[int, ...]) -> Iterator[str]:
-        """The lines of a body; `around` counts the iterations of the loops around it."""
+        """The lines of a body; `around` contains the numbers of iterations of the loops around it."""
         for modes, together in groupby(nodes, lambda node: node.modes if isinstance(node, Line) else ()):
             code = [text for node in together for text in self._node(node, around)]
             if modes and code:
@@ -171,7 +174,7 @@ class _Writer:
             yield f"for {', '.join(targets)} in {data}:"
 
     def _inner(self, loop: Loop, around: tuple[int, ...]) -> list[Loop]:
-        """The loops in a body whose data is another in every iteration of what is around them."""
+        """The loops in a body whose data differs between iterations of the loops around them."""
         inner = (node for node in loop.body if isinstance(node, Loop))
         return [node for node in inner if self._handed(node, (*around, loop.count))]
 
@@ -180,7 +183,7 @@ class _Writer:
         return len({tuple(self._rows(loop, around, index)) for index in iterations}) > 1
 
     def _rows(self, loop: Loop, around: tuple[int, ...], index: Index) -> list[str]:
-        """The data of each iteration of a loop, in one iteration of the loops around it."""
+        """The data for each iteration of a loop, in one iteration of the loops around it."""
         rows = []
         for iteration in range(loop.count):
             here = (*index, iteration)
@@ -191,7 +194,7 @@ class _Writer:
         return rows
 
     def _data(self, leaf: Line, index: Index) -> str:
-        """A leaf's data in one iteration; where the program ends before it, that of another stands in its place."""
+        """A leaf's data in one iteration. If the program ends before that iteration, it is the data of another one."""
         at = leaf.instances.get(index, next(iter(leaf.instances.values())))
         step = self.rerolled.lines[at].step
         assert isinstance(step, Leaf)
@@ -243,7 +246,7 @@ class _Writer:
         return [f"for {EACH} in {leaves}:", f"    {each.format(leaf=EACH)}"]
 
     def _code(self, line: Line) -> str:
-        """The line as the dialect tells it; a list's elements in their order are the list."""
+        """The line in the dialect; a complete list of a collection's elements is written as the collection."""
         reads = [Ref(1 + k) for k in range(len(line.reads))]
         its = {ref: self.name[read] for ref, read in zip(reads, line.reads, strict=True)}
         its |= {Ref(0, k): self.name[made] for k, made in enumerate(line.made)}
@@ -254,13 +257,13 @@ class _Writer:
         return self._parameters(code)
 
     def _making(self, line: Line) -> Iterator[str]:
-        """The making of a module, in front of the first of its parameters."""
+        """The construction of a module, before the first of its parameters."""
         module = self.module_of.get(line.made[0]) if line.made else None
         if module and line.made[0] == module.parameters[0][0]:
             yield f"{self.name[module]} = {module.made}"
 
     def _parameters(self, code: str) -> str:
-        """A line in which all parameters of a module in a list are called so."""
+        """A line in which the listed parameters of a module are written as `parameters()`."""
         for module in self.modules:
             listed = ", ".join(self.name[ref] for ref, _ in module.parameters)
             every = f"{self.name[module]}.parameters()"
@@ -269,13 +272,13 @@ class _Writer:
         return code
 
     def _known(self, line: Line) -> str:
-        """A comment on a leaf that others call by another name."""
+        """A comment on a leaf that other code calls by another name."""
         made = line.made[0] if isinstance(line.step, Leaf) and () in line.instances else None
         its = self.known.get(made) if isinstance(made, Ref) else None
         return f"  # {its}" if made is not None and its not in (None, self.name[made]) else ""
 
     def _mark(self, line: Line) -> str:
-        """A comment on the line that fails, and on the iteration in which it does."""
+        """A comment that marks the failing line, with the iteration in which it fails."""
         for index, number in line.instances.items():
             if self.at is not None and self.rerolled.lines[number].at == self.at:
                 numbers = [k + 1 for k in index] or ([] if self.further is None else [self.further + 1])

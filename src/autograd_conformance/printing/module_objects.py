@@ -1,7 +1,8 @@
-"""Modules that have parameters of their own: made once, and called by a name.
+"""Module objects: modules that are constructed once with their parameters, and called by name.
 
-A call of a module is one instruction, written as a functional call that is given what its parameters hold. Where the
-parameters are leaves of this module alone, a person makes the module, gives it its parameters and calls it.
+A module's call is one instruction, which is printed as a functional call with all parameters as arguments. If the
+parameters are leaves that no other module uses, a person would instead construct the module, assign its parameters and
+call it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from autograd_conformance.programs.language import Apply, Delete, Leaf
 
 
 def module_objects(rerolled: Rerolled, dialect: Dialect) -> tuple[ModuleObject, ...]:
-    """The modules of a program whose parameters are leaves of theirs alone, made before every loop."""
+    """The modules of a program whose parameters are leaves made before every loop and used by no other module."""
     lines = [node for node in all_nodes(rerolled.nodes) if isinstance(node, Line)]
     literals = {line.made[0]: line.step.value for line in lines if isinstance(line.step, Leaf)}
     free = set(_leaves_before_loops(rerolled)) - {
@@ -31,7 +32,7 @@ def module_objects(rerolled: Rerolled, dialect: Dialect) -> tuple[ModuleObject, 
         module, settings = dialect.modules[step.op], as_literals(step.attrs)
         inputs, names = module.operands(settings)
         parameters = tuple(zip(line.reads[len(inputs) :], names, strict=True))
-        key = (step.op, repr(step.attrs), *parameters)  # its text tells 1 from True
+        key = (step.op, repr(step.attrs), *parameters)  # as text, because 1 == True
         for ref, _ in parameters:
             users.setdefault(ref, set()).add(key)
         distinct = {ref for ref, _ in parameters}

@@ -1,4 +1,4 @@
-"""Regions as code: a function that computes one and its call, written as its user would."""
+"""Regions as code: the definition of a region's function, and its call, written as a user would write them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from autograd_conformance.programs.regions import Region
 
 
 def function(program: Program, region: Region, dialect: Dialect, called: str, name: Mapping[Ref, str]) -> str:
-    """The function of a region, whose values are called as `name` says."""
+    """The definition of a region's function, with the values' names in `name`."""
     return "\n    ".join([head(region, called, name), *inside(program, region, dialect, name), *end(region, name)])
 
 
 def head(region: Region, called: str, name: Mapping[Ref, str]) -> str:
-    """The line that begins the function of a region."""
+    """The first line of a region's function."""
     return f"def {called}({', '.join(name[ref] for ref in region.inputs)}):"
 
 
 def inside(program: Program, region: Region, dialect: Dialect, name: Mapping[Ref, str]) -> list[str]:
-    """The lines of a region's function, one an instruction, as they are without their block."""
+    """The lines of a region's function, one per instruction, without indentation."""
     return [under(region.inner(program, at), line(at, program, name, dialect), dialect) for at in region.steps]
 
 
 def end(region: Region, name: Mapping[Ref, str]) -> list[str]:
-    """The line that ends the function of a region: it gives a tuple, or, where nothing is seen of it, nothing."""
+    """The return statement of a region's function, which returns a tuple; none if the region has no results."""
     return [f"return {_tuple(region, name)}"] if region.results else []
 
 
@@ -43,8 +43,8 @@ def _tuple(region: Region, name: Mapping[Ref, str]) -> str:
 
 
 def arranged(program: Program, regions: Iterable[Region]) -> Iterator[int | Region]:
-    """A program's instructions, by number, and its regions in the order of code: leaves that stand between the
-    instructions of a region are made before it.
+    """A program's instructions, by number, and its regions, in the order of the code. Leaves between the instructions
+    of a region come before it.
     """
     whole = {at: region for region in regions for at in range(region.first, region.last + 1)}
     for at in range(len(program)):
@@ -57,7 +57,7 @@ def arranged(program: Program, regions: Iterable[Region]) -> Iterator[int | Regi
 
 
 def canonical(program: Program, region: Region, dialect: Dialect) -> str:
-    """The function of a region with names that say places alone: of equal regions, it is the same text."""
+    """The function of a region with names that depend only on positions, so that equal regions have equal code."""
     name = {ref: f"x{k}" for k, ref in enumerate(region.inputs)}
     made = [Ref(at, k) for at in region.steps for k in range(results(program[at]))]
     name.update((ref, f"y{k}") for k, ref in enumerate(made))

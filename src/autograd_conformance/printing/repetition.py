@@ -1,8 +1,7 @@
-"""What repeats in a sequence of lines, found without a hint.
+"""Repetitions in a sequence of lines, found without knowledge of the original loops.
 
-Consecutive blocks of lines repeat if they are equal but for the data of their leaves and for the values that they
-name. A block may read what was made before the loop, what it made itself, and what the block before it made: that is
-carried.
+Consecutive blocks of lines repeat if they are equal except for the data of their leaves and for the values that they
+use. A block may read values made before the loop, in the same block, or in the previous block; the last of these are carried.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ class Repetition:
     """Blocks of lines that repeat."""
 
     start: int
-    """Where the first block begins."""
+    """The position of the first block."""
     period: int
-    """How many lines a block has."""
+    """Number of lines of a block."""
     count: int
-    """How many blocks there are."""
+    """Number of blocks."""
     rest: int
-    """How many lines of one more block follow."""
+    """Number of lines of an incomplete block that follows."""
     carried: Mapping[Value, Value]
-    """The values of the first block that the next one reads, each with the one that the first reads in its place."""
+    """For each value of a block that the next block reads, the value that the first block reads in its place."""
     previous: Mapping[tuple[int, int], Value]
-    """The reads of such values, as (line of the block, number of the operand)."""
+    """The reads of such values, as (line of the block, position of the operand)."""
     saved: int
-    """How many lines a loop saves."""
+    """Number of lines that a loop saves."""
 
 
 LEAST = 2
@@ -40,7 +39,7 @@ LEAST = 2
 
 
 def repetition(nodes: Sequence[Node], outermost: bool) -> Repetition | None:
-    """The repetition that saves the most lines; of equals the one with the shortest body, then the first."""
+    """The repetition that saves the most lines; among equals, the one with the shortest body, then the first one."""
     best: Repetition | None = None
     marks = [mark(node, at) for at, node in enumerate(nodes)]
     where = {ref: at for at, node in enumerate(nodes) if isinstance(node, Line) for ref in node.made}
@@ -59,7 +58,7 @@ def repetition(nodes: Sequence[Node], outermost: bool) -> Repetition | None:
 
 
 def mark(node: Node, at: int) -> str:
-    """Equal for lines that are equal but for what they read and for the data of leaves."""
+    """A key that is equal for lines that differ only in their operands and in the data of leaves."""
     if not isinstance(node, Line):
         return f"not repeated: {at}"
     step = node.step
@@ -72,7 +71,7 @@ def mark(node: Node, at: int) -> str:
 
 @dataclass(slots=True)
 class _Blocks:
-    """Lines from `start` on that may repeat every `period` lines, with what was found of them so far."""
+    """Lines from `start` on that may repeat every `period` lines, and the carried values found in them so far."""
 
     nodes: Sequence[Node]
     where: Mapping[Value, int]
@@ -85,7 +84,9 @@ class _Blocks:
     """As in `Repetition`."""
 
     def repetition(self, length: int, outermost: bool) -> Repetition | None:
-        """How many of the `length` lines behind the first block really repeat it, judged by what they read."""
+        """The repetition among the `length` lines after the first block, as far as they read corresponding values; None
+        if a loop would not be shorter.
+        """
         nodes, start, period = self.nodes, self.start, self.period
         matched = next((n for n in range(length) if not self._repeats(n)), length)
         count, rest = matched // period + 1, matched % period
@@ -110,12 +111,12 @@ class _Blocks:
         return line
 
     def _own(self, ref: Value) -> Value:
-        """The value of the first block that a value of another one corresponds to."""
+        """The value of the first block that corresponds to a value of another block."""
         at = self.where[ref]
         return self._line(self.start + (at - self.start) % self.period).made[self._line(at).made.index(ref)]
 
     def _collected(self, count: int) -> int | None:
-        """How many values have to be collected for what comes later; None where one of them is let go of there."""
+        """Number of values that have to be collected for later lines; None if a later line deletes one of them."""
         last, end = self.start + self.period * (count - 1), self.start + self.period * count
         collected: set[Value] = set()
         for node in self.nodes[end:]:
@@ -126,7 +127,7 @@ class _Blocks:
         return len(collected)
 
     def _repeats(self, matched: int) -> bool:
-        """Whether one more line repeats its counterpart in the first block; what it carries is noted."""
+        """Whether a line repeats the corresponding one of the first block. Carried values are recorded."""
         block, offset = matched // self.period + 1, matched % self.period
         line, first = self._line(self.start + self.period + matched), self._line(self.start + offset)
         return all(
@@ -135,7 +136,7 @@ class _Blocks:
         )
 
     def _reads_alike(self, block: int, place: tuple[int, int], ref: Value, its: Value) -> bool:
-        """Whether an operand `ref` of a block is what `its` is for the first one."""
+        """Whether the operand `ref` of a block corresponds to the operand `its` of the first block."""
         at = self.where.get(ref, -1)
         if at < self.start:
             return ref == its and place not in self.previous

@@ -1,10 +1,10 @@
-"""Rerolling an unrolled program: its repetitions become loops.
+"""Rerolling: the repetitions of an unrolled program become loops.
 
-A program is straight-line: a training loop of three iterations stands in it three times. `reroll` takes the repetition
-that saves the most lines (`printing.repetition`) and makes a loop of it. What the blocks hand on is carried by a
-variable, and what is read later of blocks that are not the last is collected in a list. The lines before the loop, its
-body and the lines after it are rerolled in the same way, so that loops may nest. Where the program ends within the
-second iteration already, the loop stops there.
+A program is straight-line, so that it contains the body of a loop once per iteration. `reroll` takes the repetition
+that saves the most lines (`printing.repetition`) and makes a loop of it. Values passed between blocks are carried by a
+variable. Values of earlier blocks that are read after the loop are collected in a list. The lines before the loop, its
+body and the lines after it are rerolled in the same way, so that loops may nest. If the program ends within the second
+iteration, the loop stops there.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from autograd_conformance.programs.language import Delete, Leaf, Program
 
 
 def reroll(program: Program) -> Rerolled | None:
-    """A program with loops, or None where nothing repeats."""
+    """A program with loops; None if nothing repeats."""
     lines = straight_lines(program)
     ways = [found for each in (lines, _hoisted(lines)) if (found := _rerolled(each)) is not None]
     return min(ways, key=lambda found: sum(1 for _ in all_nodes(found.nodes)), default=None)
 
 
 def iterations(program: Program) -> tuple[tuple[int, ...], ...]:
-    """The instructions of each iteration of the longest loop in a program; none where nothing repeats."""
+    """The instructions of each iteration of a program's longest loop; empty if nothing repeats."""
     lines = straight_lines(program)
     found = [(each, repeated) for each in (lines, _hoisted(lines)) if (repeated := repetition(each, outermost=True))]
     if not found:
@@ -57,7 +57,9 @@ def iterations(program: Program) -> tuple[tuple[int, ...], ...]:
 
 
 def _hoisted(lines: Sequence[Line]) -> list[Line]:
-    """The lines, with the leaves in front that several lines of one kind read: these are no data of one iteration."""
+    """The lines, with leaves that several similar lines read moved to the front: their data does not belong to one
+    iteration.
+    """
     readers: dict[tuple[Value, str, int], int] = {}
     for line in lines:
         for k, ref in enumerate(line.reads):
@@ -81,14 +83,14 @@ def _rerolled(lines: Sequence[Line]) -> Rerolled | None:
 @dataclass(slots=True)
 class _Reroller:
     number: count[int] = field(default_factory=count)
-    """Numbers for variables and lists that the program does not have."""
+    """Numbers for new variables and lists."""
     alike: list[tuple[Value, Value]] = field(default_factory=list)
-    """Pairs of values that ought to share a name."""
+    """Pairs of values that should share a name."""
 
     def reroll(
         self, nodes: Sequence[Node], later: frozenset[Value], outermost: bool = False
     ) -> tuple[tuple[Node, ...], dict[Value, Value]]:
-        """The nodes with loops, and how values that are read `later` are to be called from now on."""
+        """The nodes with loops, and the new names of values that are read `later`."""
         found = repetition(nodes, outermost)
         if found is None:
             return tuple(nodes), {}
@@ -124,7 +126,7 @@ class _Reroller:
     def _body(
         self, blocks: Sequence[Node], found: Repetition, carriers: Mapping[Value, Carried]
     ) -> tuple[list[Node], dict[Value, Value]]:
-        """The first block, standing for all of them, and what the values of the last one are called."""
+        """The first block, which represents all blocks, and the names of the last block's values."""
         body: list[Node] = []
         last: dict[Value, Value] = {}
         for offset in range(found.period):
@@ -141,7 +143,7 @@ class _Reroller:
         return body, last
 
     def _lists(self, blocks: Sequence[Node], found: Repetition, wanted: frozenset[Value]) -> dict[Value, Collection]:
-        """A list for every value of the body that is wanted of a block that is not the last."""
+        """A list for every value of the body of which a block other than the last is read later."""
         lists: dict[Value, Collection] = {}
         for at, ref, own in _made(blocks, found.period):
             if at < found.period * (found.count - 1) and ref in wanted and own not in lists:
@@ -149,20 +151,22 @@ class _Reroller:
         return lists
 
     def _continued(self, blocks: Sequence[Node], rest: Sequence[Node]) -> None:
-        """The lines of a further iteration make what the body makes."""
+        """Record that the lines of an incomplete iteration make the same values as the body."""
         for line, first in zip(rest, blocks, strict=False):
             if isinstance(line, Line) and isinstance(first, Line):
                 self.alike += zip(line.made, first.made, strict=True)
 
 
 def _elements(blocks: Sequence[Node], found: Repetition, lists: Mapping[Value, Collection]) -> dict[Value, Value]:
-    """What the values of all blocks are called that are in lists."""
+    """The names of all blocks' values that are elements of lists."""
     made = _made(blocks, found.period)
     return {ref: Element(lists[own], at // found.period) for at, ref, own in made if own in lists}
 
 
 def _made(blocks: Sequence[Node], period: int) -> Iterator[tuple[int, Value, Value]]:
-    """The values that blocks make, each with the line that makes it and the first block's value that it stands for."""
+    """The values that blocks make. Each comes with the line that makes it and the corresponding value of the first
+    block.
+    """
     for at, line in enumerate(blocks):
         first = blocks[at % period]
         assert isinstance(line, Line)

@@ -1,4 +1,4 @@
-"""A program's lines before loops are found, with every optimizer as a value that its steps read."""
+"""The lines of a program before loops are found, with optimizers as values that their steps read."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from autograd_conformance.programs.operands import clearing_optimizer, operands,
 
 
 def straight_lines(program: Program) -> list[Line]:
-    """A program's lines, an optimizer being made by one of them and read by what it does.
+    """A program's lines. One line makes each optimizer, and the lines of its methods read it.
 
-    An optimizer that a step would make is made right behind its leaves, if nothing can happen to them until then.
+    An optimizer that a step would make is made right after its leaves, if nothing can change them before the step.
     """
     makers: list[tuple[Optimizer | Step, OptimizerObject]] = []
     found: list[Line] = []
@@ -85,7 +85,7 @@ def straight_lines(program: Program) -> list[Line]:
 
 
 def _early(program: Program) -> dict[int, list[Step]]:
-    """The steps that make their optimizer, by the instruction behind which it can be made."""
+    """For each instruction, the steps whose optimizer can be made right after it."""
     found: dict[int, list[Step]] = {}
     freed = {step.target for step in program if isinstance(step, SetRequiresGrad)}
     seen: list[Optimizer | Step] = []
@@ -101,6 +101,6 @@ def _early(program: Program) -> dict[int, list[Step]]:
 
 
 def _differentiated(program: Program) -> bool:
-    """Whether a gradient may require grad, which an optimizer ends where it clears to zeros."""
+    """Whether a gradient may require grad; an optimizer that clears it to zeros detaches it."""
     creating = (step for step in program if isinstance(step, (Backward, Grad)))
     return any(step.create_graph for step in creating) or any(isinstance(step, AssignGrad) for step in program)

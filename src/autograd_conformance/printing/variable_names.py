@@ -1,8 +1,8 @@
-"""Names that a person would give to the values of a program with loops.
+"""Descriptive names for the values of a program with loops.
 
-Every value has a name of its own at first. Then what reads better is tried: the carried value and what it becomes are
-one `h`, a detached `h` is still `h`, the lines of a further iteration use the names of the loop. `interpret` carries
-the program out with the names that were tried, and they stand only if every line then reads what it has to.
+At first, every value has a separate name. Then values are merged if that reads better: a carried value and its next
+value are both `h`, a detached `h` is also `h`, and the lines of an incomplete iteration use the names of the loop.
+`interpret` executes the program with each such change, which is kept only if every line still reads the same values.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from autograd_conformance.programs.language import (
 RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "F", "p", "leaf", "iteration", "parts"}
 )
-"""What no value may be called: a name that the code around it has a meaning for."""
+"""Names that no value may have, because the surrounding code uses them."""
 
 VARIABLE_NAMES = {
     "multiply": "product",
@@ -77,15 +77,15 @@ VARIABLE_NAMES = {
     "linear_bias": "y",
     "softmax": "probabilities",
 } | dict.fromkeys((*ACTIVATIONS, "tanh", "sigmoid"), "hidden")
-"""What the result of an op is called, where its name is not the word for it."""
+"""The names of results of ops for which the op's own name is not the usual word."""
 
 NO_LOSSES = ("softmax", "log_softmax", "softmin", "cosine_similarity", "dist")
 
 
 def names(rerolled: Rerolled, modules: Sequence[ModuleObject] = ()) -> dict[Value | ModuleObject, str] | None:
-    """A name for every value, list and module; None where the loops cannot be written as Python.
+    """A name for every value, list and module; None if the loops cannot be written as Python.
 
-    A module's parameters are called as its attributes.
+    A module's parameters are named as its attributes.
     """
     naming = _Naming(rerolled, modules)
     if not naming.is_consistent():
@@ -96,24 +96,24 @@ def names(rerolled: Rerolled, modules: Sequence[ModuleObject] = ()) -> dict[Valu
 
 @dataclass(slots=True)
 class _Naming:
-    """Values with one name are one class."""
+    """Classes of values; the values of a class have one name."""
 
     rerolled: Rerolled
     modules: Sequence[ModuleObject]
     of: dict[Value, Value] = field(init=False)
-    """The first value of the class of each value."""
+    """For each value, the first value of its class."""
     maker: dict[Value, Line] = field(init=False)
     """The line that makes each value."""
     place: dict[Value, tuple[int, ...]] = field(init=False)
-    """The loops in which each value is made, each by its number in the body around it."""
+    """The loops in which each value is made, each as its position in the body around it."""
     readers: dict[Value, list[tuple[Line, int]]] = field(init=False)
-    """The lines that read each value, with the number of the operand."""
+    """The lines that read each value, with the position of the operand."""
     carriers: dict[Value, Value] = field(init=False)
-    """What each carried variable becomes at the end of an iteration."""
+    """The value of each carried variable at the end of an iteration."""
     entries: dict[Value, Value] = field(init=False)
-    """What each carried variable is before the loop."""
+    """The value of each carried variable before the loop."""
     lists: dict[Value, Value] = field(init=False)
-    """What each list collects."""
+    """The value that each list collects."""
 
     def __post_init__(self) -> None:
         self.maker, self.readers, self.carriers, self.entries, self.lists, self.place = {}, {}, {}, {}, {}, {}
@@ -121,7 +121,7 @@ class _Naming:
         self.of = {ref: ref for ref in (*self.maker, *self.carriers, *self.lists)}
 
     def _note(self, nodes: Sequence[Node], place: tuple[int, ...]) -> None:
-        """Who makes and reads each value, and in which loops it is made."""
+        """Record the lines that make and read each value, and the loops in which it is made."""
         for number, node in enumerate(nodes):
             match node:
                 case Line():
@@ -130,8 +130,8 @@ class _Naming:
                     for k, ref in enumerate(node.reads):
                         self.readers.setdefault(ref, []).append((node, k))
                 case Copy(to, source):
-                    self.entries.setdefault(to, source)  # the first copy is that in front of the loop
-                    self.carriers[to] = source  # the last one is that at its end
+                    self.entries.setdefault(to, source)  # the first copy is before the loop
+                    self.carriers[to] = source  # the last one is at its end
                 case Collect(into, value):
                     self.lists[into] = value
                 case Loop(body):
@@ -142,7 +142,7 @@ class _Naming:
                     assert_never(node)
 
     def is_consistent(self) -> bool:
-        """Whether every line reads what it has to."""
+        """Whether every line reads the same values as in the original program."""
         try:
             interpret(self.rerolled, self.of)
         except Misread:
@@ -150,7 +150,7 @@ class _Naming:
         return True
 
     def _merge(self, one: Value, other: Value) -> None:
-        """Give two values one name, if that may be."""
+        """Give two values one name, if the program stays consistent."""
         one, other = self.of[one], self.of[other]
         if one != other:
             before = dict(self.of)
@@ -159,7 +159,7 @@ class _Naming:
                 self.of = before
 
     def join(self) -> None:
-        """Give one name to what a person would give one."""
+        """Merge values to which a person would give one name."""
         copies = [node for node in all_nodes(self.rerolled.nodes) if isinstance(node, Copy)]
         carried = {node.source for node in copies if self.carriers[node.to] == node.source}
         detached = [ref for ref, line in self.maker.items() if isinstance(line.step, Detach)]
@@ -167,17 +167,19 @@ class _Naming:
             source = self.maker[ref].reads[0]
             if source in self.carriers or (ref in carried and source in self.place):
                 self._merge(ref, source)
-        copies.sort(key=lambda node: self.carriers[node.to] != node.source)  # what it becomes before what it was
+        copies.sort(key=lambda node: self.carriers[node.to] != node.source)  # next values before initial values
         for node in copies:
             if node.source in self.of and not self._trained(node.source):
                 self._merge(node.source, node.to)
         for one, other in self.rerolled.alike:
-            if one in self.of and other in self.of:  # and not in a loop that was made later
+            if one in self.of and other in self.of:  # and not inside a loop made later
                 self._merge(other, one)
         self._share()
 
     def _share(self) -> None:
-        """What has the same word in two loops that are not inside each other, or in and behind one, has one name."""
+        """Merge values with the same word in two loops of which neither contains the other, or in a
+        loop and after it.
+        """
         first: dict[str, list[Value]] = {}
         owned = self._owned()
         for ref in (ref for ref in self.place if ref not in owned):
@@ -191,7 +193,7 @@ class _Naming:
             first[word].append(ref)
 
     def final(self) -> dict[Value | ModuleObject, str]:
-        """The names: each class's word, numbered where several have the same."""
+        """The names: each class's word, with a number if several classes have the same word."""
         own = {self.of[ref] for ref in self._owned()}
         classes = (first for first in dict.fromkeys(self.of.values()) if first not in self.lists)
         words: dict[Value | ModuleObject, str] = {first: self.word(first) for first in classes if first not in own}
@@ -221,10 +223,10 @@ class _Naming:
     # -- words
 
     def word(self, first: Value) -> str:
-        """What a class of values is called."""
+        """The word for a class of values."""
         members = [ref for ref in self.of if self.of[ref] == first]
         made = [ref for ref in members if ref in self.maker]
-        if not made:  # a carried value that must not have the name of what it becomes
+        if not made:  # a carried value that cannot share the name of its next value
             source = self.carriers.get(first)
             known = source in self.maker
             return f"previous_{self._own(source)}" if known and source is not None else "previous"
@@ -244,7 +246,7 @@ class _Naming:
         return words[0]
 
     def _origin(self, ref: Value) -> Value:
-        """The value itself, or what it is a copy of."""
+        """The value itself, or the value that it clones."""
         line = self.maker.get(ref)
         copied = line is not None and isinstance(line.step, Apply) and line.step.op == "clone"
         return line.reads[0] if line is not None and copied else ref
@@ -258,7 +260,7 @@ class _Naming:
         return isinstance(step, Apply) and step.op == "add" and any(self.of.get(r) == self.of[ref] for r in reads)
 
     def _cell(self, ref: Value) -> bool:
-        """Whether this is the second state of a recurrent module, its memory."""
+        """Whether a value is the second state of a recurrent module, its memory cell."""
         line = self.maker[ref]
         return isinstance(line.step, Apply) and line.step.op == "nn_lstm" and line.made[2:] == (ref,)
 
@@ -316,7 +318,7 @@ def _target(step: object, k: int) -> bool:
 
 
 def _fresh(word: str, taken: set[str]) -> str:
-    """The word with the first number that is free."""
+    """The word with the first unused number."""
     join = "" if len(word) == 1 else "_"
     number = 1
     while f"{word}{join}{number}" in taken | RESERVED:
