@@ -1,1 +1,1 @@
-"""A worked example: a framework small enough to read at one sitting, and its adapter."""
+"""Worked examples: small frameworks and a device, each with its adapter."""

@@ -1,7 +1,7 @@
-"""A reverse-mode autograd on NumPy, small enough to read at one sitting: the framework of the worked example.
+"""A reverse-mode autograd on NumPy, small enough to read in one sitting: the framework of the worked example.
 
-A result remembers its inputs and a function that pulls a cotangent back to them. `backward` walks from a root to the
-leaves, newest first, adds to their gradients, and forgets what it walked unless it is told to retain it.
+A result stores its inputs and a function that maps its cotangent to theirs. `backward` walks from a root to the leaves,
+newest first, and adds to their gradients. It frees the graph that it walked unless `retain_graph` is true.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Pull = Callable[[np.ndarray], Sequence[np.ndarray]]
 
 
 class GraphFreed(RuntimeError):
-    """An earlier backward call freed what this one needs."""
+    """An earlier backward call freed the graph of this call."""
 
 
 class NoHistory(RuntimeError):
@@ -22,7 +22,7 @@ class NoHistory(RuntimeError):
 
 
 class MissingCotangent(ValueError):
-    """The cotangent is left out where the root has not exactly one element."""
+    """A root without exactly one element needs a cotangent."""
 
 
 class WrongCotangent(ValueError):
@@ -45,7 +45,7 @@ class Tensor:
         return Tensor(self.data)
 
     def backward(self, cotangent: Tensor | None = None, retain_graph: bool = False) -> None:
-        """Add the gradients of this root to the leaves; nothing has changed where it raises."""
+        """Add the gradients of this root to the leaves' `grad`; if it raises, it has changed nothing."""
         if not self.requires_grad:
             raise NoHistory("this tensor does not require grad")
         if cotangent is None:
@@ -71,7 +71,7 @@ class Tensor:
 
 
 def history(root: Tensor) -> list[Tensor]:
-    """All that a root was computed from and that requires grad, inputs before results."""
+    """The tensors that require grad and that a root was computed from, inputs before results, and the root."""
     order: dict[Tensor, None] = {}
 
     def visit(tensor: Tensor) -> None:
@@ -85,7 +85,7 @@ def history(root: Tensor) -> list[Tensor]:
 
 
 def record(data: np.ndarray, inputs: tuple[Tensor, ...], pull: Pull) -> Tensor:
-    """A result with its history, or without where no input requires grad."""
+    """A result with its history; without history if no input requires grad."""
     result = Tensor(data, any(source.requires_grad for source in inputs))
     if result.requires_grad:
         result.inputs, result.pull = inputs, pull
@@ -93,18 +93,18 @@ def record(data: np.ndarray, inputs: tuple[Tensor, ...], pull: Pull) -> Tensor:
 
 
 def add(a: Tensor, b: Tensor) -> Tensor:
-    """Sum of two tensors that broadcast."""
+    """Sum of two tensors, with broadcasting."""
     return record(a.data + b.data, (a, b), lambda g: (fold(g, a), fold(g, b)))
 
 
 def multiply(a: Tensor, b: Tensor) -> Tensor:
-    """Product of two tensors that broadcast, element by element."""
+    """Elementwise product of two tensors, with broadcasting."""
     x, y = a.data, b.data
     return record(x * y, (a, b), lambda g: (fold(g * y, a), fold(g * x, b)))
 
 
 def negative(a: Tensor) -> Tensor:
-    """The other sign."""
+    """Negation."""
     return record(-a.data, (a,), lambda g: (-g,))
 
 
@@ -120,7 +120,7 @@ def exp(a: Tensor) -> Tensor:
 
 
 def sum(a: Tensor, dim: tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
-    """Sum over some dimensions, or over all."""
+    """Sum over some dimensions; None means all."""
     data = np.sum(a.data, axis=dim, keepdims=keepdim)
     kept = np.sum(a.data, axis=dim, keepdims=True).shape
     return record(data, (a,), lambda g: (np.broadcast_to(g.reshape(kept), a.data.shape),))
@@ -133,7 +133,7 @@ def mm(a: Tensor, b: Tensor) -> Tensor:
 
 
 def fold(cotangent: np.ndarray, source: Tensor) -> np.ndarray:
-    """A cotangent summed over what was broadcast, so that it has the shape of the source."""
+    """A cotangent summed over the broadcast dimensions to the shape of the source."""
     shape = source.data.shape
     extra = cotangent.ndim - len(shape)
     stretched = tuple(extra + k for k, n in enumerate(shape) if n == 1 and cotangent.shape[extra + k] != 1)

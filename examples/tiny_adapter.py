@@ -21,7 +21,7 @@ OPS = {
     "sum": "tiny.sum({0}, dim={dim}, keepdim={keepdim})",
     "mm": "tiny.mm({0}, {1})",
 }
-"""The catalogue's name of each op, and its code."""
+"""Code for each op, by the catalogue's name."""
 
 CAPABILITIES = frozenset(
     {
@@ -40,7 +40,7 @@ CAPABILITIES = frozenset(
         Capability.IDENTITY,
     }
 )
-"""What tiny does. Not claimed: it walks one root at a time, and clears no gradient to zeros."""
+"""Capabilities of tiny. Not claimed: several roots in one call, and clearing gradients to zeros."""
 
 
 class Tiny:
@@ -52,7 +52,7 @@ class Tiny:
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     insists = ("errors",)
-    """Each refusal of tiny has a class of its own, which `classify` knows: any other error is none."""
+    """Each refusal of tiny raises a separate class, which `classify` maps to a kind: any other error is a violation."""
     dialect = Dialect(
         prelude="import numpy as np\n\nfrom examples import tiny",
         tensor="tiny.Tensor(np.array({data}, np.{dtype}){flags})",
@@ -74,7 +74,7 @@ class Tiny:
             raise ValueError("tiny computes on the CPU only")
 
     def reset(self) -> None:
-        """Tiny keeps no state between programs."""
+        """Nothing: tiny keeps no state between programs."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> tiny.Tensor:
         return tiny.Tensor(data, requires_grad)
@@ -90,13 +90,13 @@ class Tiny:
     ) -> None:
         (root,), (cotangent,) = roots, cotangents
         given = None if cotangent is None else tiny.Tensor(cotangent)
-        if retain_graph is None:  # left out, so that tiny's own default is what is tested
+        if retain_graph is None:  # left out, so that tiny's own default is tested
             root.backward(given)
         else:
             root.backward(given, retain_graph=retain_graph)
 
     def zero_grad(self, leaves: Sequence[tiny.Tensor], set_to_none: bool) -> None:
-        assert set_to_none, "not claimed, so never asked for"
+        assert set_to_none, "clearing to zeros is not claimed"
         for leaf in leaves:
             leaf.grad = None
 

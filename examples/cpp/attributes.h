@@ -1,4 +1,4 @@
-// The attributes of an op, by name, as the kind of value that libtorch wants.
+// The attributes of an op, by name, converted to the types that libtorch takes.
 
 #pragma once
 
@@ -26,7 +26,7 @@ class Attributes {
   std::string text(const char* name) const;
   at::Scalar scalar(const char* name) const;
   std::optional<at::Scalar> scalar_or_none(const char* name) const;
-  // A list of whole numbers; a single one is a list of one, none is an empty list.
+  // A list of whole numbers; a single number is a list of one, null an empty list.
   std::vector<std::int64_t> wholes(const char* name) const;
   // Two real numbers.
   std::tuple<double, double> pair(const char* name) const;

@@ -1,4 +1,4 @@
-// What libtorch throws, as the kinds of error that the suite knows.
+// libtorch's exceptions as the suite's kinds of error.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "attributes.h"
 
-// What a hook of a program throws that is told to.
+// The exception that a program's hook throws if its effect is to raise.
 struct HookRaised : std::runtime_error {
   HookRaised() : std::runtime_error("raised by a hook") {}
 };

@@ -1,4 +1,4 @@
-// What networks are made of, by torch::nn::functional, which is written in C++ apart from Python's.
+// Layers and losses, by torch::nn::functional, whose C++ implementation is separate from Python's.
 
 #include <torch/nn/functional.h>
 #include <torch/utils.h>
@@ -9,7 +9,7 @@ namespace F = torch::nn::functional;
 
 namespace {
 
-// An option of a loss that says how its elements are reduced.
+// The option of a loss that names its reduction.
 template <class Options>
 Options reduced(Options options, const Attributes& a) {
   const auto name = a.text("reduction");

@@ -1,4 +1,4 @@
-// The ops of the catalogue that libtorch has, each one call of its C++ interface.
+// The ops of the catalogue that libtorch has, each as one call of its C++ interface.
 
 #pragma once
 

@@ -68,7 +68,7 @@ Options with(Options options, const Json& settings) {
   return options;
 }
 
-// An optimizer whose groups have all of its settings, and their own.
+// An optimizer whose groups have its settings, overridden by their own.
 template <class Optimizer, class Options>
 std::unique_ptr<optim::Optimizer> made(const std::vector<at::Tensor>& leaves, const Json& step, Options initial) {
   const auto common = with(std::move(initial), step.value("settings", Json::object()));

@@ -1,4 +1,4 @@
-// torch::optim by the names and settings that programs use.
+// torch::optim, by the names and settings that programs use.
 
 #pragma once
 
@@ -11,11 +11,11 @@
 
 #include "attributes.h"
 
-// The optimizers that there are, each with the settings that its options have.
+// The supported optimizers, each with the settings of its options.
 extern const std::map<std::string, std::vector<std::string>> OPTIMIZERS;
 
 // The optimizer of a `step` or `optimizer` instruction whose leaves are `leaves`.
 std::unique_ptr<torch::optim::Optimizer> made_optimizer(const std::vector<at::Tensor>& leaves, const Json& step);
 
-// Clips the gradients that leaves hold.
+// Clips the gradients of leaves.
 void clip(const std::vector<at::Tensor>& leaves, const std::string& kind, double bound);

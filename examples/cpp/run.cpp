@@ -21,10 +21,10 @@ constexpr const char* NAMING[] = {"args",   "source", "target", "roots", "inputs
 // The instructions that make values.
 const std::set<std::string> MAKING = {"leaf", "apply", "detach", "held"};
 
-// The instructions behind which all values are looked at.
+// The instructions after which all values are observed.
 const std::set<std::string> SHOWING = {"write", "detach_in_place", "step"};
 
-// For each instruction that makes values hold a gradient, the field that names them.
+// For each instruction after which values have a gradient, the field that names these values.
 const std::map<std::string, const char*> HOLDING = {
     {"retain_grad", "target"}, {"requires_grad", "target"}, {"detach_in_place", "target"}, {"held", "leaf"},
     {"assign_grad", "leaf"},   {"backward", "inputs"},      {"zero_grad", "leaves"},       {"step", "leaves"},
@@ -44,7 +44,7 @@ std::string name_of(std::size_t at, std::size_t output) {
   return "%" + std::to_string(at) + (output == 0 ? "" : "." + std::to_string(output));
 }
 
-// Whether the innermost of the grad modes that an instruction stands under records; none: it does.
+// Whether the innermost grad mode around an instruction records; true without a grad mode.
 bool is_recorded(const Json& step) {
   return !step.contains("modes") || step["modes"].empty() || step["modes"].back() == "enable_grad";
 }
@@ -204,7 +204,7 @@ Run::Made Run::requires_grad(std::size_t, const Json& step) {
   return {};
 }
 
-// Whether two tensors, as `literal` makes them, hold the same bytes: a NaN is not equal to itself.
+// Whether two tensors, as `literal` makes them, have the same bytes; NaN is not equal to itself.
 static bool same_bytes(const at::Tensor& left, const at::Tensor& right) {
   return left.sizes() == right.sizes() && std::memcmp(left.data_ptr(), right.data_ptr(), left.nbytes()) == 0;
 }
@@ -287,7 +287,7 @@ Run::Made Run::remove_hook(std::size_t, const Json& step) {
   return {};
 }
 
-// Where an optimizer was made of exactly these leaves, it clears their gradients.
+// Clears the leaves' gradients through the optimizer of exactly these leaves, if there is one.
 Run::Made Run::zero_grad(std::size_t at, const Json& step) {
   const bool to_none = step.value("set_to_none", true);
   for (std::size_t earlier = at; earlier-- > 0;) {
@@ -321,7 +321,7 @@ Run::Made Run::assign_grad(std::size_t, const Json& step) {
   return {};
 }
 
-// One with the same fields as an earlier one is that one.
+// An optimizer with the same fields as an earlier one is the earlier one.
 torch::optim::Optimizer& Run::optimizer_of(const Json& step) {
   const Json key = {step["leaves"], step["optimizer"], step.value("settings", Json()), step.value("groups", Json())};
   auto& made = optimizers_[key.dump()];

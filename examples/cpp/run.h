@@ -1,4 +1,4 @@
-// One run of one program: what libtorch does at each of its instructions.
+// One run of one program: the outcome of each of its instructions on libtorch.
 
 #pragma once
 
@@ -60,12 +60,12 @@ class Run {
   torch::optim::Optimizer& optimizer_of(const Json& step);
 
   const Json& instructions_;
-  // The values that may hold a gradient.
+  // The values that may have a gradient.
   std::set<std::string> holders_;
   std::map<std::string, at::Tensor> values_;
   std::map<std::string, Handle> handles_;
   std::map<std::string, std::unique_ptr<torch::optim::Optimizer>> optimizers_;
-  // All values that were made to hold gradients, whether or not the program still has them.
+  // All values that retain gradients, also those that the program has deleted.
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> holding_;
   Json fired_ = Json::array();
   Json mutated_ = Json::array();

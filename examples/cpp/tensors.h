@@ -1,17 +1,17 @@
-// Tensors as JSON, exactly, both ways.
+// Exact conversion of tensors to and from JSON.
 
 #pragma once
 
 #include "attributes.h"
 
-// A tensor with memory of its own, from the shape, dtype and data of a literal.
+// A tensor with new memory, from the shape, dtype and data of a literal.
 at::Tensor literal(const Json& form);
 
-// What a tensor shows.
+// The observation of a tensor.
 Json shown(const at::Tensor& value);
 
-// What a gradient shows that some value holds; null where it holds none.
+// The observation of a value's gradient; null if it has none.
 Json shown_gradient(const at::Tensor& gradient);
 
-// The elements of a tensor alone, with shape and dtype.
+// The shape, dtype and elements of a tensor.
 Json elements(const at::Tensor& value);

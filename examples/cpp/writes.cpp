@@ -9,7 +9,7 @@ using at::indexing::Slice;
 
 namespace {
 
-// The columns that an assignment is about: {start}:{stop}, all dimensions before them whole.
+// The columns of an assignment: {start}:{stop} of the last dimension, everything of the others.
 void set_columns(Operands& x, const Attributes& a, std::int64_t step) {
   x[0].index_put_({Ellipsis, Slice(a.whole("start"), a.whole("stop"), step)}, x[1]);
 }

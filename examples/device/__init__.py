@@ -1,6 +1,6 @@
-"""A device for PyTorch, written in Python: its memory is NumPy's, and so are its kernels.
+"""A device for PyTorch, written in Python: its memory and its kernels are NumPy's.
 
-Importing this module makes the device `example` known to PyTorch, as importing any other backend does.
+Importing this module registers the device `example` with PyTorch, like importing any other backend.
 """
 
 import torch
@@ -8,10 +8,10 @@ from torch.utils.backend_registration import _DummyBackendModule, _setup_private
 
 
 class Module(_DummyBackendModule):
-    """What `torch.example` is."""
+    """The module `torch.example`."""
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
-        """The dtypes of autocasting, which PyTorch's checkpoints ask for on whatever device."""
+        """The dtypes of autocasting: none. PyTorch's checkpoints query them on every device."""
         return []
 
 

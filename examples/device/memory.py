@@ -1,7 +1,7 @@
 """Memory of the device: NumPy arrays of bytes, each kept by the storage that PyTorch's tensors share.
 
-A storage's pointer is that of its array's first byte, and the array lives as long as the storage does. Everything that
-PyTorch computes from storages (which tensors are views of which, what overlaps) is thus true of this device.
+A storage points to the first byte of its array, and the array lives as long as the storage. So PyTorch's own checks on
+storages (which tensors are views of which, which overlap) are right for this device.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ DTYPES = {
     torch.uint8: np.dtype(np.uint8),
     torch.bool: np.dtype(np.bool_),
 }
-"""The dtypes that the device has."""
+"""The device's dtypes, and NumPy's of the same name."""
 
 OF_ARRAYS = {array: dtype for dtype, array in DTYPES.items()}
-"""PyTorch's names of them."""
+"""PyTorch's dtype for each dtype of NumPy."""
 
 METADATA = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-"""Kernels that change sizes and strides alone are PyTorch's own: those of the CPU look at no memory."""
+"""Dispatch keys of PyTorch's CPU kernels, used for ops that change sizes and strides only: they read no memory."""
 
 aten = torch.ops.aten
 
 
 def contiguous(size: Sequence[int]) -> list[int]:
-    """The strides, in elements, of a tensor that is laid out row by row."""
+    """The strides, in elements, of a contiguous tensor."""
     return [prod(max(length, 1) for length in size[at + 1 :]) for at in range(len(size))]
 
 
 def allocated(count: int) -> np.ndarray:
-    """So many bytes of new memory, all zeros."""
+    """`count` bytes of new memory, all zeros; at least one."""
     return np.zeros(max(1, count), np.uint8)
 
 
 def place(tensor: torch.Tensor, size: Sequence[int], strides: Sequence[int]) -> torch.Tensor:
-    """Give a tensor new memory, all zeros, for a size and strides."""
+    """Give a tensor new memory, all zeros, with this size and these strides."""
     last = sum((length - 1) * stride for length, stride in zip(size, strides, strict=True))
     count = 1 + last if all(size) else 0
     memory = allocated(count * tensor.element_size())
@@ -55,7 +55,7 @@ def place(tensor: torch.Tensor, size: Sequence[int], strides: Sequence[int]) -> 
 
 
 def empty(size: Sequence[int], strides: Sequence[int], dtype: torch.dtype | None) -> torch.Tensor:
-    """A tensor with memory of its own."""
+    """A new tensor with new memory; raises TypeError for a dtype that the device does not have."""
     chosen = dtype or torch.get_default_dtype()
     if chosen not in DTYPES:
         raise TypeError(f"the device 'example' has no {chosen}")
@@ -63,7 +63,7 @@ def empty(size: Sequence[int], strides: Sequence[int], dtype: torch.dtype | None
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    """A tensor's elements, of this device or of the CPU, in their own memory: writing to the array is writing to the
+    """A tensor of this device or of the CPU as an array that shares its memory: a write to the array changes the
     tensor.
     """
     if tensor.device.type != DEVICE.type:

@@ -1,8 +1,8 @@
-"""How a function of arrays becomes a kernel: PyTorch's schema of an op says which arguments the kernel writes to.
+"""Registers functions of arrays as kernels; PyTorch's schema of an op states which arguments its kernel writes to.
 
-A kernel of an op that writes (`add.out`, `relu_`) returns what is to be written; that of any other op returns new
-values. PyTorch derives most of what it calls from one kernel of an op: `add` and `add_` allocate by `add.out`, and
-derivatives are computed by further ops.
+The kernel of an op that writes (`add.out`, `relu_`) returns the values to write; the kernel of any other op returns new
+values. One kernel often serves several ops: PyTorch implements `add` and `add_` by `add.out`, and derivatives by other
+ops.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import torch
 from examples.device import memory
 
 LIBRARY = torch.library.Library("aten", "IMPL", "PrivateUse1")
-"""The kernels of the device."""
+"""The library that the device's kernels are registered in."""
 
 
 def kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function of arrays the kernel of some ops of PyTorch."""
+    """Decorator that registers a function of arrays as the kernel of some ops of PyTorch."""
 
     def register(compute: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
@@ -31,7 +31,7 @@ def kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def on_tensors(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of an op of PyTorch: `compute`, given arrays, and what it returns, written or made tensors."""
+    """The kernel of an op: calls `compute` with arrays, and writes its results to tensors or makes tensors of them."""
     schema = _schema(name)
     written = [each for each in schema.arguments if each.alias_info is not None and each.alias_info.is_write]
     results = frozenset(each.name for each in written if each.kwarg_only)
@@ -60,7 +60,7 @@ def _schema(name: str) -> torch.FunctionSchema:
 
 
 def arrays(value: Any) -> Any:
-    """An argument of a kernel: arrays for tensors."""
+    """An argument of a kernel with arrays in place of tensors."""
     if isinstance(value, torch.Tensor):
         return memory.array(value)
     if isinstance(value, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in value):
@@ -73,7 +73,7 @@ def _made(values: Any) -> torch.Tensor:
 
 
 def write(target: torch.Tensor, values: np.ndarray) -> None:
-    """Let a tensor hold what a kernel computed for it."""
+    """Write a kernel's result to its tensor."""
     if tuple(target.size()) != values.shape and target.numel() == 0:  # an op hands over an empty tensor for its result
         target.resize_(values.shape)
     memory.array(target)[...] = values

@@ -8,9 +8,9 @@ if (!globalThis.Float16Array) {
   process.exit(2);
 }
 
-const PACKAGE = new URL('../package.json', import.meta.resolve('@jax-js/jax')); // beside `dist`; the library does not tell its version
+const PACKAGE = new URL('../package.json', import.meta.resolve('@jax-js/jax')); // beside `dist`; the library does not export its version
 
-const all = (dims) => (dims.length ? dims : null); // over no dimensions is over all
+const all = (dims) => (dims.length ? dims : null); // no dimensions mean all
 const integers = (nested) => np.array(nested, {dtype: np.int32});
 const booleans = (nested) => np.array(nested, {dtype: np.bool});
 const ends = (sizes) => sizes.slice(0, -1).map((_, k) => sizes.slice(0, k + 1).reduce((a, b) => a + b)); // but for the last part's
@@ -28,10 +28,10 @@ function convolved([x, weight], {stride, padding, dilation, groups}) {
   return lax.convGeneralDilated(x, weight, each(stride), each([padding, padding]), options);
 }
 
-// The catalogue's name of each op, and jax-js's function of it, for all attributes and shapes. Not so: `nn.softplus`, without parameters;
-// `np.sort`, in ascending order; `lax.topK`, of the largest; `np.pad`, with zeros; `np.moveaxis`, of one dimension; `np.repeat`, as often
-// for each; `np.diag`, of vectors; `lax.convTranspose`, without groups; `lax.reduceWindow`, without padding; `np.linalg.eigvalsh`, which
-// has no derivative. There is no `copy`.
+// jax-js's function for each op, by the catalogue's name, for all attributes and shapes. Left out because they do less: `nn.softplus` has no
+// parameters; `np.sort` sorts in ascending order only; `lax.topK` finds the largest only; `np.pad` pads with zeros only; `np.moveaxis` moves
+// one dimension; `np.repeat` repeats all elements equally often; `np.diag` takes vectors only; `lax.convTranspose` has no groups;
+// `lax.reduceWindow` has no padding; `np.linalg.eigvalsh` has no derivative. There is no `copy`.
 const OPS = {
   negative: unary(np.negative),
   add_scalar: ([x], {scalar}) => np.add(x, scalar),
@@ -189,24 +189,24 @@ const OPS = {
 export default {
   name: 'jaxjs',
   version: JSON.parse(readFileSync(PACKAGE)).version,
-  // Its documentation of `vjp`: cotangents for each output, those of each input; of transformations, which compose; of `lax.stopGradient`.
+  // Sources: the documentation of `vjp` (cotangents of the outputs in, of the inputs out), of transformations (they compose) and of `lax.stopGradient`.
   capabilities: ['FUNCTIONAL', 'MATERIALIZES', 'COTANGENTS', 'MULTIPLE_ROOTS', 'CREATE_GRAPH', 'DETACH'],
   traits: {},
-  dtypes: ['float32'], // float64 is computed as float32 is: docs/findings.md
+  dtypes: ['float32'], // float64 is computed as float32: docs/findings.md
   ops: OPS,
   leaf: (data, shape, dtype) => np.array(data, {shape, dtype}),
   read: (value) => ({shape: value.shape, dtype: value.dtype, data: Array.from(value.ref.dataSync())}),
-  // Every function takes over the arrays that it is given, and an array is freed when nobody holds it any more.
+  // Every function consumes a reference of each array that it is given; an array without references is freed.
   shared: (value) => value.ref,
   released: (value) => {
-    if (value.refCount !== 0) value.dispose(); // `vjp` frees once too often what its function returns twice
+    if (value.refCount !== 0) value.dispose(); // `vjp` frees a value that its function returns twice once too often
   },
   cleared: (f) => f(),
   detached: (value) => lax.stopGradient(value),
   vjp: (roots, inputs, cotangents) => {
     const [made, pull] = vjp(roots, inputs);
     try {
-      return pull(cotangents.map((each, k) => each ?? np.onesLike(made[k].ref))); // for the only element of a root, as `grad` has it
+      return pull(cotangents.map((each, k) => each ?? np.onesLike(made[k].ref))); // as `grad` does for a root of one element
     } finally {
       tree.dispose(made);
       pull.dispose();

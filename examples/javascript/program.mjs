@@ -1,4 +1,4 @@
-// Programs: how they are read, and what of one computes a call's roots from its inputs. The references `%3` and `%3.1` are kept as text.
+// Programs: how they are read, and which instructions compute a call's roots from its inputs. References such as `%3.1` are kept as text.
 
 import {number} from './numbers.mjs';
 
@@ -40,8 +40,8 @@ function results(step) {
 // The values that an instruction reads.
 export const operands = (step) => step.args ?? step.values ?? [...(step.source ? [step.source] : []), ...(step.roots ?? []), ...(step.inputs ?? [])];
 
-// The instructions on the way from a call's inputs to its roots, in order: the body of the function that is differentiated, which
-// closes over all else. A gradient is on it where it was made to be differentiated.
+// The instructions between a call's inputs and its roots, in order: the body of the function that is differentiated. All other values are
+// its constants. A call for gradients is in the body if its results are differentiated.
 export function body(program, call) {
   const depends = new Set(call.inputs);
   const steps = [];
@@ -65,7 +65,7 @@ export function body(program, call) {
 // Whether an instruction computes something that can be differentiated.
 const passes = (step) => step.do === 'apply' || step.do === 'detach' || (step.do === 'grad' && step.create_graph);
 
-// The values that a step of a body reads: of a call for gradients, what its function is given and closes over.
+// The values that a step of a body reads; for a call for gradients, the inputs and constants of its function.
 function reads(program, step) {
   if (step.do !== 'grad') return operands(step);
   const inner = body(program, step);

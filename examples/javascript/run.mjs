@@ -1,12 +1,12 @@
-// Runs a program on a functional framework, and writes down what happened. A call for gradients becomes a call of `vjp`, whose function
-// computes again what depends on the inputs; where it needs a gradient that is to be differentiated, `vjp` is called within it.
+// Runs a program on a functional framework and records each outcome. A call for gradients becomes a call of `vjp`, whose function
+// recomputes the values that depend on the inputs. If it needs a gradient that is differentiated again, it calls `vjp` inside.
 
 import {body, operands} from './program.mjs';
 
-// What each instruction did, in the form of the wire. Whatever the framework raises is an outcome.
+// The outcome of each instruction, as the protocol writes it. Any error of the framework is an outcome.
 export function observed(program, framework) {
   const values = new Map();
-  const deleted = new Set(); // the program has let go of them; functions that are made later may need them
+  const deleted = new Set(); // deleted by the program; later functions may still need them
   const leaves = [];
   const observation = program.map((step) => {
     const seen = outcome(step, () => done(program, step, values, framework));
@@ -14,7 +14,7 @@ export function observed(program, framework) {
     if (seen.returned && step.do === 'drop') step.values.forEach((ref) => deleted.add(ref));
     if (step.do === 'grad' || step.do === 'drop') {
       const kept = leaves.filter((ref) => !deleted.has(ref));
-      seen.gradients = Object.fromEntries(kept.map((ref) => [ref, null])); // no leaf of a functional framework holds one
+      seen.gradients = Object.fromEntries(kept.map((ref) => [ref, null])); // leaves of a functional framework have no gradient
     }
     return seen;
   });
@@ -54,7 +54,7 @@ function applied(step, value, framework) {
   return Array.isArray(made) ? made : [made];
 }
 
-// The gradients of a call's roots; `outside` gives the values that their function closes over, and those that it is called with.
+// The gradients of a call's roots; `outside` returns the constants and the inputs of the differentiated function.
 function gradients(program, call, outside, framework) {
   const steps = body(program, call);
 

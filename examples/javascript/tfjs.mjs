@@ -13,7 +13,7 @@ const MESSAGES = [
 
 const REDUCTIONS = {mean: tf.Reduction.MEAN, sum: tf.Reduction.SUM, none: tf.Reduction.NONE};
 
-const all = (dims) => (dims.length ? dims : undefined); // over no dimensions is over all
+const all = (dims) => (dims.length ? dims : undefined); // no dimensions mean all
 const integers = (nested) => tf.tensor(nested, undefined, 'int32');
 const activation = (name) => {
   const layer = tf.layers.activation({activation: name});
@@ -44,9 +44,10 @@ function read({shape, dtype, size}, data) {
   return {shape, dtype, data: Array.from(data)};
 }
 
-// The catalogue's name of each op, and tfjs's function of it that has a derivative, for all attributes and shapes. Not so: `tf.softmax`
-// and `tf.logSoftmax`, for the last dimension only; `tf.elu` and `tf.softplus`, without parameters; convolution and pooling, whose channels
-// come last; `tf.cumprod`, `tf.topk`, `tf.einsum`, `tf.stridedSlice` and `tf.linalg.bandPart`'s other diagonals, which have no derivative.
+// tfjs's differentiable function for each op, by the catalogue's name, for all attributes and shapes. Left out: `tf.softmax` and
+// `tf.logSoftmax`, which take the last dimension only; `tf.elu` and `tf.softplus`, which have no parameters; convolution and pooling, which
+// want channels last; `tf.cumprod`, `tf.topk`, `tf.einsum`, `tf.stridedSlice` and other diagonals of `tf.linalg.bandPart`, which have no
+// derivative.
 const OPS = {
   negative: unary(tf.neg),
   add_scalar: ([x], {scalar}) => tf.add(x, scalar),
@@ -152,7 +153,7 @@ const OPS = {
 export default {
   name: 'tfjs',
   version: tf.version.tfjs,
-  // Its documentation of `tf.grads`: gradients of a function of one result, weighted with `dy`; its tests of nested gradients.
+  // Sources: the documentation of `tf.grads` (gradients of a function of one result, weighted with `dy`), and tests of nested gradients.
   capabilities: ['FUNCTIONAL', 'MATERIALIZES', 'COTANGENTS', 'CREATE_GRAPH'],
   traits: {implicit_ones: true},
   dtypes: ['float32'],
@@ -160,7 +161,7 @@ export default {
   leaf: (data, shape) => tf.tensor(data, shape, 'float32'),
   read: (value) => read(value, value.dataSync()),
   shared: (value) => value,
-  released: () => {}, // tensors live as long as what `cleared` runs
+  released: () => {}, // tensors live until `cleared` has run its function
   cleared: (f) => {
     tf.engine().startScope();
     try {
@@ -169,8 +170,8 @@ export default {
       tf.engine().endScope();
     }
   },
-  // `tf.grads` refuses inputs that nothing leads from; `gradients` of the engine, which it calls, documents null for their gradients, which
-  // is what a program that asks for zeros takes for zeros.
+  // `tf.grads` refuses inputs that the result does not depend on. The engine's `gradients`, which it calls, documents null for them; programs
+  // that request zeros get zeros instead.
   vjp: (roots, inputs, [dy], {materialize_grads}) => {
     const root = (...given) => roots(...given)[0];
     if (!materialize_grads) return tf.grads(root)(inputs, dy ?? undefined);

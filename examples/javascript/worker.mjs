@@ -1,9 +1,9 @@
-// The far end in Node.js: `node worker.mjs NAME` serves the framework of NAME.mjs. docs/protocol.md has the lines that go over the wire.
+// A worker in Node.js: `node worker.mjs NAME` serves the framework of NAME.mjs. docs/protocol.md describes the protocol.
 //
 // A framework's module exports one object: its name, version, capabilities, traits and dtypes; `ops`, a function of operands and
 // attributes for each op's name; `leaf` and `read`, which copy elements in and out; `vjp`; the `kind` of an error; `cleared`, which runs
-// a function and frees what it made; `shared`, another hold on a value, for a call that takes it over, and `released`, which lets go of
-// one; and, where `DETACH` is claimed, `detached`.
+// a function and frees the tensors that it made; `shared`, which adds a reference to a value, for a call that consumes one; `released`,
+// which releases a reference; and, if `DETACH` is claimed, `detached`.
 
 import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
@@ -15,7 +15,7 @@ import {observed} from './run.mjs';
 const VERSION = 1;
 const SOURCES = ['worker.mjs', 'program.mjs', 'numbers.mjs', 'run.mjs'];
 
-console.log = console.info = console.debug = console.error; // the standard output is for answers alone
+console.log = console.info = console.debug = console.error; // standard output is for replies alone
 
 const name = process.argv[2];
 if (!/^[a-z]+$/.test(name ?? '')) {
@@ -30,9 +30,9 @@ function digest() {
   return hash.digest('hex').slice(0, 16);
 }
 
-function greeting(asked) {
-  if (asked.protocol !== VERSION) return {error: `this worker speaks version ${VERSION} of the protocol, not ${asked.protocol}`};
-  if (asked.device !== 'cpu') return {error: `${framework.name} computes on the CPU here, not on ${asked.device}`};
+function handshake(request) {
+  if (request.protocol !== VERSION) return {error: `this worker speaks version ${VERSION} of the protocol, not ${request.protocol}`};
+  if (request.device !== 'cpu') return {error: `${framework.name} computes on the CPU here, not on ${request.device}`};
   const {name, version, capabilities, traits, dtypes} = framework;
   const language = `JavaScript (Node.js ${process.versions.node})`;
   return {protocol: VERSION, name, version, language, capabilities, traits, dtypes, ops: Object.keys(framework.ops), digest: digest()};
@@ -48,15 +48,15 @@ function ran(form) {
   return {observation: framework.cleared(() => observed(program, framework))};
 }
 
-function answer(asked) {
-  switch (asked.do) {
+function reply(request) {
+  switch (request.do) {
     case 'hello':
-      return greeting(asked);
+      return handshake(request);
     case 'run':
-      return {id: asked.id, ...ran(asked.program)};
+      return {id: request.id, ...ran(request.program)};
     default:
-      return {id: asked.id, error: `this worker does not know how to ${asked.do}`};
+      return {id: request.id, error: `this worker does not know how to ${request.do}`};
   }
 }
 
-for await (const line of createInterface({input: process.stdin})) process.stdout.write(text(answer(JSON.parse(line))) + '\n');
+for await (const line of createInterface({input: process.stdin})) process.stdout.write(text(reply(JSON.parse(line))) + '\n');

@@ -1,4 +1,4 @@
-"""The kernels of the device, by kind; importing them registers them."""
+"""The kernels of the device; importing this package registers all of them."""
 
 from examples.device.kernels import (
     activations,

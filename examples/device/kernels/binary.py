@@ -1,4 +1,4 @@
-"""Ops that treat each element by itself, of several operands, which broadcast; comparisons among them."""
+"""Elementwise ops of several operands, which broadcast, and comparisons."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ kernel("where.self")(np.where)
 
 
 def scaled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of a function of one operand and a multiple of the other."""
+    """The kernel of a function of one operand and `alpha` times the other."""
     return lambda x, y, *, alpha=1: function(x, y if alpha == 1 else np.multiply(y, alpha))
 
 
@@ -47,7 +47,7 @@ kernel("sub.out")(scaled(np.subtract))
 
 @kernel("div.out", "div.out_mode")
 def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
-    """The quotient, perhaps rounded."""
+    """The quotient, rounded if a rounding mode is given."""
     match rounding_mode:
         case "floor":
             return np.floor_divide(x, y)
@@ -59,24 +59,24 @@ def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
 
 @kernel("lerp.Scalar_out", "lerp.Tensor_out")
 def lerp(x: np.ndarray, y: np.ndarray, weight: Any) -> np.ndarray:
-    """A place between two numbers, reckoned from the nearer one."""
+    """Linear interpolation, computed from the nearer end."""
     weight = np.asarray(weight, x.dtype)
     return np.where(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight))
 
 
 @kernel("addcmul.out")
 def addcmul(x: np.ndarray, y: np.ndarray, z: np.ndarray, *, value: float = 1) -> np.ndarray:
-    """A sum with a product."""
+    """A sum with a scaled product."""
     return x + np.asarray(value, x.dtype) * y * z
 
 
 @kernel("addcdiv.out")
 def addcdiv(x: np.ndarray, y: np.ndarray, z: np.ndarray, *, value: float = 1) -> np.ndarray:
-    """A sum with a quotient."""
+    """A sum with a scaled quotient."""
     return x + np.asarray(value, x.dtype) * y / z
 
 
 @kernel("masked_fill_.Scalar", "masked_fill_.Tensor")
 def masked_fill(x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
-    """One number where the mask says so."""
+    """A number in place of the elements that the mask selects."""
     return np.where(mask, np.asarray(value, x.dtype), x)

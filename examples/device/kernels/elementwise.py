@@ -1,4 +1,4 @@
-"""Ops that treat each element by itself, of one operand, and what some of their derivatives are computed by."""
+"""Elementwise ops of one operand, and ops that compute derivatives of some of them."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ kernel("frac.out")(lambda x: x - np.trunc(x))
 
 @kernel("polygamma.out")
 def polygamma(n: int, x: np.ndarray) -> np.ndarray:
-    """A derivative of `digamma`."""
+    """The `n`th derivative of `digamma`."""
     return special.polygamma(n, x)
 
 
 @kernel("clamp.out")
 def clamp(x: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
-    """Elements within bounds."""
+    """Elements clipped to bounds."""
     return np.clip(x, low, high)
 
 
 @kernel("clamp_min.out", "clamp_min.Tensor_out")
 def clamp_min(x: np.ndarray, low: Any) -> np.ndarray:
-    """Elements not below a bound."""
+    """Elements clipped from below."""
     return np.maximum(x, low)
 
 
 @kernel("clamp_max.out")
 def clamp_max(x: np.ndarray, high: float) -> np.ndarray:
-    """Elements not above a bound."""
+    """Elements clipped from above."""
     return np.minimum(x, high)
 
 
@@ -58,19 +58,19 @@ def clamp_max(x: np.ndarray, high: float) -> np.ndarray:
 def nan_to_num(
     x: np.ndarray, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> np.ndarray:
-    """Numbers in place of what is none."""
+    """Finite numbers in place of NaN and infinities."""
     return np.nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 
 @kernel("logit")
 def logit(x: np.ndarray, eps: float | None = None) -> np.ndarray:
-    """The inverse of `sigmoid`, of elements kept away from 0 and 1 by `eps`."""
+    """The inverse of `sigmoid`, of elements clipped to `eps` and 1 - `eps`."""
     return special.logit(x if eps is None else np.clip(x, eps, 1 - eps))
 
 
 @kernel("logit_backward.grad_input")
 def logit_backward(grad: np.ndarray, x: np.ndarray, eps: float | None = None) -> np.ndarray:
-    """What `logit` passes back."""
+    """Gradient of `logit` with respect to its operand."""
     slope = grad / (x * (1 - x))
     if eps is None:
         return np.where((x < 0) | (x > 1), np.nan, slope)
@@ -79,24 +79,24 @@ def logit_backward(grad: np.ndarray, x: np.ndarray, eps: float | None = None) ->
 
 @kernel("tanh_backward.grad_input")
 def tanh_backward(grad: np.ndarray, made: np.ndarray) -> np.ndarray:
-    """What `tanh` passes back."""
+    """Gradient of `tanh` with respect to its operand."""
     return grad * (1 - made * made)
 
 
 @kernel("sigmoid_backward.grad_input")
 def sigmoid_backward(grad: np.ndarray, made: np.ndarray) -> np.ndarray:
-    """What `sigmoid` passes back."""
+    """Gradient of `sigmoid` with respect to its operand."""
     return grad * (1 - made) * made
 
 
 @kernel("log_sigmoid_backward")
 def log_sigmoid_backward(grad: np.ndarray, x: np.ndarray, buffer: np.ndarray) -> np.ndarray:
-    """What `logsigmoid` passes back."""
+    """Gradient of `logsigmoid` with respect to its operand."""
     return grad * special.expit(-x)
 
 
 def power(x: Any, exponent: Any) -> Any:
-    """A power; that of integers to be written into floats, too."""
+    """A power; integer bases are computed as floats if the result is written into floats."""
     return np.power(x, exponent)
 
 

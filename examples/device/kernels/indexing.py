@@ -1,4 +1,4 @@
-"""Ops that pick elements, or put them somewhere, and those that join tensors or lay them out anew."""
+"""Ops that select, scatter, join and rearrange elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from examples.device.registry import kernel
 
 @kernel("cat.out")
 def cat(tensors: Sequence[np.ndarray], dim: int = 0) -> np.ndarray:
-    """Tensors joined; an empty vector joins with anything."""
+    """Tensors joined along a dimension; empty vectors are skipped."""
     joined = [each for each in tensors if each.shape != (0,)]
     return np.concatenate(joined, dim) if joined else tensors[0]
 
@@ -25,7 +25,7 @@ def flip(x: np.ndarray, dims: Sequence[int]) -> np.ndarray:
 
 @kernel("roll")
 def roll(x: np.ndarray, shifts: Sequence[int], dims: Sequence[int] = ()) -> np.ndarray:
-    """Elements moved on, the last ones to the front."""
+    """Elements shifted cyclically."""
     return np.roll(x, tuple(shifts) if dims else shifts[0], tuple(dims) or None)
 
 
@@ -49,7 +49,7 @@ def trace(x: np.ndarray) -> np.ndarray:
 
 @kernel("arange.start_out")
 def arange(start: float, end: float, step: float = 1) -> np.ndarray:
-    """Numbers at equal distances."""
+    """Numbers at equal steps."""
     return np.arange(start, end, step)
 
 
@@ -61,39 +61,39 @@ def eye(n: int, m: int) -> np.ndarray:
 
 @kernel("index_select")
 def index_select(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
-    """Slices along a dimension, by their numbers."""
+    """Slices along a dimension, by index."""
     return np.take(x, index, dim) if x.ndim else x
 
 
 @kernel("gather.out")
 def gather(x: np.ndarray, dim: int, index: np.ndarray, *, sparse_grad: bool = False) -> np.ndarray:
-    """Elements along a dimension, each by its number."""
+    """Elements along a dimension, each by its index."""
     return x[_places(index, dim)] if index.ndim and x.ndim else np.broadcast_to(x.reshape(()), index.shape)
 
 
 @kernel("take")
 def take(x: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Elements by their numbers in a row of all."""
+    """Elements by their index in the flattened tensor."""
     return np.take(x, index)
 
 
 @kernel("put_")
 def put(x: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool = False) -> np.ndarray:
-    """Elements put, or added, by their numbers in a row of all."""
+    """Elements written or added by their index in the flattened tensor."""
     made = x.flatten()
     at = index.reshape(-1) % max(made.size, 1)
     return _put(made, at, source.reshape(-1), accumulate).reshape(x.shape)
 
 
 def _places(index: np.ndarray, dim: int) -> tuple[np.ndarray, ...]:
-    """Where the elements are that `gather` picks by an index."""
+    """Indices, one array a dimension, of the elements that `gather` selects."""
     places: list[Any] = list(np.indices(index.shape, sparse=True))
     places[dim] = index
     return tuple(places)
 
 
 def _put(made: np.ndarray, at: Any, values: Any, accumulate: bool) -> np.ndarray:
-    """Values put, or added, into an array of nobody else's."""
+    """A copy of an array with values written or added to it."""
     if accumulate:
         np.add.at(made, at, values)
     else:
@@ -103,19 +103,19 @@ def _put(made: np.ndarray, at: Any, values: Any, accumulate: bool) -> np.ndarray
 
 @kernel("scatter.src_out")
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Elements put along a dimension, each by its number."""
+    """Elements written along a dimension, each to its index."""
     return _scattered(x, dim, index, source, False)
 
 
 @kernel("scatter.value_out")
 def scatter_value(x: np.ndarray, dim: int, index: np.ndarray, value: float) -> np.ndarray:
-    """One number put along a dimension, by its numbers."""
+    """One number written along a dimension, to each index."""
     return _scattered(x, dim, index, np.broadcast_to(np.asarray(value, x.dtype), index.shape), False)
 
 
 @kernel("scatter_add.out")
 def scatter_add(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Elements added along a dimension, each by its number."""
+    """Elements added along a dimension, each at its index."""
     return _scattered(x, dim, index, source, True)
 
 
@@ -131,7 +131,7 @@ def _along(dim: int, index: np.ndarray) -> tuple[Any, ...]:
 
 @kernel("index_add.out")
 def index_add(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, *, alpha: float = 1) -> np.ndarray:
-    """Slices added along a dimension, by their numbers."""
+    """Slices added along a dimension, by index."""
     made = np.atleast_1d(x.copy())
     added = np.atleast_1d(source) * np.asarray(alpha, x.dtype)
     return _put(made, _along(dim % made.ndim, index), added, True).reshape(x.shape)
@@ -139,21 +139,21 @@ def index_add(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, *,
 
 @kernel("index_copy.out")
 def index_copy(x: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Slices put along a dimension, by their numbers."""
+    """Slices written along a dimension, by index."""
     made = np.atleast_1d(x.copy())
     return _put(made, _along(dim % made.ndim, index), np.atleast_1d(source), False).reshape(x.shape)
 
 
 @kernel("index_fill_.int_Scalar", "index_fill_.int_Tensor")
 def index_fill(x: np.ndarray, dim: int, index: np.ndarray, value: Any) -> np.ndarray:
-    """One number in some slices along a dimension."""
+    """One number written to slices along a dimension, by index."""
     made = np.atleast_1d(x.copy())
     return _put(made, _along(dim % made.ndim, index), value, False).reshape(x.shape)
 
 
 @kernel("index.Tensor_out")
 def index(x: np.ndarray, indices: Sequence[np.ndarray | None]) -> np.ndarray:
-    """What `x[...]` picks with tensors."""
+    """Elements that `x[...]` selects by tensors of indices."""
     return x[_picked(indices)]
 
 
@@ -162,7 +162,7 @@ def index_put(
     x: np.ndarray, indices: Sequence[np.ndarray | None], values: np.ndarray, accumulate: bool = False,
     unsafe: bool = False,
 ) -> np.ndarray:  # fmt: skip
-    """What `x[...] = values` puts with tensors."""
+    """`x[...] = values` with tensors of indices, or adding instead of assigning."""
     return _put(x.copy(), _picked(indices), values, accumulate)
 
 
@@ -172,19 +172,19 @@ def _picked(indices: Sequence[np.ndarray | None]) -> tuple[Any, ...]:
 
 @kernel("nonzero")
 def nonzero(x: np.ndarray) -> np.ndarray:
-    """Where elements are that are not zero."""
+    """Indices of the elements that are not zero."""
     return np.argwhere(x).astype(np.int64)
 
 
 @kernel("masked_select")
 def masked_select(x: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """The elements that a mask picks."""
+    """The elements that a mask selects."""
     return np.extract(*np.broadcast_arrays(mask, x))
 
 
 @kernel("masked_scatter_")
 def masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Elements put one by one where a mask says so."""
+    """Elements written in order where a mask is true."""
     made, chosen = x.copy(), np.broadcast_to(mask, x.shape)
     made[chosen] = source.reshape(-1)[: int(chosen.sum())]
     return made
@@ -192,13 +192,13 @@ def masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.nd
 
 @kernel("repeat_interleave.Tensor")
 def repeat_interleave(repeats: np.ndarray, *, output_size: int | None = None) -> np.ndarray:
-    """Each number as often as it says."""
+    """Each position, repeated as often as the number at it."""
     return np.repeat(np.arange(len(repeats), dtype=np.int64), repeats)
 
 
 @kernel("embedding_dense_backward")
 def embedding_backward(grad: np.ndarray, index: np.ndarray, count: int, padding: int, by_frequency: bool) -> np.ndarray:
-    """What `embedding` passes back to its table."""
+    """Gradient of `embedding` with respect to its table."""
     made = np.zeros((count, grad.shape[-1]), grad.dtype)
     flat, given = index.reshape(-1), grad.reshape(-1, grad.shape[-1])
     kept = flat != padding
@@ -207,7 +207,7 @@ def embedding_backward(grad: np.ndarray, index: np.ndarray, count: int, padding:
 
 @kernel("unfold_backward")
 def unfold_backward(grad: np.ndarray, sizes: Sequence[int], dim: int, size: int, step: int) -> np.ndarray:
-    """What windows along a dimension pass back."""
+    """Gradient of `unfold` with respect to its operand."""
     made = np.zeros(sizes, grad.dtype)
     if not sizes:
         return grad.reshape(())
@@ -222,7 +222,7 @@ def unfold_backward(grad: np.ndarray, sizes: Sequence[int], dim: int, size: int,
 def sort(
     x: np.ndarray, *, stable: bool | None = None, dim: int = -1, descending: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Elements in order, and where they were; equal ones stay in order."""
+    """Sorted elements and their indices; the sort is stable."""
     if not x.ndim:
         return x, np.zeros((), np.int64)
     order = np.argsort(-x if descending else x, dim, stable=True)
@@ -233,6 +233,6 @@ def sort(
 def topk(
     x: np.ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The first elements in order, and where they were."""
+    """The `k` largest or smallest elements and their indices."""
     values, order = sort(x, dim=dim, descending=largest)
     return (values, order) if not x.ndim else tuple(np.take(each, range(k), dim) for each in (values, order))

@@ -14,7 +14,7 @@ for name in ("mm.out", "bmm.out", "dot", "vdot", "mv"):
 def add_product(
     x: np.ndarray, first: np.ndarray, second: np.ndarray, *, beta: float = 1, alpha: float = 1
 ) -> np.ndarray:
-    """A multiple of a product, added to a multiple of a tensor; what is multiplied by zero is not looked at."""
+    """`alpha` times a matrix product plus `beta` times a tensor; a term whose factor is zero is not computed."""
     scaled = np.matmul(first, second) * np.asarray(alpha, x.dtype)
     return scaled if beta == 0 else x * np.asarray(beta, x.dtype) + scaled
 

@@ -14,12 +14,12 @@ Function = Callable[..., Any]
 
 
 def axes(dim: int | Sequence[int] | None) -> int | tuple[int, ...] | None:
-    """The dimensions to reduce: all where none is named."""
+    """The dimensions to reduce; None, which means all, if no dimension is named."""
     return dim if isinstance(dim, int) else tuple(dim) if dim else None
 
 
 def over(function: Function) -> Function:
-    """The kernel that reduces dimensions by a function of NumPy; what has no dimension is left as it is."""
+    """The kernel that reduces dimensions by a function of NumPy; it returns a 0-d operand unchanged."""
 
     def reduced(x: np.ndarray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> np.ndarray:
         kind = {} if dtype is None else {"dtype": DTYPES[dtype]}
@@ -37,17 +37,17 @@ REDUCED = {
 """Reductions of some dimensions, by PyTorch's names."""
 
 WHOLE = {"max": np.max, "min": np.min, "any.all_out": np.any, "all.all_out": np.all}
-"""Those of all elements."""
+"""Reductions of all elements, by PyTorch's names."""
 
 PLACES = {"max.dim_max": np.argmax, "min.dim_min": np.argmin}
-"""Where the elements are that are chosen along a dimension."""
+"""Functions that find the index of an element along a dimension, by PyTorch's names."""
 
 SCANS = {"cumsum.out": np.cumsum, "cumprod.out": np.cumprod}
-"""What there is so far along a dimension."""
+"""Cumulative ops, by PyTorch's names."""
 
 
 def chosen(which: Function) -> Function:
-    """The kernel that gives the elements that a function of NumPy finds along a dimension, and where they are."""
+    """The kernel that returns the elements that a function of NumPy finds along a dimension, and their indices."""
 
     def choose(x: np.ndarray, dim: int, keepdim: bool = False) -> tuple[np.ndarray, np.ndarray]:
         if not x.ndim:
@@ -60,7 +60,7 @@ def chosen(which: Function) -> Function:
 
 
 def found(which: Function) -> Function:
-    """The kernel that gives where those elements are, along a dimension or among all."""
+    """The kernel that returns indices alone, along a dimension or in the flattened operand."""
 
     def find(x: np.ndarray, dim: int | None = None, keepdim: bool = False) -> np.ndarray:
         return which(x, dim if x.ndim else None, keepdims=keepdim)
@@ -69,7 +69,7 @@ def found(which: Function) -> Function:
 
 
 def scan(function: Function) -> Function:
-    """The kernel of a scan by a function of NumPy."""
+    """The kernel of a cumulative function of NumPy."""
 
     def scanned(x: np.ndarray, dim: int, *, dtype: Any = None) -> np.ndarray:
         return function(x, dim, dtype=DTYPES.get(dtype)) if x.ndim else x
@@ -91,14 +91,14 @@ kernel("argmin.out")(found(np.argmin))
 
 @kernel("aminmax.out")
 def aminmax(x: np.ndarray, *, dim: int | None = None, keepdim: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """The least elements and the greatest."""
+    """The smallest and the largest elements."""
     along = dim if x.ndim else None
     return x.min(along, keepdims=keepdim), x.max(along, keepdims=keepdim)
 
 
 @kernel("any.out", "any.dims_out")
 def any_of(x: np.ndarray, dim: Any = None, keepdim: bool = False) -> np.ndarray:
-    """Whether an element is true."""
+    """Whether any element is true."""
     return np.any(x, None if dim is None or not x.ndim else dim, keepdims=keepdim)
 
 
@@ -109,7 +109,7 @@ def product(x: np.ndarray, *, dtype: Any = None) -> np.ndarray:
 
 
 def variance(x: np.ndarray, dim: Sequence[int] | None, correction: float | None, keepdim: bool) -> np.ndarray:
-    """The variance, less a number of degrees of freedom."""
+    """The variance, with a correction of the number of degrees of freedom."""
     lost = 1 if correction is None else correction
     along = axes(dim) if x.ndim else None
     apart = x - x.mean(along, keepdims=True)
@@ -119,7 +119,7 @@ def variance(x: np.ndarray, dim: Sequence[int] | None, correction: float | None,
 
 
 def moments(root: bool, both: bool) -> Function:
-    """The kernel of the variance or its root, the standard deviation, and perhaps of the mean beside it."""
+    """The kernel of the variance or the standard deviation, and of the mean too if `both` is true."""
 
     def computed(
         x: np.ndarray, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
@@ -140,7 +140,7 @@ for name, root in (("var", False), ("std", True)):
 def vector_norm(
     x: np.ndarray, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None
 ) -> np.ndarray:
-    """A norm of elements as a vector."""
+    """A vector norm of the elements."""
     size = np.abs(x.astype(DTYPES.get(dtype, x.dtype)))
     along = axes(dim) if x.ndim else None
     match ord:
@@ -156,5 +156,5 @@ def vector_norm(
 
 @kernel("_logcumsumexp", "_logcumsumexp.out")
 def logcumsumexp(x: np.ndarray, dim: int) -> np.ndarray:
-    """Logarithms of sums of exponentials so far."""
+    """Logarithm of the cumulative sum of exponentials."""
     return x if not x.ndim else np.logaddexp.accumulate(x, dim)

@@ -1,4 +1,4 @@
-"""Tensors themselves: allocated, copied to the device and from it, viewed, and given new sizes."""
+"""Allocation, copies to and from the device, views and resizing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = 
 
 
 def _on_metadata(op: Any) -> Any:
-    """PyTorch's own kernel of an op that makes a view of a tensor, on whatever device."""
+    """PyTorch's own kernel of an op that makes a view, for tensors of this device."""
     return lambda *args, **kwargs: op.redispatch(memory.METADATA, *args, **kwargs)
 
 
@@ -50,17 +50,17 @@ LIBRARY.impl("set_.source_Storage_storage_offset", _on_metadata(aten.set_.source
 
 @kernel("_local_scalar_dense")
 def item(x: np.ndarray) -> Any:
-    """The only element, as a number."""
+    """The only element, as a Python number."""
     return x.item()
 
 
 @kernel("fill_.Scalar", "fill_.Tensor")
 def fill(x: np.ndarray, value: Any) -> np.ndarray:
-    """One number everywhere."""
+    """Write one number to all elements."""
     return np.full(x.shape, value, x.dtype)
 
 
 @kernel("zero_")
 def zero(x: np.ndarray) -> np.ndarray:
-    """Zeros everywhere."""
+    """Write zero to all elements."""
     return np.zeros_like(x)

@@ -1,4 +1,4 @@
-#include "greeting.h"
+#include "handshake.h"
 
 #include <torch/version.h>
 
@@ -7,8 +7,8 @@
 
 namespace {
 
-// Not COTANGENT_CHECK: only the Python functions refuse a cotangent of another shape; the engine sums one that can be
-// summed to the root's shape, and the C++ documentation says nothing of it.
+// COTANGENT_CHECK is not claimed: only the Python functions refuse a cotangent of another shape. The C++ engine sums a
+// cotangent to the root's shape if it can, and its documentation does not mention the shape.
 const std::vector<std::string> CAPABILITIES = {
     "IMPERATIVE", "ACCUMULATES", "RETAIN", "FREES", "NON_SCALAR_CHECK", "NO_GRAD_CHECK",
     "DETACH", "ZERO_TO_NONE", "ZERO_TO_ZEROS", "CONSTANTS", "REQUIRES_GRAD", "IDENTITY", "PROMOTES",
@@ -28,7 +28,7 @@ Json names_of(const Table& table) {
 
 }  // namespace
 
-Json greeting() {
+Json handshake() {
   return {
       {"protocol", 1},
       {"name", "libtorch"},

@@ -1,7 +1,0 @@
-// What the worker says of itself.
-
-#pragma once
-
-#include "attributes.h"
-
-Json greeting();
