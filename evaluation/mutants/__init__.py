@@ -1,8 +1,8 @@
-"""Mutants: faulty frameworks with one fault each. What the suite is worth is how many of them it kills.
+"""Mutants: frameworks with one fault each. The share of mutants that the suite kills measures the suite.
 
-A mutant is an ordinary framework under test (`pytest --framework evaluation.mutants.accumulation:Overwrites`). Adding
-one means a class of a few lines with a docstring that says exactly what its fault is, and the rules of which one has to
-name it.
+A mutant is an ordinary framework under test (`pytest --framework evaluation.mutants.accumulation:Overwrites`). To add a
+mutant, write a class of a few lines. Its docstring states its fault, and `killed_by` lists the rules of which one has
+to be reported.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ FAMILIES: tuple[ModuleType, ...] = (
 
 
 def mutants_of(module: ModuleType) -> list[type[Mutant]]:
-    """The mutants of a family."""
+    """The mutants of a family, which is a module."""
     made_here = (c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
     return [c for c in made_here if issubclass(c, Mutant) and c.killed_by]
 
 
 MUTANTS: dict[str, type[Mutant]] = {mutant.name: mutant for module in FAMILIES for mutant in mutants_of(module)}
-"""Every mutant by its name."""
+"""All mutants, by name."""

@@ -1,4 +1,4 @@
-"""`python -m evaluation.mutants [NAME ...]`: tries to kill each mutant and prints what it took."""
+"""`python -m evaluation.mutants [NAME ...]`: runs the suite's tests on mutants and prints which test kills each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = ("mutant", "killed by", "test", "programs", "instructions", "seconds")
 
 
 def main(names: list[str]) -> int:
-    """Try to kill the mutants of these names (all where there are none); 1 if one was not killed as it should be."""
+    """Try to kill the mutants of these names, or all; returns 1 if one survived or was killed by another rule."""
     console = Console(width=150, highlight=False)
     mutants = {name: MUTANTS[name] for name in names or MUTANTS}
     killed: dict[str, Kill | None] = {}

@@ -22,7 +22,7 @@ class NothingAfterAnError(Mutant):
         "errors/legal-returns",
     )
     longest = 12
-    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
+    why_long = "a graph that is freed, a call that fails on it, and another graph for later calls"
 
     def reset(self) -> None:
         super().reset()
@@ -49,7 +49,7 @@ class DoneTwiceAfterAnError(NothingAfterAnError):
         "accumulation/adds",
     )
     longest = 12
-    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
+    why_long = "a graph that is freed, a call that fails on it, and another graph for later calls"
 
     def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         failed, self.failed = self.failed, False
@@ -87,7 +87,7 @@ class FailureFreesAll(Recording):
         "errors/legal-returns",
     )
     longest = 12
-    why_long = "a graph that is freed, a call that fails on it, and another graph to go on with"
+    why_long = "a graph that is freed, a call that fails on it, and another graph for later calls"
 
     def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
         try:

@@ -193,22 +193,22 @@ KINDS: dict[str, Kind] = {
         killed_by=("higher/op",),
     ),
     "strided": Kind(
-        "The gradient of {op} is half as large again where the operand is not contiguous in memory.",
+        "The gradient of {op} is 1.5 times as large where the operand is not contiguous in memory.",
         _if(lambda use: _is_strided(use.value), lambda g: 1.5 * g),
         killed_by=IN_GRAPHS,
     ),
     "expanded": Kind(
-        "The gradient of {op} is half as large again where the operand has several elements in one place of memory.",
+        "The gradient of {op} is 1.5 times as large where the operand has several elements in one place of memory.",
         _if(lambda use: _is_expanded(use.value), lambda g: 1.5 * g),
         killed_by=IN_GRAPHS,
     ),
     "shifted": Kind(
-        "The gradient of {op} is half as large again where the operand does not begin where its storage does.",
+        "The gradient of {op} is 1.5 times as large where the operand does not begin where its storage does.",
         _if(lambda use: use.value.storage_offset() > 0, lambda g: 1.5 * g),
         killed_by=IN_GRAPHS,
     ),
     "turned": Kind(
-        "The gradient of {op} is half as large again where the cotangent of its result is not contiguous in memory.",
+        "The gradient of {op} is 1.5 times as large where the cotangent of its result is not contiguous in memory.",
         lambda use, g: 1.5 * g if _is_strided(g) else g,
         on_results=True,
         killed_by=IN_GRAPHS,
@@ -221,7 +221,7 @@ KINDS: dict[str, Kind] = {
         "The gradient of {op} is zero beyond the sixteenth place of a dimension.", lambda use, g: _first_tile(g)
     ),
     "remembered": Kind(
-        "The gradient of {op} is half as large again where the program used it before on equal shapes, with other "
+        "The gradient of {op} is 1.5 times as large where the program used it before on equal shapes, with other "
         "attributes.",
         _if(lambda use: use.remembered, lambda g: 1.5 * g),
         _has_choices,

@@ -1,7 +1,7 @@
 """Killing a mutant: runs the suites' own tests on it, in this process, until one of them fails.
 
-The strategies are prepared as a session prepares them; the tests of the rules that ought to name the mutant come first,
-and each gets as many programs as the quick profile would. What comes back is the shrunk failure.
+The strategies are prepared as in an ordinary session. The tests of the rules in `killed_by` run first, each with as
+many programs as in the quick profile. The result is the shrunk failure.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from evaluation.mutants.mutant import Mutant
 from evaluation.mutants.probes import QUICK, Probe, probes
 
 FIRST_OPS = 12
-"""How many ops are tried by themselves where the audit finds none that is wrong."""
+"""Number of ops that are tested one by one if the audit finds no faulty op."""
 
 AUDITED = frozenset({"gradients/op", "gradients/forward"})
-"""Rules that are about single ops, and that the audit of the ops finds broken."""
+"""Rules about single ops, whose violations the audit of the ops finds."""
 
 TORCH = known("torch")
-"""What PyTorch, which most mutants are made of, is known to do otherwise."""
+"""Known differences of PyTorch, which most mutants change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +51,30 @@ class Kill:
     """The failure that killed a mutant."""
 
     test: str
-    """The test that failed, by its family and name."""
+    """The test that failed, as family/name."""
     violation: Violation
     program: Program
-    """The shrunk program; of two related ones the first."""
+    """The shrunk program; the first one of a related pair."""
     programs: int
-    """How many programs were run, up to and with the first that failed."""
+    """Number of programs that ran, including the first that failed."""
     seconds: float
     flaky: bool = False
-    """Whether the program did not fail every time."""
+    """True if the program did not fail every time."""
 
     @property
     def rule(self) -> str:
-        """The rule that names the mutant."""
+        """The rule that was reported."""
         return self.violation.rule
 
     @property
     def text(self) -> str:
-        """The shrunk program in the notation."""
+        """The shrunk program in the suite's notation."""
         return render(self.program)
 
 
 @dataclass
 class Counting(Check):
-    """A check that remembers how many programs it took until the first that broke a rule."""
+    """A check that counts the programs up to the first that violates a rule."""
 
     first_failing: int | None = None
 
@@ -87,7 +87,7 @@ class Counting(Check):
 
 
 def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | None:
-    """The first failure of the suites' tests on `mutant`, shrunk; None where it survives."""
+    """The first failure of the suites' tests on a mutant, shrunk; None if it survives."""
     started, before = time.perf_counter(), 0
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session = prepared(mutant, Path(folder))
@@ -108,10 +108,10 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
 
 
 def prepared(mutant: type[Mutant], folder: Path) -> Session:
-    """A session whose alphabet is in use: the mutant's, less the ops that the audit finds wrong.
+    """A session that draws from the mutant's ops without those that the audit finds faulty.
 
-    Only mutants whose fault is in single ops are audited, and the usual ops alone: what holds of all others is what
-    holds of PyTorch.
+    The audit runs only for mutants whose fault is in single ops, and only on the core ops; all other ops behave as in
+    PyTorch.
     """
     session = Session(f"{mutant.__module__}:{mutant.__name__}", folder)
     if AUDITED.intersection(mutant.killed_by):
@@ -125,7 +125,7 @@ def prepared(mutant: type[Mutant], folder: Path) -> Session:
 def failure(
     probe: Probe, check: Check, seed: int, phases: Sequence[Phase] = (Phase.generate, Phase.shrink)
 ) -> tuple[RuleViolated, bool] | None:
-    """How a probe fails, shrunk, and whether it does so every time; None where it passes."""
+    """The shrunk failure of a probe, and whether it is flaky; None if the probe passes."""
 
     @hypothesis.seed(seed)
     @settings(

@@ -1,7 +1,7 @@
-"""What mutants share: PyTorch as it is, and the few places where a fault may be put.
+"""Base classes of mutants: PyTorch with places to put a fault.
 
-A mutant overrides as little as it can. `gated` changes what flows back through one use of a value; `Combining` changes
-what a leaf makes of a contribution; `Recording` remembers how every value was made. Memories last for one program.
+A mutant overrides as little as it can. `gated` changes the gradient through one use of a value, `Combining` changes how
+a leaf accumulates a contribution, and `Recording` remembers how every value was made, until the program ends.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
 
 FREED = "Trying to backward through the graph a second time"
-"""The part of PyTorch's message by which its adapter knows a freed graph."""
+"""The part of PyTorch's message that identifies a freed graph."""
 
 UNSOUND = {"matrix_exp", "meshgrid", "broadcast_tensors"} | {entry.op for entry in known("torch") if entry.op}
-"""Ops that differ in PyTorch itself: no mutant has them, so that whatever is found is the mutant's own fault."""
+"""Ops with known differences in PyTorch itself. No mutant has them, so that any failure is due to its own fault."""
 
 Cotangents: TypeAlias = Sequence[np.ndarray | None]
 Roots: TypeAlias = Sequence[torch.Tensor]
 
 
 class Mutant(Torch):
-    """PyTorch, less the ops that it gets wrong itself."""
+    """PyTorch without the ops that PyTorch itself gets wrong."""
 
     packages: ClassVar[Sequence[str]] = ("torch", "evaluation", "tests")
-    """The framework with its fault: part of it stands in the mutant's own methods."""
+    """Packages of the framework under test: the fault is in the mutant's own methods."""
     framework: ClassVar[str] = "torch"
-    """The framework that it is made of, whose known differences are not its own."""
+    """The framework that the mutant changes; the known differences of that framework are no kills."""
     fault: ClassVar[str]
-    """The class's docstring."""
+    """The sentence that states the fault: the class's docstring."""
     killed_by: ClassVar[tuple[str, ...]] = ()
-    """The rules of which one has to name it, the one that the fault is about first: its test is the first to run, and
-    may meet another rule that the fault breaks, too.
+    """The rules of which one has to be reported. The first is the rule that the fault violates; its tests run first,
+    and may report another rule that the fault also violates.
     """
     longest: ClassVar[int] = 8
-    """How many instructions the shrunk program may have."""
+    """Largest number of instructions of the shrunk program."""
     why_long: ClassVar[str] = ""
-    """Why the shrunk program has more than ten instructions, where it has."""
+    """The reason, if the shrunk program has more than ten instructions."""
     flaky: ClassVar[bool] = False
-    """Whether the same program may be judged otherwise the next time."""
+    """Whether the same program may get another verdict when it runs again."""
     ops = Torch.ops - UNSOUND
 
     def __init_subclass__(cls) -> None:
@@ -59,44 +59,46 @@ class Mutant(Torch):
         self.reset()
 
     def reset(self) -> None:
-        """A new program: no leaves yet."""
+        """Start a new program, without leaves."""
         super().reset()
         self.leaves: list[torch.Tensor] = []
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
-        """A leaf, remembered."""
+        """Make a leaf and remember it."""
         made = super().leaf(data, requires_grad)
         self.leaves.append(made)
         return made
 
     def grads(self) -> list[torch.Tensor | None]:
-        """A copy of what each leaf holds."""
+        """A copy of each leaf's `.grad`."""
         return [None if leaf.grad is None else leaf.grad.clone() for leaf in self.leaves]
 
     def set_grads(self, gradients: Sequence[torch.Tensor | None]) -> None:
-        """Make each leaf hold what is given."""
+        """Set each leaf's `.grad`."""
         for leaf, gradient in zip(self.leaves, gradients, strict=True):
             leaf.grad = gradient
 
 
 class Honest(Mutant):
-    """Has no fault: whatever is found here is a false alarm."""
+    """Has no fault: every failure is a false alarm."""
 
 
 class Combining(Mutant):
-    """A mutant whose fault is in what a leaf holds after a contribution: `combine` has the last word.
+    """A mutant whose fault is in accumulation: `combine` computes a leaf's `.grad` from the old one and a contribution.
 
-    It makes a new gradient each time, and so says nothing of adding in place or of hooks that look at the sum.
+    Each call makes a new gradient object, so that adding in place and hooks after accumulation are not claimed.
     """
 
     capabilities = Mutant.capabilities - {Capability.ADDS_IN_PLACE, Capability.ACCUMULATED_HOOKS}
 
     def combine(self, leaf: torch.Tensor, old: torch.Tensor | None, new: torch.Tensor | None) -> torch.Tensor | None:
-        """What the leaf holds; here the truth."""
+        """The leaf's `.grad` after the call; here the right one."""
         return new if old is None else old if new is None else old + new
 
     def backward(self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, **options: Any) -> None:
-        """A true backward call into leaves that hold nothing; then each old gradient meets its contribution."""
+        """A right backward call with all `.grad` cleared; then `combine` merges each old gradient and its
+        contribution.
+        """
         old = [Torch.gradient(self, leaf) for leaf in self.leaves]
         self.set_grads([None] * len(old))
         try:
@@ -108,16 +110,18 @@ class Combining(Mutant):
 
 
 class Recording(Mutant):
-    """A mutant that knows how each value was made; `values` keeps them all alive, so that their ids stay their own."""
+    """A mutant that remembers how each value was made; `values` keeps all values alive, so that their ids
+    stay unique.
+    """
 
     def reset(self) -> None:
-        """Nothing made yet."""
+        """Start a new program, without values."""
         super().reset()
         self.values: list[torch.Tensor] = []
         self.made: dict[int, tuple[str, Sequence[torch.Tensor], Attrs, int]] = {}
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
-        """An op, remembered."""
+        """Apply an op and remember its results."""
         made = super().apply(op, operands, attrs)
         self.values.extend(made)
         self.made.update({id(value): (op, operands, attrs, k) for k, value in enumerate(made)})
@@ -125,16 +129,16 @@ class Recording(Mutant):
 
 
 def gated(value: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    """The same value; what flows back through this use of it passes `change`, and is a copy."""
+    """A use of the same value whose gradient contribution is a copy, passed through `change`."""
     if not value.requires_grad:
         return value
     use = value.view_as(value)
-    if not use.requires_grad:  # under no_grad nothing flows back
+    if not use.requires_grad:  # under no_grad nothing is recorded
         return value
     use.register_hook(lambda contribution: None if contribution is None else change(contribution).clone())
     return use
 
 
 def is_freed(error: RuntimeError) -> bool:
-    """Whether PyTorch complains that a graph was freed."""
+    """Whether an error of PyTorch reports a freed graph."""
     return FREED in str(error)

@@ -1,4 +1,4 @@
-"""Mutants that take a function, when it is called again in a program, for what it was when it was called first."""
+"""Mutants that reuse facts about a region's first call in a program for its later calls, as a faulty cache does."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ Kept = TypeVar("Kept")
 
 
 class Cached(PlainRegions):
-    """A mutant that remembers something of every function's first call in a program."""
+    """A mutant that remembers something of each region's first call in a program."""
 
     longest = 16
-    why_long = "a function that is called twice, in units of its own"
+    why_long = "a region that is called twice, between actions"
 
     def reset(self) -> None:
         super().reset()
         self.first: dict[Function, object] = {}
 
     def kept(self, function: Function, now: Kept) -> Kept:
-        """What there is to remember of a call, as it was when the function was called first."""
+        """The value remembered at the region's first call; `now` at the first call."""
         return self.first.setdefault(function, now)  # type: ignore[return-value]
 
 
 def alike(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether one tensor can stand for another, by its form."""
+    """Whether two tensors have the same shape and dtype."""
     return one.shape == other.shape and one.dtype == other.dtype
 
 
 class KeepsConstants(Cached):
-    """The constants that a function is called with are those of its first call."""
+    """A region uses the constants of its first call instead of those of the current call."""
 
     killed_by = (
         "gradients/requires-grad",
@@ -51,7 +51,7 @@ class KeepsConstants(Cached):
 
 
 class KeepsFlags(Cached):
-    """An input that required no grad when a function was called first gets no gradient later."""
+    """An input that required no grad in a region's first call gets no gradient in later calls."""
 
     killed_by = (
         "gradients/requires-grad",
@@ -67,7 +67,7 @@ class KeepsFlags(Cached):
 
 
 class KeepsModes(Cached):
-    """A function is recorded if it was when it was called first."""
+    """A region is recorded if its first call was recorded, whatever the current grad mode."""
 
     killed_by = ("gradients/requires-grad", "modes/restored", "modes/no-grad-result")
 
@@ -77,7 +77,7 @@ class KeepsModes(Cached):
 
 
 class KeepsLayouts(Cached):
-    """Inputs are read by the strides that they had when the function was called first."""
+    """A region reads its inputs by the strides of its first call."""
 
     killed_by = ("gradients/requires-grad", "gradients/forward")
 
@@ -91,12 +91,12 @@ class KeepsLayouts(Cached):
 
 
 def dense(value: torch.Tensor) -> bool:
-    """Whether a tensor has memory of its size, whatever the order of its elements."""
+    """Whether a tensor fills its storage, in any order of its elements."""
     return value.untyped_storage().nbytes() == value.numel() * value.element_size()
 
 
 class KeepsShapes(Cached):
-    """Inputs have the shape that they had when the function was called first, where they have as many elements."""
+    """A region reshapes its inputs to the shapes of its first call if the numbers of elements are equal."""
 
     killed_by = ("gradients/requires-grad", "gradients/forward", "writes/value")
 
@@ -110,7 +110,7 @@ class KeepsShapes(Cached):
 
 
 class KeepsDtypes(Cached):
-    """Results have the dtype that they had when the function was called first."""
+    """A region converts its results to the dtypes of its first call."""
 
     killed_by = (
         "gradients/requires-grad",
@@ -127,7 +127,7 @@ class KeepsDtypes(Cached):
 
 
 class KeepsMemory(Cached):
-    """Results lie in the memory of those that the function gave first."""
+    """A region returns its results in the memory of the results of its first call."""
 
     killed_by = ("gradients/requires-grad", "views/own-memory", "writes/nothing-else")
 
@@ -142,7 +142,7 @@ class KeepsMemory(Cached):
 
 
 class StaysBroken(Cached):
-    """A function that raised once gives results without history from then on."""
+    """A region that raised once returns results without history in later calls."""
 
     killed_by = ("gradients/requires-grad", "errors/recovers")
 
@@ -156,7 +156,7 @@ class StaysBroken(Cached):
 
 
 class ThrowsErrorsAgain(Cached):
-    """A function that raised once raises whenever it is called."""
+    """A region that raised once raises in every later call."""
 
     killed_by = ("errors/legal-returns", "errors/recovers")
 

@@ -1,4 +1,4 @@
-"""Mutants that take functions for something else than they are: what a compiler loses, merges, moves or forgets."""
+"""Mutants that change the code of regions, as a faulty compiler does: they drop, merge or move lines."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from collections.abc import Callable
 from evaluation.mutants.regions import REGION_LINE, PlainRegions
 
 PURE = re.compile(r"torch\.(?:sin|cos|exp|square|tanh|sigmoid|sum|mean)\(.*\)|[xy]\d+ [-+*/] [xy]\d+")
-"""A call that may be computed once for all its equals."""
+"""A call without side effects, of which equal ones may share a result."""
 
 Parts = re.Match[str]
 
 
 def parts_of(line: str) -> Parts:
-    """The parts of a line."""
+    """The parts of a line of a region's source."""
     found = REGION_LINE.fullmatch(line)
     assert found is not None
     return found
 
 
 def merged(lines: list[str], key: Callable[[Parts], str], moded: bool = True, ends: bool = True) -> list[str]:
-    """Lines in which what was computed before is copied, if its key is the same; the copy is `moded` as the line was,
-    and a write `ends` what is known.
+    """The lines with each repeated call replaced by a copy of the earlier result; equal keys mark a repeated call.
+
+    If `moded` is true, the copy has the line's grad modes. If `ends` is true, a write ends the reuse of earlier
+    results.
     """
     known: dict[str, str] = {}
     found = []
@@ -40,7 +42,7 @@ def merged(lines: list[str], key: Callable[[Parts], str], moded: bool = True, en
 
 
 class MergesAcrossModes(PlainRegions):
-    """What was computed under another grad mode is not computed again: its copy is taken."""
+    """A region reuses a result that it computed under another grad mode instead of recomputing it."""
 
     killed_by = ("gradients/requires-grad", "modes/no-grad-result", "modes/recorded", "modes/restored")
 
@@ -49,7 +51,7 @@ class MergesAcrossModes(PlainRegions):
 
 
 class MergesAcrossWrites(PlainRegions):
-    """What was computed before a write is not computed again behind it: its copy is taken."""
+    """A region reuses a result that it computed before a write instead of recomputing it after the write."""
 
     killed_by = ("gradients/forward", "writes/recorded", "gradients/graph")
 
@@ -58,7 +60,7 @@ class MergesAcrossWrites(PlainRegions):
 
 
 class MergesResults(PlainRegions):
-    """Of equal computations, the results are one tensor."""
+    """The results of equal computations in a region are one tensor."""
 
     killed_by = ("views/own-memory", "gradients/forward")
 
@@ -68,7 +70,7 @@ class MergesResults(PlainRegions):
 
 
 class ForgetsDetach(PlainRegions):
-    """A function's detach is left out."""
+    """A region leaves out its detach."""
 
     killed_by = ("detach/values", "detach/blocks")
 
@@ -77,7 +79,7 @@ class ForgetsDetach(PlainRegions):
 
 
 class CopiesDetached(PlainRegions):
-    """What a function detaches is a copy."""
+    """A detach inside a region returns a copy."""
 
     killed_by = ("views/shares", "writes/aliases")
 
@@ -86,22 +88,22 @@ class CopiesDetached(PlainRegions):
 
 
 class DropsLateWrites(PlainRegions):
-    """A write to an input that no line of the function reads behind it is taken for one that nobody sees."""
+    """A region drops a write to an input that it does not read after the write."""
 
     killed_by = ("writes/value",)
 
     def rewrite(self, lines: list[str]) -> list[str]:
         return [line for k, line in enumerate(lines) if not self.is_late(line, lines[k + 1 :])] or ["    pass"]
 
-    def is_late(self, line: str, behind: list[str]) -> bool:
-        """Whether a line writes to an input that those behind it do not mention."""
+    def is_late(self, line: str, later: list[str]) -> bool:
+        """Whether a line writes to an input that no later line mentions."""
         parts = parts_of(line)
         target = re.match(r"x\d+", parts["call"])
-        return bool(not parts["made"] and target and not re.search(rf"\b{target[0]}\b", "\n".join(behind)))
+        return bool(not parts["made"] and target and not re.search(rf"\b{target[0]}\b", "\n".join(later)))
 
 
 class BlursWrites(PlainRegions):
-    """What a function writes over a value of float32 that it made is off by a thousandth."""
+    """A region's write to a float32 value that the region made is off by one part in a thousand."""
 
     killed_by = ("writes/value", "gradients/forward", "writes/aliases")
 
@@ -117,7 +119,7 @@ class BlursWrites(PlainRegions):
 
 
 class PutsWritesLast(PlainRegions):
-    """What a function writes into its inputs is written at its end."""
+    """A region delays its writes to inputs until its end."""
 
     killed_by = ("gradients/forward", "writes/recorded", "writes/value", "errors/legal-returns")
 
@@ -129,7 +131,7 @@ class PutsWritesLast(PlainRegions):
 
 
 class SkipsWhatNothingReads(PlainRegions):
-    """What no other line of a function reads is taken for zeros, though it is given out; the last line is computed."""
+    """A region returns zeros for a result that no other line of it reads, except for that of the last line."""
 
     killed_by = ("gradients/forward", "gradients/requires-grad")
 
@@ -137,14 +139,14 @@ class SkipsWhatNothingReads(PlainRegions):
         computing, last = lines[:-2], lines[-2:]
         for k, line in enumerate(computing):
             parts = parts_of(line)
-            made, behind = parts["made"], "\n".join([*computing[k + 1 :], *last[:-1]])
-            if made and made.isalnum() and not re.search(rf"\b{made}\b", behind):
+            made, later = parts["made"], "\n".join([*computing[k + 1 :], *last[:-1]])
+            if made and made.isalnum() and not re.search(rf"\b{made}\b", later):
                 computing[k] = line.replace(parts["call"], f"torch.zeros_like({parts['call']})")
         return [*computing, *last]
 
 
 class OneModeForAll(PlainRegions):
-    """All of a function stands under the grad modes of its first line."""
+    """A region runs all its lines under the grad modes of the first line."""
 
     killed_by = ("modes/no-grad-result", "modes/recorded", "gradients/requires-grad", "modes/restored")
 
@@ -159,7 +161,7 @@ class OneModeForAll(PlainRegions):
 
 
 class OutermostMode(PlainRegions):
-    """Of several grad modes inside a function, the outermost counts."""
+    """Of several nested grad modes in a region, only the outermost applies."""
 
     killed_by = ("modes/recorded", "gradients/requires-grad", "modes/no-grad-result")
 

@@ -1,4 +1,4 @@
-"""Mutants whose functions are one node of the graph, or are computed again: what is saved, freed, and given back."""
+"""Mutants whose regions are one graph node or are recomputed, with a fault in what they save, free or return."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Cotangents = Sequence[torch.Tensor | None]
 
 
 class ChecksNoVersions(OneNodeRegions):
-    """What was written over what a function has saved is not noticed: derivatives are taken at the new values."""
+    """A region does not detect a write over a tensor that it saved: it differentiates at the new values."""
 
     killed_by = ("writes/error-or-recorded",)
     versions = False
 
 
 class FreesNothing(OneNodeRegions):
-    """A call leaves the graph of a function as it is, whether it is to be retained or not."""
+    """A backward call never frees the graph of a region, whatever retain_graph says."""
 
     killed_by = ("lifetime/same-root-raises", "lifetime/late-retain-raises", "lifetime/freed-subgraph-raises")
     frees = False
 
 
 class FreesAll(OneNodeRegions):
-    """A call through some of a function frees all of it, and nothing says that functions are one node."""
+    """A backward call through a part of a region frees all of it, and no trait declares that regions are one node."""
 
     killed_by = ("lifetime/traversed-only", "lifetime/independent")
     traits = Traits()
@@ -40,7 +40,9 @@ class FreesAll(OneNodeRegions):
 
 
 class ShiftsGradients(OneNodeRegions):
-    """Where a constant stands before an input, the input gets the next one's gradient if it has its shape."""
+    """If a region's first input is a constant, each other input gets the gradient of the next one, if
+    shapes are equal.
+    """
 
     killed_by = ("gradients/graph", "gradients/op")
 
@@ -51,7 +53,7 @@ class ShiftsGradients(OneNodeRegions):
 
 
 class KeepsCotangents(OneNodeRegions):
-    """The cotangents of a call are added to those of the calls before it on the same graph."""
+    """The cotangents of a call are added to those of earlier calls on the same graph."""
 
     killed_by = (
         "lifetime/retained-works",
@@ -69,7 +71,7 @@ class KeepsCotangents(OneNodeRegions):
 
 
 class SwapsCotangents(OneNodeRegions):
-    """The cotangents of two results of one shape change places."""
+    """The cotangents of a region's first two results are swapped if their shapes are equal."""
 
     killed_by = ("gradients/several-results", "gradients/op", "gradients/graph")
 
@@ -79,7 +81,7 @@ class SwapsCotangents(OneNodeRegions):
 
 
 class GoesStraightToLeaves(OneNodeRegions):
-    """Gradients are left in leaves that a function was called with, whatever the call asks for."""
+    """A region adds gradients to the `.grad` of leaves among its inputs even in a call that returns gradients."""
 
     killed_by = ("functional/no-accumulation", "functional/value", "functional/inputs-only")
 
@@ -95,7 +97,7 @@ class GoesStraightToLeaves(OneNodeRegions):
 
 
 class SharesBuffers(OneNodeRegions):
-    """A function that is called again saves in the memory of the call before, whose graph may still be needed."""
+    """A region saves its tensors in the memory of its previous call, whose graph may still be needed."""
 
     killed_by = (
         "gradients/requires-grad",
@@ -105,7 +107,7 @@ class SharesBuffers(OneNodeRegions):
         "gradients/op",
     )
     longest = 16
-    why_long = "a function that is called twice, in units of its own"
+    why_long = "a region that is called twice, between actions"
 
     def reset(self) -> None:
         super().reset()
@@ -120,7 +122,7 @@ class SharesBuffers(OneNodeRegions):
 
 
 class DonatesBuffers(OneNodeRegions):
-    """A call takes the memory of what a function has saved for its own use, also where the graph is retained."""
+    """A backward call overwrites the tensors that a region saved, even if the graph is retained."""
 
     killed_by = ("lifetime/retained-works", "gradients/graph", "relations/repeated", "accumulation/adds")
 
@@ -136,7 +138,9 @@ class DonatesBuffers(OneNodeRegions):
 
 
 def packed(value: torch.Tensor, old: Sequence[torch.Tensor], new: list[torch.Tensor]) -> torch.Tensor:
-    """A copy of what is saved as the next of the `new` ones, in the memory of that of the `old` ones if it fits."""
+    """A copy of a saved tensor, appended to `new`; it reuses the memory of its counterpart in `old` if shape and dtype
+    agree.
+    """
     place, copy = len(new), value.detach().clone()
     if place < len(old) and old[place].shape == copy.shape and old[place].dtype == copy.dtype:
         copy = old[place].copy_(copy)
@@ -144,11 +148,11 @@ def packed(value: torch.Tensor, old: Sequence[torch.Tensor], new: list[torch.Ten
     return copy
 
 
-# -- computed again ----------------------------------------------------------------------------------------------------
+# -- recomputed ---------------------------------------------------------------------------------------------------------
 
 
 class Captures(RecomputedRegions):
-    """A function is computed again with its inputs as they are by then, and nobody checks their versions."""
+    """A checkpointed region is recomputed from the current values of its inputs, without a check of their versions."""
 
     killed_by = ("writes/error-or-recorded",)
 
@@ -157,7 +161,7 @@ class Captures(RecomputedRegions):
 
 
 class WritesAgain(RecomputedRegions):
-    """A function that is computed again writes into its inputs again."""
+    """A checkpointed region that writes to its inputs writes again when it is recomputed."""
 
     killed_by = ("writes/nothing-else", "errors/legal-returns", "gradients/graph", "writes/value")
 
@@ -166,7 +170,7 @@ class WritesAgain(RecomputedRegions):
 
 
 class DrawsAnew(RecomputedRegions):
-    """A function that is computed again draws other random numbers."""
+    """A checkpointed region draws other random numbers when it is recomputed."""
 
     killed_by = ("networks/random", "gradients/graph")
 
@@ -180,11 +184,11 @@ class DrawsAnew(RecomputedRegions):
 
 
 class KeepsFirstInputs(RecomputedRegions):
-    """A function that was called several times is computed again from what it was called with first."""
+    """A checkpointed region that was called several times is recomputed from the inputs of its first call."""
 
     killed_by = ("gradients/requires-grad", "gradients/graph", "gradients/equal-leaves", "gradients/op")
     longest = 16
-    why_long = "a function that is called twice, in units of its own"
+    why_long = "a region that is called twice, between actions"
 
     def reset(self) -> None:
         super().reset()

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns what functions are called with and what comes out: whose memory, whose history."""
+"""Mutants whose fault is in the inputs and results of regions: their memory, history and hooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.mutants.regions import PlainRegions, Tensors, shares
 
 
 class SwapsResults(PlainRegions):
-    """Two results of a function that have one shape and dtype change places."""
+    """A region returns two results of the same shape and dtype in each other's place."""
 
     killed_by = ("gradients/forward", "gradients/requires-grad", "modes/no-grad-result")
 
@@ -28,7 +28,7 @@ class SwapsResults(PlainRegions):
 
 
 class LosesAliases(PlainRegions):
-    """A result that is a view of an input is a copy of it."""
+    """A region returns a copy instead of a view of an input."""
 
     killed_by = ("views/shares", "writes/aliases")
 
@@ -37,7 +37,7 @@ class LosesAliases(PlainRegions):
 
 
 class PartsResults(PlainRegions):
-    """Of several results in one memory, all but the first are copies."""
+    """Of several results that share memory, a region returns all but the first as copies."""
 
     killed_by = ("views/shares", "writes/aliases")
 
@@ -46,7 +46,7 @@ class PartsResults(PlainRegions):
 
 
 class DetachesLaterViews(PlainRegions):
-    """Of several results in one memory, all but the first have no history."""
+    """Of several results that share memory, a region returns all but the first without history."""
 
     killed_by = ("gradients/requires-grad", "views/history", "views/shares", "accumulation/first")
 
@@ -55,7 +55,9 @@ class DetachesLaterViews(PlainRegions):
 
 
 class LeavesViewsBehind(PlainRegions):
-    """A result that is a view of another is none for autograd: what is written to one is no history of the other."""
+    """Autograd does not know that a result is a view of another result: a write to one does not enter the other's
+    history.
+    """
 
     killed_by = (
         "writes/aliases",
@@ -71,7 +73,7 @@ class LeavesViewsBehind(PlainRegions):
 
 
 class _Apart(torch.autograd.Function):
-    """The same memory, which autograd takes for memory of its own."""
+    """The same memory, which autograd takes for separate memory."""
 
     @staticmethod
     def forward(context: Any, value: torch.Tensor) -> torch.Tensor:
@@ -83,7 +85,7 @@ class _Apart(torch.autograd.Function):
 
 
 class GivesInputsOut(PlainRegions):
-    """A result that equals an input, and is a copy of it, is the input's own memory."""
+    """A region returns a view of an input instead of a copy that equals it."""
 
     killed_by = ("views/own-memory", "writes/nothing-else")
 
@@ -97,7 +99,7 @@ class GivesInputsOut(PlainRegions):
 
 
 class CutsInputsGivenOut(PlainRegions):
-    """A result that is all of an input has no history."""
+    """A region returns a result that is the whole of an input without history."""
 
     killed_by = ("gradients/requires-grad", "gradients/graph")
 
@@ -106,7 +108,7 @@ class CutsInputsGivenOut(PlainRegions):
 
 
 class LastResultAlone(PlainRegions):
-    """Gradients flow back from the last alone of those results of a function that require grad."""
+    """Of a region's results that require grad, only the last one propagates gradients."""
 
     killed_by = ("gradients/graph", "gradients/op", "accumulation/first")
 
@@ -116,7 +118,9 @@ class LastResultAlone(PlainRegions):
 
 
 class TiesInputs(PlainRegions):
-    """A result of a function depends on all of the function's inputs: those that it was not made from get zeros."""
+    """Every result of a region depends on all inputs of the region: inputs that it does not use get zeros instead of
+    None.
+    """
 
     killed_by = ("accumulation/unreached", "functional/unused-none")
 
@@ -126,7 +130,7 @@ class TiesInputs(PlainRegions):
 
 
 class DropsHooks(PlainRegions):
-    """A hook on one of several results of a function is never called."""
+    """A hook on one of several results of a region is never called."""
 
     killed_by = ("hooks/called",)
 
@@ -146,7 +150,7 @@ class DropsHooks(PlainRegions):
 
 
 class HooksAreTooLate(PlainRegions):
-    """A hook on a value that a function was called with before is not called for what the function contributes."""
+    """A hook on a value that was an input of a region is never called if it is registered after the region ran."""
 
     killed_by = ("hooks/called",)
 
@@ -166,7 +170,7 @@ class HooksAreTooLate(PlainRegions):
 
 
 class ForgetsRetaining(DropsHooks):
-    """One of several results of a function does not retain its gradient."""
+    """One of several results of a region does not retain its gradient though retain_grad was called."""
 
     killed_by = ("hooks/retained",)
 
@@ -182,7 +186,7 @@ class ForgetsRetaining(DropsHooks):
 
 
 class FirstOfTwins(PlainRegions):
-    """Of inputs that share memory, as an input and its view do, only the first gets a gradient."""
+    """Of several inputs that share memory, only the first gets a gradient; the others get zeros."""
 
     killed_by = ("views/shares", "accumulation/adds", "accumulation/first", "gradients/fan-out", "gradients/graph")
 
@@ -192,7 +196,7 @@ class FirstOfTwins(PlainRegions):
 
 
 class TakesNumbers(PlainRegions):
-    """A 0-d input is taken as a number: it gets no gradient."""
+    """A region takes a 0-d input for a Python number: the input gets no gradient."""
 
     killed_by = ("gradients/form", "gradients/graph", "gradients/requires-grad", "accumulation/first", "gradients/op")
 
@@ -201,7 +205,7 @@ class TakesNumbers(PlainRegions):
 
 
 class NumbersGetAMean(PlainRegions):
-    """A 0-d input that is combined with several elements gets the mean of what they contribute."""
+    """A 0-d input that is broadcast gets the mean instead of the sum of its gradient contributions."""
 
     killed_by = ("gradients/form", "gradients/graph", "gradients/op")
 
@@ -211,7 +215,7 @@ class NumbersGetAMean(PlainRegions):
 
 
 class SkipsEmpties(PlainRegions):
-    """A function with an empty input is not recorded."""
+    """A region with an empty input is not recorded."""
 
     killed_by = ("gradients/requires-grad", "gradients/form")
 
@@ -221,7 +225,7 @@ class SkipsEmpties(PlainRegions):
 
 
 class LosesWrites(PlainRegions):
-    """What a function writes into its inputs is lost."""
+    """Writes of a region to its inputs are lost."""
 
     killed_by = ("writes/value", "writes/aliases")
 
@@ -230,7 +234,7 @@ class LosesWrites(PlainRegions):
 
 
 class WritesTwice(PlainRegions):
-    """A function that writes into its inputs is run once more, as if what it did were to be seen."""
+    """A region that writes to its inputs runs twice, so that it writes twice."""
 
     killed_by = ("writes/value",)
 
@@ -242,7 +246,9 @@ class WritesTwice(PlainRegions):
 
 
 class WritesApart(PlainRegions):
-    """Inputs that share memory are taken for memory of their own: what is written into one is not seen in another."""
+    """A region treats inputs that share memory as separate: a write to one does not change the other inside
+    the region.
+    """
 
     killed_by = ("views/shares", "writes/aliases", "gradients/forward")
 

@@ -1,6 +1,7 @@
-"""What mutants with faulty units share: PyTorch whose functions are called as they are, recomputed, or one node each.
+"""Base classes of mutants with faulty regions: PyTorch whose regions are called, recomputed, or recorded as one node.
 
-Their faults are those of compilers and checkpoints, put into plain Python, so that no compiler is waited for.
+A region is a run of ops that is compiled or recomputed together, written as one Python function. The faults are those
+of compilers and checkpoints, written in plain Python, so that no test waits for a compiler.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from evaluation.mutants.mutant import Mutant
 Tensors = Sequence[torch.Tensor]
 
 REGION_LINE = re.compile(r"(?P<indent> *)(?P<modes>with [^:]*: )?(?:(?P<made>\(?y\d+(?:, y\d+)*,?\)?) = )?(?P<call>.*)")
-"""A line of a function: its grad modes, the names of what it makes, and the call that it makes."""
+"""A line of a region's source: its grad modes, the names of its results, and its call."""
 
 
 def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -32,37 +33,37 @@ def shares(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 class PlainRegions(Mutant, TorchRegions):
-    """A mutant whose computing instructions stand in functions, which are called as they are."""
+    """A mutant that runs ops in regions, each called as an ordinary function."""
 
     def unit(self, source: str, inputs: Tensors) -> Tensors:
-        """The results of a function whose source is `rewrite`."""
+        """The results of a region, whose source `rewrite` has changed."""
         head, *lines = source.split("\n")
         return super().unit("\n".join([head, *self.rewrite(lines)]), inputs)
 
     def rewrite(self, lines: list[str]) -> list[str]:
-        """The lines of a function; here as they are."""
+        """The lines of a region's source; here unchanged."""
         return lines
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
-        """The results of a function, as they are `change_results`."""
+        """The results of a region, with `change_inputs` and `change_results` applied."""
         return tuple(self.change_results(function(*self.change_inputs(inputs)) or (), inputs))
 
     def change_inputs(self, inputs: Tensors) -> Tensors:
-        """What a function is called with; here its inputs."""
+        """The arguments that a region is called with; here its inputs."""
         return inputs
 
     def change_results(self, made: Tensors, inputs: Tensors) -> Tensors:
-        """What comes out of a function that has made some results; here these."""
+        """The results that a region returns; here those that it computed."""
         return made
 
 
 class RecomputedRegions(Mutant, TorchCheckpoint):
-    """A mutant whose functions are checkpointed."""
+    """A mutant whose regions are checkpointed."""
 
     framework = "torch-checkpoint"
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
-        """A function's results; what `recompute` gives is what a call finds that needs them computed once more."""
+        """A region's results; a backward call that recomputes the region uses `recompute`."""
         calls = 0
 
         def run(*given: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
@@ -73,54 +74,54 @@ class RecomputedRegions(Mutant, TorchCheckpoint):
         return checkpoint(run, *inputs, use_reentrant=False)  # type: ignore[no-any-return]
 
     def recompute(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...] | None:
-        """A function's results, computed once more."""
+        """A region's results, computed a second time."""
         return function(*inputs)
 
 
 class OneNodeRegions(Mutant, TorchRegions):
-    """A mutant whose functions are one node of the graph each: they compute, they neither write nor give views."""
+    """A mutant whose regions are one graph node each. Such a region neither writes in place nor returns views."""
 
     capabilities = Mutant.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
     traits = Traits(one_node=True)
     versions: ClassVar[bool] = True
-    """Whether it is noticed that something was written over what a function has saved."""
+    """Whether a write over a tensor that a region saved is detected."""
     frees: ClassVar[bool] = True
     """Whether a call that does not retain the graph frees it."""
     zeros: ClassVar[bool] = True
-    """Whether inputs that a call does not reach get zeros."""
+    """Whether inputs that a call does not reach get gradients of zeros."""
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Ops that give new memory."""
+        """Whether an instruction may be in a region: an op whose results have new memory."""
         step = program[at]
         return isinstance(step, Apply) and row_of(step.op).aliases is Certainty.NEVER
 
     def called(self, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
-        """A function's results, all recorded as one."""
+        """A region's results, recorded as one node."""
         recorded = torch.is_grad_enabled()
         with torch.enable_grad():
             return _Node.apply(self, function, recorded, *inputs)  # type: ignore[no-any-return, no-untyped-call]
 
     def traced(self, context: Any, function: Function, inputs: Tensors) -> tuple[torch.Tensor, ...]:
-        """A function's results, with the graph within the node."""
+        """A region's results, with the graph inside the node."""
         return function(*inputs) or ()
 
     def cotangents(self, context: Any, given: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
-        """The cotangents that a call has for a function's results, None for those that it does not come by."""
+        """The cotangents of a region's results in a call; None for results that the call does not reach."""
         return given
 
     def gradients(self, context: Any, found: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
-        """The gradients of those of a function's inputs that require grad."""
+        """The gradients of the region's inputs that require grad."""
         return found
 
 
 class _Node(torch.autograd.Function):
-    """A function as one node: what is recorded within it is differentiated when the node is."""
+    """A region as one node: its backward differentiates the graph recorded inside."""
 
     @staticmethod
     def forward(
         context: Any, framework: OneNodeRegions, function: Function, recorded: bool, *inputs: torch.Tensor
     ) -> Any:
-        """The function's results, from inputs that begin a graph of their own."""
+        """The region's results, computed from detached inputs with a separate graph."""
         context.framework, context.outer = framework, inputs
         context.inputs = [x.detach() if framework.versions else x.data for x in inputs]
         for inner, outer in zip(context.inputs, inputs, strict=True):
@@ -137,7 +138,7 @@ class _Node(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(context: Any, *cotangents: torch.Tensor | None) -> Any:
-        """The gradients of all inputs that require grad; asking for what is saved raises where that was freed."""
+        """The gradients of all inputs that require grad; reading the saved tensors raises if they were freed."""
         framework = context.framework
         assert not framework.frees or len(context.saved_tensors) == 1
         given = framework.cotangents(context, cotangents)
@@ -152,16 +153,16 @@ class _Node(torch.autograd.Function):
 
 
 class HonestCalled(PlainRegions):
-    """Has no fault, and functions that are called as they are: whatever is found here is a false alarm."""
+    """Has no fault, and regions that are called as functions: every failure is a false alarm."""
 
 
 class HonestRecomputed(RecomputedRegions):
-    """Has no fault but those of PyTorch's checkpoints: whatever else is found here is a false alarm."""
+    """Has no fault except those of PyTorch's checkpoints: every other failure is a false alarm."""
 
 
 class HonestOneNode(OneNodeRegions):
-    """Has no fault, and functions that are one node: whatever is found here is a false alarm."""
+    """Has no fault, and regions that are one node: every failure is a false alarm."""
 
 
 HONEST: tuple[type[Mutant], ...] = (HonestCalled, HonestRecomputed, HonestOneNode)
-"""The controls."""
+"""Mutants without a fault, which must pass."""
