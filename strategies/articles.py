@@ -1,7 +1,7 @@
-"""The articles' examples, generalised: other shapes, ops, depths and numbers of calls than the documents happened on.
+"""Generalised examples of the articles: other shapes, ops, depths and numbers of calls than those of the documents.
 
-What an example is about is built in: that two networks share nothing, or their parameters, or are chained; that one
-model is run twice; that an optimizer steps between two calls; that a value is carried over to the next iteration.
+The point of an example is fixed: that two networks share nothing, or their parameters, or are chained; that one model
+is run twice; that an optimizer steps between two calls; that a value is carried over to the next iteration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import FREEING, situation
 
 Layer = tuple[str, tuple[Ref, ...]]
-"""A linear layer: its op, and its parameters."""
+"""A linear layer: its op and its parameters."""
 
 KEEPING = (None, True, False)
 
@@ -51,7 +51,7 @@ def _data(b: OpBuilder, width: int, batch: int = 1) -> Ref:
 
 
 def _run(b: OpBuilder, model: Sequence[Layer], value: Ref) -> Ref:
-    """The model's output; between its layers stands an activation."""
+    """The output of a model, with an activation between layers."""
     for n, (name, parameters) in enumerate(model):
         if n:
             value = b.apply(b.available("tanh", "sigmoid", "sin")[0], (value,))[0]
@@ -60,7 +60,7 @@ def _run(b: OpBuilder, model: Sequence[Layer], value: Ref) -> Ref:
 
 
 def _loss(b: OpBuilder, output: Ref) -> Ref:
-    """One element made from an output: its sum, or the sum of its squares."""
+    """A loss of an output: its sum, or the sum of its squares."""
     squares = b.available("square", "multiply")[0] if b.below(2) else None
     return b.total(output if squares is None else b.nonlinear(output, squares))
 
@@ -74,7 +74,7 @@ def _step(b: OpBuilder, leaves: Sequence[Ref], which: tuple[str, Attrs] | None =
 
 
 def _read_grad(b: OpBuilder, leaf: Ref) -> Ref:
-    """A leaf's `.grad`, among the values that ops may take."""
+    """A leaf's `.grad` as a value."""
     _needs(b, Capability.ASSIGNS)
     return Ref(b.add(ReadGrad(leaf)))
 
@@ -84,7 +84,7 @@ def _read_grad(b: OpBuilder, leaf: Ref) -> Ref:
 
 @situation
 def two_networks(b: OpBuilder) -> None:
-    """Two or three networks that share nothing, a backward call on each, their forward passes before or between."""
+    """Two or three networks that share nothing, with a call on each, after all forward passes or after each."""
     first = bool(b.below(2))
     losses = []
     for _ in range(2 + b.below(2)):
@@ -99,7 +99,7 @@ def two_networks(b: OpBuilder) -> None:
 
 @situation
 def shared_parameters(b: OpBuilder) -> None:
-    """Two or three graphs over the same parameters: one model on several inputs, or models with a layer in common."""
+    """Two or three graphs with the same parameters: one model on several inputs, or models with a common layer."""
     width = 1 + b.below(3)
     shared = _model(b, width, 1 + b.below(2), 2)
     losses = []
@@ -112,7 +112,7 @@ def shared_parameters(b: OpBuilder) -> None:
 
 @situation
 def chained_networks(b: OpBuilder) -> None:
-    """A network fed with the output of another one, perhaps detached; a call on the first, then on the second."""
+    """A network whose input is another one's output, perhaps detached; a call on the first, then on the second."""
     first, second = _model(b, 2, 1 + b.below(2), 2), _model(b, 2, 1 + b.below(2))
     output = _run(b, first, _data(b, 2))
     b.backward(_loss(b, output), retain=b.pick(KEEPING))
@@ -122,7 +122,7 @@ def chained_networks(b: OpBuilder) -> None:
 
 @situation
 def two_forwards(b: OpBuilder) -> None:
-    """One model run two or three times on the same input, and a call on each run's loss."""
+    """One model run two or three times on the same input, and a call on the loss of each run."""
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(3)), _data(b, width, 1 + b.below(2))
     losses = [_loss(b, _run(b, model, data)) for _ in range(2 + b.below(2))]
@@ -135,7 +135,7 @@ def two_forwards(b: OpBuilder) -> None:
 
 @situation
 def rebuilt_last_op(b: OpBuilder) -> None:
-    """A freed graph of which only the last op is computed anew, and a call on that."""
+    """A freed graph whose last op is repeated, and a call on its result."""
     root = b.successor(b.root(3)) if b.below(2) else b.root(3)
     b.backward(root, retain=b.pick(FREEING))
     step = b.reference.steps[root.at]
@@ -146,7 +146,7 @@ def rebuilt_last_op(b: OpBuilder) -> None:
 
 @situation
 def zeroed_then_backward(b: OpBuilder) -> None:
-    """A call, the gradients cleared, and a call on the same root."""
+    """A call, clearing of the gradients, and a call on the same root."""
     root = b.root()
     b.backward(root, retain=b.pick((None, False, True)))
     b.zero_grad(*(leaf for leaf in b.leaves if b.requires(leaf)), to_none=bool(b.below(2)))
@@ -155,7 +155,9 @@ def zeroed_then_backward(b: OpBuilder) -> None:
 
 @situation
 def carried_state(b: OpBuilder) -> None:
-    """Two to four iterations, each computing a state from the last one's, perhaps detached, and a call on it."""
+    """Two to four iterations, each of which computes a state from the previous one, perhaps detached, and calls
+    backward.
+    """
     shape = b.pick(b.shapes(((3,), (), (2, 3))))
     weight, state = b.leaf(shape), b.leaf(shape, requires_grad=False)
     (product,) = b.available("multiply")
@@ -169,7 +171,9 @@ def carried_state(b: OpBuilder) -> None:
 
 @situation
 def recurrent_two_losses(b: OpBuilder) -> None:
-    """A recurrent network over one to four steps, two losses on its last state; retained, detached, stepped, or not."""
+    """A recurrent network over one to four steps, and two losses of its last state, perhaps with a step or detach
+    between.
+    """
     inputs, again = _model(b, 2, 1, 2), _model(b, 2, 1, 2)
     parameters = _parameters(inputs, again)
     state, squash, add = _data(b, 2), b.available("tanh", "sigmoid", "sin")[0], b.available("add", "subtract")[0]
@@ -189,7 +193,7 @@ def recurrent_two_losses(b: OpBuilder) -> None:
 
 @situation
 def backward_on_gradients(b: OpBuilder) -> None:
-    """A backward call that records itself, or only retains, or neither, and a backward call on the gradient it left."""
+    """A backward call with create_graph, retain_graph or neither, and a backward call on the gradient."""
     leaf = b.leaf(b.pick(b.shapes(((3,), (), (2, 3), (1,)))))
     root = b.nonlinear(leaf)
     for _ in range(b.below(3)):
@@ -224,19 +228,19 @@ def _stepping(b: OpBuilder, depth: int) -> None:
 
 @situation
 def steps_between_calls(b: OpBuilder) -> None:
-    """One linear layer on data, and calls on its retained graph with steps between them."""
+    """One linear layer, and calls on its retained graph with steps in between."""
     _stepping(b, 1)
 
 
 @situation
 def deep_steps_between_calls(b: OpBuilder) -> None:
-    """Two or three linear layers, whose weights the graph has saved, called and stepped in turn."""
+    """Two or three linear layers, whose weights the graph saved, with calls and steps in turn."""
     _stepping(b, 2 + b.below(2))
 
 
 @situation
 def accumulating_iterations(b: OpBuilder) -> None:
-    """Two to five iterations of a training loop; gradients cleared in each, in some or in none, steps taken or not."""
+    """Two to five iterations of a training loop; gradients are cleared in all, some or none, with steps or without."""
     width = 1 + b.below(3)
     model = _model(b, width, 1 + b.below(2))
     parameters, data = _parameters(model), _data(b, width)
@@ -252,7 +256,7 @@ def accumulating_iterations(b: OpBuilder) -> None:
 
 @situation
 def reassigned_gradients(b: OpBuilder) -> None:
-    """A model's gradients set aside, cleared and put back, then used by a step, or added to by another call."""
+    """A model's gradients copied, cleared and assigned again, then used by a step, or added to by another call."""
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(2)), _data(b, width)
     loss = _loss(b, _run(b, model, data))
@@ -287,4 +291,4 @@ DOCUMENTED: dict[str, st.SearchStrategy[Drawn]] = {
         reassigned_gradients,
     )
 }
-"""Every situation of this module by its name."""
+"""All situations of this module by name."""

@@ -1,8 +1,8 @@
-"""Second and third derivatives of single ops: an op on fresh leaves, its gradients made differentiable, and these
-differentiated in their turn.
+"""Second and third derivatives of single ops: an op on fresh leaves, its gradients with create_graph, and their
+gradients.
 
-Where the results are weighted by leaves of their own, the op's cotangent is differentiable, too: then also the part of
-its second derivative that leads to the cotangent is looked at, which ops that are linear in their operands have alone.
+If the results are multiplied by separate weight leaves, the op's cotangent is differentiable, too. That tests the part
+of the second derivative that leads to the cotangent, which is the only part for ops that are linear in their operands.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ WEIGHT_OP = "multiply"
 
 @situation
 def derivatives_of(b: OpBuilder, name: str, times: int = 2) -> None:
-    """One op on fresh leaves, differentiated two or three times, its results weighted by leaves or not."""
+    """One op on fresh leaves, differentiated two or three times, with or without weights on its results."""
     made = b.op(name, fresh=True)
-    for _ in range(2):  # a draw whose results are too large, or whose operands tie, comes to a calm op instead
+    for _ in range(2):  # `op` replaces draws with too large results or tied operands
         if getattr(b.reference.steps[made[0].at], "op", None) == name:
             break
         made = b.op(name, fresh=True)
@@ -31,8 +31,8 @@ def derivatives_of(b: OpBuilder, name: str, times: int = 2) -> None:
 
 
 def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int = 2) -> bool:
-    """Differentiate an op's results, and then their gradients as far as they depend on any leaf, `times` times in all;
-    whether they depended on one to the last.
+    """Differentiate an op's results, and then repeatedly their gradients that depend on any leaf, `times` times in all.
+    Return False if a gradient before the last depends on no leaf.
     """
     roots = [r for r in made if b.requires(r)]
     if weighted and WEIGHT_OP in b.alphabet.ops:
@@ -57,13 +57,13 @@ def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int 
 
 
 def _within_capabilities(b: OpBuilder, roots: Sequence[Ref]) -> list[Ref]:
-    """The roots that one call can take."""
+    """The roots that one call supports: all or the last, or sums if the framework has no cotangents."""
     roots = list(roots if b.can(Capability.MULTIPLE_ROOTS) else roots[-1:])
     return roots if b.can(Capability.COTANGENTS) else [b.total(r) for r in roots]
 
 
 def _depends(b: OpBuilder, gradient: Ref) -> bool:
-    """Whether a gradient depends on some leaf, also where its sum does not, as that of a normalisation."""
+    """Whether a gradient depends on some leaf, even if its sum does not, as for a normalisation."""
     shape = b.shape(gradient)
     uneven = Literal(tuple(1.0 + k * k / 8 for k in range(size(shape))), shape)
     reached = b.reference.pullback(Backward((gradient,), (uneven,)))
@@ -83,5 +83,5 @@ def _weigh(b: OpBuilder, value: Ref) -> Ref:
 
 
 def applies(b: OpBuilder, name: str) -> bool:
-    """Whether a draft applies an op."""
+    """Whether a draft contains an op."""
     return any(isinstance(step, Apply) and step.op == name for step in b.reference.steps)

@@ -1,4 +1,4 @@
-"""Programs of every kind: ops and calls interleaved, legal and illegal, without a situation in mind."""
+"""Programs of every kind: ops and calls in any order, legal and illegal, not aimed at a situation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STEPS = (
 
 @st.composite
 def programs(draw: Draw, most: int = 18) -> Drawn:
-    """Up to `most` drawn steps: about ten ops and four calls."""
+    """Up to `most` drawn steps: on average about ten ops and four calls."""
     b = OpBuilder(draw)
     b.begin()
     b.leaf()
@@ -34,7 +34,7 @@ def programs(draw: Draw, most: int = 18) -> Drawn:
 
 
 def _add(b: OpBuilder, kind: str, called: list[Ref]) -> None:
-    """One step of a kind, or none where there is nothing to do it to; `called` are the roots of calls so far."""
+    """One step of a kind, or nothing if no value suits it. `called` are the roots of earlier calls."""
     match kind:
         case "op":
             b.op()

@@ -1,9 +1,9 @@
-"""Directed pairs: an op, one of its operands or results, a way to write to it, and a time, each as a program.
+"""Write pairs: for each op, a program for each operand or result, each way to write to it, and each time of the write.
 
-What an op's derivative needs may be an operand or a result; a write to it before the backward call is where a
-framework that misses it gives a wrong gradient without a word. So no pair is left to chance: for every row of the
-catalogue there is a program for each value that it reads or makes, each way to change that value in place, and each
-time to do so. The programs are fixed: operands come from a generator whose seed is the row's name.
+A derivative may need an operand or a result. If a framework misses a write to it before the backward call, it computes
+a wrong gradient without an error. So no pair is left to chance: every row of the catalogue has a program for each value
+that it reads or makes, each way to change the value in place, and each time to do so. The programs are fixed: operands
+come from a generator seeded with the row's name.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from autograd_conformance.reference.staging.derivatives import array, forward_of
 from autograd_conformance.strategies.building.tensors import literal
 
 ATTEMPTS = 50
-"""Draws of operands before a choice of those that require grad is given up."""
+"""Number of draws of operands before a sample is given up."""
 
 LARGEST = 1e3
-"""The largest magnitude of a result: beyond it a write would bring infinities about."""
+"""Largest magnitude of a result; a write to larger ones could cause infinities."""
 
 
 class Way(Enum):
-    """How a value is changed in place."""
+    """The way in which a value is changed in place."""
 
     DIRECT = "under no_grad"
     VIEW = "through a view, under no_grad"
@@ -57,7 +57,7 @@ class Way(Enum):
 
 
 class Time(Enum):
-    """When it is changed."""
+    """The time of the write."""
 
     BEFORE = "before the only backward call"
     BETWEEN = "between two backward calls"
@@ -65,13 +65,13 @@ class Time(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WrittenValue:
-    """An operand or a result of an op, which is written to."""
+    """An operand or a result of an op that is written to."""
 
     operand: bool
-    """Whether it is an operand."""
+    """Whether the value is an operand; otherwise it is a result."""
 
     number: int
-    """Which of the operands, or of the results, from 0 on."""
+    """Index among the operands or the results."""
 
     def __str__(self) -> str:
         return f"{'operand' if self.operand else 'result'} {self.number}"
@@ -79,30 +79,30 @@ class WrittenValue:
 
 @dataclass(frozen=True)
 class Sample:
-    """An op, or a write, on fixed operands."""
+    """An op or a write on fixed operands."""
 
     row: Op
     """The op's row in the catalogue."""
 
     attrs: Attrs
-    """Its attributes."""
+    """The op's attributes."""
 
     operands: tuple[Literal, ...]
-    """The values of its operands."""
+    """The values of the operands."""
 
     requires: tuple[bool, ...]
-    """Which of the operands require grad."""
+    """For each operand, whether it requires grad."""
 
     cotangents: tuple[Literal, ...]
     """The cotangent of each result in every backward call."""
 
     transposed: bool
-    """Whether operands with several dimensions are transposed views: what is saved may then be a copy."""
+    """Whether operands of several dimensions are transposed views, so that a saved tensor may be a copy."""
 
     @property
     def targets(self) -> tuple[WrittenValue, ...]:
-        """The operands and results that can be written to. A write leaves no old value of its own target behind, and a
-        result with internal overlap may not be written to.
+        """The operands and results that can be written to. The target of a write is no operand, because the write
+        overwrites its value. A result whose elements overlap in memory cannot be written to.
         """
         first = 1 if self.row.name in WRITES else 0
         operands = tuple(WrittenValue(True, k) for k in range(first, len(self.operands)))
@@ -113,9 +113,9 @@ class Sample:
         return (self.operands if target.operand else self.cotangents)[target.number].shape
 
     def ways(self, target: WrittenValue) -> tuple[Way, ...]:
-        """The ways in which a target can be written to."""
+        """The ways in which a value can be written to."""
         ways = [Way.DIRECT, Way.VIEW, Way.DETACHED]
-        if target.operand or not self.row.multi:  # several views of one value may refuse recorded writes
+        if target.operand or not self.row.multi:  # one of several views of a value may reject recorded writes
             ways.append(Way.RECORDED)
         if target.operand and self.requires[target.number]:
             ways.append(Way.STEP)
@@ -123,17 +123,17 @@ class Sample:
 
     @property
     def pairs(self) -> tuple[tuple[WrittenValue, Way, Time], ...]:
-        """Every target with every way and every time."""
+        """All combinations of target, way and time."""
         return tuple((t, way, time) for t in self.targets for way, time in product(self.ways(t), Time))
 
     def untouched(self) -> Program:
-        """The program in which nothing is written: one that breaks a rule says nothing of writes."""
+        """The program without the write. If it breaks a rule, the pairs of the sample show nothing about writes."""
         draft = _PairDraft(self, None)
         draft.backward(retain=True)
         return draft.program()
 
     def program(self, target: WrittenValue, way: Way, time: Time) -> Program:
-        """The program of a pair: the row on its operands, the write, and the backward call or calls."""
+        """The program of a pair: the op on its operands, the write, and one or two backward calls."""
         draft = _PairDraft(self, target.number if way is Way.STEP else None)
         if time is Time.BETWEEN:
             draft.backward(retain=True)
@@ -143,7 +143,9 @@ class Sample:
 
 
 class _PairDraft:
-    """A program under construction; `leaf_operand` is the number of the operand that is a leaf, where one is."""
+    """A program under construction. `leaf_operand` is the index of the operand that is used as a leaf, not as a copy of
+    one.
+    """
 
     def __init__(self, sample: Sample, leaf_operand: int | None) -> None:
         self.sample, self.leaf_operand = sample, leaf_operand
@@ -167,7 +169,7 @@ class _PairDraft:
         return Ref(len(self.steps) - 1)
 
     def leaf_value(self, value: Literal) -> Literal:
-        """A leaf's value, transposed where its operand is to be a transposed view."""
+        """The value of a leaf: transposed if its operand is to be a transposed view."""
         if not self.is_transposed(value):
             return value
         return Literal(tuple(array(value).swapaxes(-1, -2).ravel().tolist()), _swapped(value.shape), value.dtype)
@@ -176,7 +178,7 @@ class _PairDraft:
         return self.sample.transposed and len(value.shape) > 1
 
     def operand(self, k: int, value: Literal) -> Ref:
-        """An operand: a copy of its leaf, unless the leaf is written to."""
+        """An operand: a copy of its leaf, or the leaf itself if it is stepped."""
         made = self.leaves[k] if k == self.leaf_operand else self.add(Apply("clone", (self.leaves[k],)))
         return self.add(Apply("matrix_transpose", (made,))) if self.is_transposed(value) else made
 
@@ -211,7 +213,7 @@ def _swapped(shape: Shape) -> Shape:
 
 
 def _changed(value: Ref) -> InPlace:
-    """A write that changes sign and size of every element that is not zero."""
+    """A write that changes sign and size of every element except zeros."""
     return InPlace("mul_scalar_", value, (), (("scalar", -0.5),))
 
 
@@ -223,7 +225,7 @@ def _ones(like: Literal) -> Literal:
 
 
 def subsets(count: int) -> tuple[tuple[bool, ...], ...]:
-    """Which operands may require grad, all of them first: any of up to two, one or all of more."""
+    """Choices of the operands that require grad: all subsets for up to two operands, all or one for more."""
     if count <= 2:
         return tuple(r for r in product((True, False), repeat=count) if any(r))
     return ((True,) * count, *(tuple(i == k for i in range(count)) for k in range(count)))
@@ -277,18 +279,18 @@ def _sample(
 
 
 Pair = tuple[Sample, WrittenValue, Way, Time]
-"""A sample, the value that is written to, how, and when."""
+"""A sample, the value written to, the way and the time."""
 
 
 def pairs(name: str, dtypes: Sequence[str]) -> Iterator[Pair]:
-    """Every pair of every sample of a row."""
+    """All pairs of all samples of a row."""
     for sample in samples(name, tuple(dtypes)):
         for pair in sample.pairs:
             yield (sample, *pair)
 
 
 def some_pairs(name: str, dtypes: Sequence[str], most: int) -> Sequence[Pair]:
-    """So many of a row's pairs at most, in their order; which, follows from its name: rows have other ones."""
+    """At most `most` pairs of a row, in order. The selection is seeded with the row's name."""
     found = list(pairs(name, dtypes))
     if len(found) <= most:
         return found
@@ -298,23 +300,23 @@ def some_pairs(name: str, dtypes: Sequence[str], most: int) -> Sequence[Pair]:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much a set of programs covers."""
+    """Numbers of ops, values, pairs and programs that a set of programs covers."""
 
     rows: int
-    """Ops and writes that have a program."""
+    """Number of ops and writes that have a program."""
 
     values: int
-    """Operands and results that are written to."""
+    """Number of operands and results that are written to."""
 
     pairs: int
-    """Operands and results, times ways, times times."""
+    """Number of combinations of an operand or result, a way and a time."""
 
     programs: int
-    """Programs: each pair has one for every sample of its op."""
+    """Number of programs: one for each pair and sample."""
 
 
 def coverage(names: Sequence[str], dtypes: Sequence[str] = ("float64",)) -> Coverage:
-    """How much the programs of these rows cover."""
+    """The coverage of the programs of these rows."""
     found = [(name, *rest) for name in names for _, *rest in pairs(name, dtypes)]
     return Coverage(
         len({name for name, *_ in found}),

@@ -1,1 +1,1 @@
-"""One module per family of rules: draw a program that brings a rule's situation about, run it, judge it."""
+"""The suites: one module for each family of rules. A test draws a program for a rule, runs it and judges the result."""

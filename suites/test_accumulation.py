@@ -1,4 +1,4 @@
-"""Accumulation: what a leaf holds after one call, after several, after clearing."""
+"""Accumulation: the `.grad` of a leaf after one call, after several, and after clearing."""
 
 from __future__ import annotations
 

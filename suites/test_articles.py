@@ -1,7 +1,7 @@
-"""Documents: what the articles claim, claim by claim, and the situations that their examples are instances of.
+"""Articles: tests of the articles' claims, and the situations that generalise their examples.
 
-A test passes where the framework behaves as the official semantics say, which may be other than what an article says.
-What the programs of a claim show of the article goes into the report.
+A test passes if the framework follows the official semantics, which may differ from an article's claim. Whether the
+programs of a claim confirm the claim is recorded in the report.
 """
 
 from __future__ import annotations

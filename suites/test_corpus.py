@@ -1,4 +1,4 @@
-"""Corpus: programs that found something in some framework once. Each is run as it stands, before anything is drawn."""
+"""Corpus: programs that once found a fault in some framework. Each is run unchanged, before anything is drawn."""
 
 from __future__ import annotations
 

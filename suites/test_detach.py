@@ -1,4 +1,4 @@
-"""Detach: where history ends."""
+"""Detach: values without history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors: what is refused, with which kind of error, and what a refusal leaves behind."""
+"""Errors: rejected calls, the kind of their errors, and the state after them."""
 
 from __future__ import annotations
 

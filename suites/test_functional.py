@@ -1,4 +1,4 @@
-"""Functional: gradients as results, and backward calls that are restricted to inputs."""
+"""Functional: gradients as results (`grad`), and backward calls restricted to inputs."""
 
 from __future__ import annotations
 

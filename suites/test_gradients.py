@@ -1,4 +1,4 @@
-"""Gradients: each op by itself, and whole graphs of them."""
+"""Gradients: of each op in isolation, and of whole graphs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from autograd_conformance.strategies.situations import accumulation, gradients
 rule = pytest.mark.rule
 
 FEW = max(4, settings().max_examples // 10)
-"""Programs for one op: there are many ops, and each has few shapes and attributes."""
+"""Number of programs for one op. There are many ops, and each has few shapes and attributes."""
 
 WHOLLY = settings().max_examples > 100
-"""Whether each op is tested in all its forms, every combination of shapes and attributes: not in the quick profile."""
+"""Whether each op is tested with every combination of shapes and attributes: not in the quick profile."""
 
 
 @rule("gradients/op")

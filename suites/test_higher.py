@@ -1,4 +1,4 @@
-"""Higher order: gradients that are themselves differentiable, and those that are not."""
+"""Higher order: gradients with and without create_graph, and their gradients."""
 
 from __future__ import annotations
 

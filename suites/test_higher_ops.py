@@ -1,4 +1,4 @@
-"""Higher order, op by op: the second derivative of each op by itself, with differentiable cotangents and without."""
+"""Higher order, op by op: second and third derivatives of each op, with and without differentiable cotangents."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from autograd_conformance.strategies.higher_order import WEIGHT_OP, derivatives_
 rule = pytest.mark.rule
 
 FEW = settings().max_examples // 120
-"""Programs for one op besides the fixed ones, of which a quick run draws none; a third of them differentiate thrice."""
+"""Number of drawn programs for one op besides the fixed ones; a quick run draws none. A third of them differentiate
+three times.
+"""
 
 SEEDS = 1 if settings().max_examples < 500 else 4
 
 SAMPLED = 5
-"""One in so many ops is differentiated three times in a quick run: from cold, tracing them all takes minutes."""
+"""One in this many ops is differentiated three times in a quick run, because tracing all of them takes minutes."""
 
 
 @rule("higher/op")
@@ -57,7 +59,9 @@ if FEW >= 3:
 
 
 def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> None:
-    """Check an op's fixed programs; skip where the framework says that it does not implement what they ask for."""
+    """Check an op's fixed programs. The test is skipped if the framework reports that the op's derivative is not
+    implemented.
+    """
     suspect = op in session.faulty_ops | session.faulty_second_order | session.faulty_third_order
     unsupported = False
     for program in audit.curvatures(op, session.drawable, seeds, times):
@@ -70,9 +74,11 @@ def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> 
 
 
 def passes_lower_orders(program: Program, op: str, session: Session) -> bool:
-    """Whether an op is right as far as the call before the last: else that is what fails, and by a rule of its own.
+    """Whether a program can test the op's highest derivative: all calls but the last follow the rules. Otherwise the
+    fault is in a lower derivative, which has its own rule.
 
-    An op that is wrong in the last call is to stand by itself, too: with another one it would break a rule about both.
+    If the op's highest derivative is known to be faulty, the program must have no other op. Otherwise it would violate
+    a rule about several ops.
     """
     calls = [at for at, step in enumerate(program) if isinstance(step, BackwardCall)]
     wrong = session.faulty_second_order if len(calls) == 2 else session.faulty_third_order

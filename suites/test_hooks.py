@@ -1,4 +1,4 @@
-"""Hooks: functions that are called with gradients, and values that hold theirs though they are no leaves."""
+"""Hooks: functions called with gradients, and retained gradients of values that are no leaves."""
 
 from __future__ import annotations
 

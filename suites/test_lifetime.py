@@ -1,4 +1,4 @@
-"""Lifetime: how long calls on a graph are legal, what frees it, and what keeps it."""
+"""Lifetime: how long calls on a graph are legal, and which calls free or retain it."""
 
 from __future__ import annotations
 

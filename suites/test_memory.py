@@ -1,7 +1,6 @@
-"""Memory: what a graph saved is alive for as long as a call on the graph is legal, and no longer.
+"""Memory: tensors saved by a graph are alive while a call on the graph is legal, and no longer.
 
-A framework that counts its saved tensors is tested; one that has a saved-tensor counter, as PyTorch's adapter has, is
-asked through that.
+The tests need a framework that counts its saved tensors, or an adapter with a saved-tensor counter, such as PyTorch's.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from autograd_conformance.strategies.situations import memory
 rule = pytest.mark.rule
 
 FEW = max(40, settings().max_examples // 3)
-"""Programs that do the same again and again: each is as long as ten others."""
+"""Number of programs that repeat their instructions; each is as long as ten others."""
 
 
 @rule("memory/freed")

@@ -1,4 +1,4 @@
-"""Modes: what is recorded, what is not, and leaves whose requires_grad is changed."""
+"""Modes: ops recorded or not under grad modes, and leaves whose `requires_grad` changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks by modules: their gradients, and the same networks computed op by op."""
+"""Networks: gradients of a framework's modules, compared with the reference and with the same network op by op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimizers: the steps of each, and what is done to gradients before and after them."""
+"""Optimizers: the steps of each, and clearing, clipping and assigning of gradients before and after them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograd_conformance.strategies.situations import accumulation, optimizers
 rule = pytest.mark.rule
 
 FEW = max(12, settings().max_examples // 3)
-"""Programs for one optimizer: there are five of them."""
+"""Number of programs for one optimizer; there are five optimizers."""
 
 each = pytest.mark.parametrize("name", OPTIMIZERS)
 

@@ -1,4 +1,4 @@
-"""Random ops: what the framework's generator draws is observed; all the rest has to follow from it."""
+"""Random ops: numbers from the framework's generator are observed, and all other values must follow from them."""
 
 from __future__ import annotations
 

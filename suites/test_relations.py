@@ -1,4 +1,4 @@
-"""Relations: two programs that have to give the same, whatever that is. They need no reference."""
+"""Relations: two programs whose results must be equal, whatever the values are. They need no reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences: everything at once, in any order."""
+"""Sequences: actions of every kind in any order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.strategies.sequences import sequences
 rule = pytest.mark.rule
 
 MANY = 10 * settings().max_examples
-"""Programs of the widest alphabet: more than of any one situation."""
+"""Number of programs; ten times as many as for a situation, because sequences have the most instructions to combine."""
 
 
 @rule("sequences/history")

@@ -1,4 +1,4 @@
-"""Training: loops as people write them, right and wrong, and loops that have to give the same."""
+"""Training: training loops, correct or with typical bugs, and pairs of loops that must agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autograd_conformance.strategies.training import PATTERNS, loops
 rule = pytest.mark.rule
 
 FEW = max(10, settings().max_examples // 6)
-"""Programs for one pattern: there are eighteen of them."""
+"""Number of programs for one pattern; there are eighteen patterns."""
 
 
 @rule("training/loop")

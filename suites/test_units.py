@@ -1,6 +1,6 @@
-"""Units: functions that a framework takes whole, and everything that may be done around them.
+"""Regions: ops that a framework compiles or recomputes together, with writes, hooks, steps and calls around them.
 
-Their rules are those of all other suites: only the situations are their own.
+The rules are those of other suites; only the situations are specific to regions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Views: who shares memory with whom, and what a write to one does to the history of the others."""
+"""Views: values that share memory, and the effect of a write to one on the history of the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Pairs: every value that an op reads or makes, written to in every way and at every time before a backward call."""
+"""Write pairs: every value that an op reads or makes, written to in every way and at every time before a backward
+call.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from autograd_conformance.strategies import write_pairs
 rule = pytest.mark.rule
 
 MOST = settings().max_examples // 10 if settings().max_examples < 1_000 else sys.maxsize
-"""Programs of one row: a few of them in the quick profile, more in the standard one, all in the others."""
+"""Largest number of programs of one row: a few in the quick profile, more in the standard one, all in the others."""
 
 
 @rule("writes/error-or-recorded")
@@ -36,7 +38,7 @@ def test_write(check: Check, prepared: Session, write: str):
 
 
 def check_pairs(check: Check, session: Session, name: str) -> None:
-    """Check the programs of all pairs of a row; the first that breaks a rule is reported when all have been run."""
+    """Check the programs of a row's pairs. The first violation is raised after all programs have run."""
     first = None
     for program in programs(session.target, session.drawable, name, program_limit(session.target)):
         try:
@@ -50,21 +52,23 @@ def check_pairs(check: Check, session: Session, name: str) -> None:
 
 
 def program_limit(target: Target) -> int:
-    """How many programs of one row are tried; fewer where each needs units of its own, and these cost much."""
+    """Number of programs of one row; fewer if compiling the regions of each program takes long."""
     return max(1, MOST // target.programs_each) if target.programs_each else MOST
 
 
 def skip_reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
-    """Why no program of a row's pairs was run."""
+    """The reason why no program of a row's pairs was run."""
     found = [sample.program(*pair) for sample, *pair in write_pairs.pairs(name, session.drawable)]
     missing = Counter(each for program in found for each in unsupported_by(program, session.target))
     if missing:
         return NotApplicable(f"needs {missing.most_common(1)[0][0]}, not claimed")
-    return NothingDrawn(f"{name} is wrong without a write")
+    return NothingDrawn(f"{name} breaks a rule even without a write")
 
 
 def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Iterator[Program]:
-    """The programs of a row's pairs that ask for nothing unclaimed, of samples that are right without a write."""
+    """The programs of a row's pairs that the framework supports, if their sample follows the rules without the
+    write.
+    """
     passing: dict[write_pairs.Sample, bool] = {}
     for sample, *pair in write_pairs.some_pairs(name, dtypes, most):
         program = sample.program(*pair)

@@ -1,8 +1,8 @@
 """Networks: parameter leaves in a draft, and calls of them by a framework's modules or op by op.
 
-`Network` says what every one has: its `parameters` (each leaf once), its `operands` by their `names` (where a leaf may
-stand twice), and three ways to call it: `module`, `composed`, and `call`, which is one of both, as was drawn. A network
-may be called as often as one likes; it is the same parameters each time.
+A `Network` has `parameters` (each leaf once), `operands` with their `names` (where a leaf may occur twice), and three
+ways to call it: `module`, `composed`, and `call`, which is one of these two, as drawn. A network can be called any
+number of times with the same parameters.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Convolutional networks: a convolution, batch normalisation by the batch or by running statistics, an activation, the
-mean over all places, a linear layer.
+"""Convolutional networks: a convolution, batch normalisation with batch or running statistics, an activation, the mean
+over all positions, and a linear layer.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from autograd_conformance.strategies.networks.network import (
     Network,
     Parameters,
     affine,
+    apply_module,
     by_module,
-    called,
     normalised,
     op,
     scaled,
@@ -26,36 +26,36 @@ NORMS = (None, "nn_batch_norm", "nn_batch_norm_eval")
 VARIANCE = between(0.5, 2.0, "between a half and two")
 
 INPUTS: dict[int, tuple[Shape, ...]] = {1: ((2, 2, 3), (3, 1, 4)), 2: ((2, 1, 3, 3), (2, 2, 2, 3))}
-"""Inputs for convolutions over one dimension and over two: samples, channels, places."""
+"""Shapes of inputs for convolutions over one and two dimensions: samples, channels, positions."""
 
 
 @dataclass(frozen=True)
 class Convolutional(Network):
-    """A convolution, perhaps a normalisation, an activation, the mean over all places, a linear layer."""
+    """A convolution, an optional normalisation, an activation, the mean over all positions, and a linear layer."""
 
     rank: int
-    """How many dimensions the convolution goes over: 1 or 2."""
+    """Number of dimensions of the convolution: 1 or 2."""
 
     shape: Shape
-    """The shape of inputs: samples, channels, places."""
+    """The shape of inputs: samples, channels, positions."""
 
     convolution: Attrs
     """The settings of the convolution."""
 
     norm: str | None
-    """The module of the normalisation, where there is one."""
+    """The module of the normalisation; None if there is none."""
 
     affine: bool
     """Whether the normalisation has a weight and a bias."""
 
     activation: str
-    """The op behind the normalisation."""
+    """The activation op after the normalisation."""
 
     kernel: tuple[Ref, ...]
     """The parameters of the convolution."""
 
     scales: tuple[Ref, ...]
-    """The running statistics of the normalisation, where it has some, and its parameters."""
+    """The running statistics of the normalisation, if it has any, then its parameters."""
 
     head: tuple[Ref, ...]
     """The parameters of the linear layer."""
@@ -65,11 +65,11 @@ class Convolutional(Network):
         return (f"nn_conv{self.rank}d", *([self.norm] if self.norm else ()), "nn_linear")
 
     def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
-        (x,) = called(a, f"nn_conv{self.rank}d", self.convolution, (*inputs, *self.kernel))
+        (x,) = apply_module(a, f"nn_conv{self.rank}d", self.convolution, (*inputs, *self.kernel))
         if self.norm:
             settings = (("dimensions", self.rank), ("affine", self.affine))
-            (x,) = called(a, self.norm, settings, (x, *self.scales))
-        return called(a, "nn_linear", (("bias", len(self.head) > 1),), (self._pooled(a, x), *self.head))
+            (x,) = apply_module(a, self.norm, settings, (x, *self.scales))
+        return apply_module(a, "nn_linear", (("bias", len(self.head) > 1),), (self._pooled(a, x), *self.head))
 
     def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         settings = {key: value for key, value in self.convolution if key != "bias"}
@@ -104,22 +104,26 @@ def convolutional(
     shape: Shape | None = None,
     frozen: bool = False,
 ) -> Convolutional:
-    """A convolutional network for inputs of `shape`; what is not given is drawn."""
+    """A convolutional network for inputs of `shape`. Arguments that are None are drawn."""
     rank = 1 + a.below(2) if rank is None else rank
     shape = a.pick(INPUTS[rank]) if shape is None else shape
     norm = norm or a.pick(NORMS)
     drawn, channels = Parameters(a, frozen), a.pick((2, 1))
-    bias = a.below(4) == 3 if norm == "nn_batch_norm" else bool(a.below(2))  # which the batch's mean takes away again
-    stride, padding = a.pick(((2, 1), (1, 0), (2, 1), (1, 1)))  # steps have code of their own, which is rarer elsewhere
+    bias = (
+        a.below(4) == 3 if norm == "nn_batch_norm" else bool(a.below(2))
+    )  # a bias before it is cancelled by the batch's mean
+    stride, padding = a.pick(
+        ((2, 1), (1, 0), (2, 1), (1, 1))
+    )  # strides use separate code, which other situations rarely reach
     convolution: Attrs = (("stride", stride), ("padding", padding), ("bias", bias))
-    taps = drawn.of(f"nn_conv{rank}d", convolution, "conv.", inputs=shape[1], outputs=channels, kernel=2)
+    taps = drawn.for_module(f"nn_conv{rank}d", convolution, "conv.", inputs=shape[1], outputs=channels, kernel=2)
     affine = bool(a.below(3))
     scales: tuple[Ref, ...] = ()
     if norm == "nn_batch_norm_eval":
         scales = a.leaf((channels,), False, WEIGHT), a.leaf((channels,), False, VARIANCE)
     if norm and affine:
         scales = (*scales, *(drawn.leaf(f"norm.{name}", (channels,)) for name in ("weight", "bias")))
-    head = drawn.of("nn_linear", (("bias", bias),), "head.", inputs=channels, outputs=outputs)
+    head = drawn.for_module("nn_linear", (("bias", bias),), "head.", inputs=channels, outputs=outputs)
     modules = (f"nn_conv{rank}d", *([norm] if norm else ()), "nn_linear")
     return Convolutional(
         drawn.refs, drawn.names, by_module(a, *modules), rank, shape, convolution, norm, affine,

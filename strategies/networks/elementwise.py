@@ -1,4 +1,4 @@
-"""The simplest recurrent step, for frameworks that have few ops: every element has a recurrence of its own.
+"""An elementwise recurrent step, for frameworks with few ops: the elements do not mix.
 
 h' = f(w * h + u * x), element by element (Li et al. 2018, IndRNN).
 """
@@ -23,11 +23,11 @@ class Elementwise:
     """The weights of the state and of the input: w and u."""
 
     activation: str | None
-    """The op f, where the framework has one."""
+    """The op f; None if the framework has none of `ACTIVATIONS`."""
 
     @property
     def parameters(self) -> tuple[Ref, ...]:
-        """The leaves, each of them once."""
+        """The parameter leaves, each once."""
         return tuple(dict.fromkeys(self.weights))
 
     def step(self, a: ActionBuilder, x: Ref, state: Ref) -> Ref:
@@ -37,12 +37,12 @@ class Elementwise:
         return op(a, self.activation, made) if self.activation else made
 
     def input(self, a: ActionBuilder, requires_grad: bool = False) -> Ref:
-        """A fresh input, or a first state."""
+        """A fresh input or first state."""
         return a.leaf(a.shape(self.weights[0]), requires_grad, WEIGHT)
 
 
 def elementwise(a: ActionBuilder) -> Elementwise:
-    """A step; its weights may be one leaf."""
+    """A drawn step; w and u may be the same leaf."""
     drawn, shape = Parameters(a), a.pick(SHAPES)
     weights = drawn.leaf("w", shape), drawn.leaf("u", shape)
     known = [name for name in ACTIVATIONS if name in a.alphabet.ops]

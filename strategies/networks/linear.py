@@ -1,4 +1,4 @@
-"""Linear layers, alone or one after another with an activation between them."""
+"""Linear layers, and networks of several linear layers with an activation between them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from itertools import pairwise
 
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.networks.network import WEIGHT, Network, Parameters, affine, by_module, called, op
+from autograd_conformance.strategies.networks.network import (
+    WEIGHT,
+    Network,
+    Parameters,
+    affine,
+    apply_module,
+    by_module,
+    op,
+)
 
 ACTIVATIONS = ("tanh", "sigmoid", "gelu", "silu", "sin")
-"""Ops between two layers: smooth everywhere."""
+"""Activations between two layers, smooth everywhere."""
 
 WIDTHS = (2, 1, 3)
 
@@ -20,14 +28,14 @@ class Linear(Network):
     """One linear layer."""
 
     bias: bool
-    """Whether it has a bias."""
+    """Whether the layer has a bias."""
 
     @property
     def modules(self) -> tuple[str, ...]:
         return ("nn_linear",)
 
     def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
-        return called(a, "nn_linear", _settings(self.bias), (*inputs, *self.operands))
+        return apply_module(a, "nn_linear", _settings(self.bias), (*inputs, *self.operands))
 
     def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         return [affine(a, inputs[0], *self.operands)]
@@ -38,13 +46,13 @@ class Linear(Network):
 
 @dataclass(frozen=True)
 class Mlp(Network):
-    """Layers with an activation after each but the last."""
+    """Linear layers with an activation after each except the last."""
 
     layers: tuple[Linear, ...]
     """The layers, first to last."""
 
     activation: str
-    """The op between two of them."""
+    """The activation op between two layers."""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -69,19 +77,19 @@ class Mlp(Network):
 def linear(a: ActionBuilder, i: int, o: int, bias: bool = True, frozen: bool = False) -> Linear:
     """A linear layer from `i` features to `o`."""
     drawn = Parameters(a, frozen)
-    drawn.of("nn_linear", _settings(bias), inputs=i, outputs=o)
+    drawn.for_module("nn_linear", _settings(bias), inputs=i, outputs=o)
     return Linear(drawn.refs, drawn.names, by_module(a, "nn_linear"), bias)
 
 
 def mlp(a: ActionBuilder, width_in: int, width_out: int, layers: int | None = None, frozen: bool = False) -> Mlp:
-    """Up to three linear layers (or `layers`); layers of one shape may share their parameters."""
+    """One to three linear layers, or `layers` of them. Layers of one shape may share their parameters."""
     count = 1 + a.below(3) if layers is None else layers
     widths = [width_in, *(a.pick(WIDTHS) for _ in range(count - 1)), width_out]
     bias = a.below(4) < 3
     drawn, made = Parameters(a, frozen), []
     way = by_module(a, "nn_linear")
     for number, (i, o) in enumerate(pairwise(widths)):
-        refs = drawn.of("nn_linear", _settings(bias), f"{number}.", inputs=i, outputs=o)
+        refs = drawn.for_module("nn_linear", _settings(bias), f"{number}.", inputs=i, outputs=o)
         made.append(Linear(refs, drawn.names[-len(refs) :], way, bias))
     return Mlp(drawn.refs, drawn.names, way, tuple(made), a.pick(a.available(*ACTIVATIONS)))
 

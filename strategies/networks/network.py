@@ -1,7 +1,7 @@
-"""Networks in general: parameter leaves, and two ways to compute results from them and an input.
+"""The base class of networks: parameter leaves, and two ways to compute results from them and an input.
 
-`module` asks for the framework's own module; `composed` computes the module's documented equations op by op. Both use
-the same parameters, so that what one gives is what the other has to give.
+`module` uses the framework's own module; `composed` computes the module's documented equations op by op. Both use the
+same parameters, so their results must agree.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 from autograd_conformance.strategies.building.draft import Unsupported
 
 WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1), lambda x: np.clip(x, -4, 4) / 4)
-"""Where parameters and inputs are drawn: small enough that no gate saturates."""
+"""Domain of parameters and inputs: small enough that no gate saturates."""
 
 REUSED = 10
-"""One in so many parameters is another one of the same shape."""
+"""One in this many parameters is an earlier parameter of the same shape."""
 
 FROZEN = 8
-"""One in so many parameters requires no grad, in networks that may have frozen ones."""
+"""One in this many parameters requires no grad, in networks that may have frozen parameters."""
 
 
 @dataclass(frozen=True)
 class Network(ABC):
-    """A network, whose parameters are leaves of one draft."""
+    """A network whose parameters are leaves of one draft."""
 
     operands: tuple[Ref, ...]
-    """The parameters in the order of their names; one leaf may stand under two names."""
+    """The parameters in the order of their names; one leaf may have two names."""
 
     names: tuple[str, ...]
     """The name of each operand in the framework's module."""
 
     by_module: bool
-    """Whether `call` asks for the framework's module, or computes op by op."""
+    """Whether `call` uses the framework's module; otherwise it computes op by op."""
 
     @property
     def parameters(self) -> tuple[Ref, ...]:
-        """The leaves, each of them once."""
+        """The parameter leaves, each once."""
         return tuple(dict.fromkeys(self.operands))
 
     @abstractmethod
@@ -57,19 +57,19 @@ class Network(ABC):
 
     @abstractmethod
     def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
-        """Fresh leaves that the network can be called on."""
+        """Fresh leaves to call the network on."""
 
     @property
     @abstractmethod
     def modules(self) -> tuple[str, ...]:
-        """The modules that it is made of."""
+        """The names of the modules that the network consists of."""
 
     def call(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
-        """Its results, in the way that was drawn for it."""
+        """The results of the network, by its module or op by op, as drawn."""
         return (self.module if self.by_module else self.composed)(a, *inputs)
 
     def needs_modules(self, a: ActionBuilder) -> None:
-        """Give up unless the framework has the network's modules."""
+        """Raise `Unsupported` unless the framework has the network's modules."""
         a.require(Capability.MODULES)
         missing = [name for name in self.modules if name not in a.alphabet.modules]
         if missing:
@@ -77,14 +77,14 @@ class Network(ABC):
 
 
 class Parameters:
-    """Parameters as they are drawn, one after another; with `frozen`, now and then one that requires no grad."""
+    """Draws the parameters of a network one after another. With `frozen`, some require no grad."""
 
     def __init__(self, a: ActionBuilder, frozen: bool = False) -> None:
         self.a, self.frozen = a, frozen
         self.named: list[tuple[str, Ref]] = []
 
     def leaf(self, name: str, shape: Shape, requires_grad: bool = True) -> Ref:
-        """One parameter: a fresh leaf, now and then one that is there already."""
+        """One parameter: a fresh leaf, or sometimes an earlier one of the same shape."""
         a = self.a
         same = [ref for _, ref in self.named if a.shape(ref) == shape and a.requires(ref)]
         if same and requires_grad and a.below(REUSED) == REUSED - 1:
@@ -95,39 +95,39 @@ class Parameters:
         self.named.append((name, ref))
         return ref
 
-    def of(self, module: str, attrs: Attrs, prefix: str = "", **sizes: int) -> tuple[Ref, ...]:
-        """All parameters of a module."""
+    def for_module(self, module: str, attrs: Attrs, prefix: str = "", **sizes: int) -> tuple[Ref, ...]:
+        """Draw all parameters of a module."""
         return tuple([self.leaf(prefix + name, shape) for name, shape in parameters_of(module, attrs, sizes)])
 
     @property
     def refs(self) -> tuple[Ref, ...]:
-        """The leaves."""
+        """The parameter leaves, in order."""
         return tuple(ref for _, ref in self.named)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the parameters, in order."""
         return tuple(name for name, _ in self.named)
 
 
 def by_module(a: ActionBuilder, *modules: str) -> bool:
-    """Whether a network is to be called by the framework's modules: never where there are none, else mostly."""
+    """Draw whether a network is called by the framework's modules: never if it has none, else in two cases of three."""
     has = a.can(Capability.MODULES) and set(modules) <= set(a.alphabet.modules)
     return has and a.below(3) < 2
 
 
-def called(a: ActionBuilder, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list[Ref]:
-    """A module on operands."""
+def apply_module(a: ActionBuilder, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list[Ref]:
+    """Apply a module to operands. Return its results."""
     made = a.apply(module, operands, attrs)
     assert len(made) == results(module, attrs)
     return made
 
 
-# -- pieces that composed networks share
+# -- parts that composed networks share -------------------------------------------------------------------------------
 
 
 def op(a: ActionBuilder, name: str, *operands: Ref, **attrs: object) -> Ref:
-    """The only result of an op that the framework has to have."""
+    """Apply an op of one result. Raises `UnsupportedOp` if the framework does not have it."""
     (name,) = a.available(name)
     return a.apply(name, operands, tuple(attrs.items()))[0]  # type: ignore[arg-type]
 
@@ -143,8 +143,8 @@ def affine(a: ActionBuilder, x: Ref, weight: Ref, bias: Ref | None = None) -> Re
     return made if bias is None else op(a, "add", made, bias)
 
 
-def joined(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
-    """Values put side by side along a dimension."""
+def concatenated(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
+    """Values concatenated along a dimension."""
     parts = list(parts)
     while len(parts) > 1:
         three = parts[:3] if len(parts) > 2 and "concat_three" in a.alphabet.ops else parts[:2]
@@ -153,17 +153,17 @@ def joined(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
 
 
 def stacked(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
-    """Values put side by side along a new dimension."""
-    return joined(a, [op(a, "expand_dims", part, dim=dim) for part in parts], dim)
+    """Values stacked along a new dimension."""
+    return concatenated(a, [op(a, "expand_dims", part, dim=dim) for part in parts], dim)
 
 
 def normalised(a: ActionBuilder, x: Ref, dims: tuple[int, ...]) -> Ref:
-    """Values less their mean, over their deviation."""
+    """Values minus their mean, divided by their standard deviation."""
     centred = op(a, "subtract", x, op(a, "mean", x, dim=dims, keepdim=True))
     variance = op(a, "mean", op(a, "square", centred), dim=dims, keepdim=True)
     return op(a, "divide", centred, op(a, "sqrt", op(a, "add_scalar", variance, scalar=1e-5)))
 
 
 def scaled(a: ActionBuilder, x: Ref, weight: Ref, bias: Ref) -> Ref:
-    """Values times a weight, and a bias."""
+    """Values times a weight plus a bias."""
     return op(a, "add", op(a, "multiply", x, weight), bias)

@@ -1,4 +1,4 @@
-"""Layer normalisation by itself, over the last dimension or the last two."""
+"""Layer normalisation over the last dimension or the last two."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
     Parameters,
+    apply_module,
     by_module,
-    called,
     normalised,
     scaled,
 )
 
 SHAPES: tuple[Shape, ...] = ((2, 3), (2, 2, 3))
-"""Inputs, of which no two features are normalised alone."""
+"""Shapes of inputs that normalise at least three features together."""
 
 
 @dataclass(frozen=True)
 class LayerNorm(Network):
-    """Normalisation over the last dimension, or the last two."""
+    """Layer normalisation over the last dimension or the last two."""
 
     shape: Shape
     """The shape of inputs."""
 
     settings: Attrs
-    """The settings of the framework's module, which say over which dimensions."""
+    """The settings of the framework's module, including the shape to normalise over."""
 
     @property
     def modules(self) -> tuple[str, ...]:
         return ("nn_layer_norm",)
 
     def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
-        return called(a, "nn_layer_norm", self.settings, (*inputs, *self.operands))
+        return apply_module(a, "nn_layer_norm", self.settings, (*inputs, *self.operands))
 
     def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         rank, over = len(self.shape), len(dict(self.settings)["normalized_shape"])  # type: ignore[arg-type]
@@ -47,10 +47,10 @@ class LayerNorm(Network):
 
 
 def layer_norm(a: ActionBuilder, frozen: bool = False) -> LayerNorm:
-    """Normalisation of inputs of a drawn shape, scaled or not."""
+    """Layer normalisation of inputs of a drawn shape, with or without weight and bias."""
     shape, affine = a.pick(SHAPES), a.below(3) < 2
     over = shape[-1 - a.below(len(shape) - 1) :]
     settings: Attrs = (("normalized_shape", over), ("affine", affine))
     drawn = Parameters(a, frozen)
-    drawn.of("nn_layer_norm", settings)
+    drawn.for_module("nn_layer_norm", settings)
     return LayerNorm(drawn.refs, drawn.names, by_module(a, "nn_layer_norm"), shape, settings)

@@ -13,9 +13,9 @@ from autograd_conformance.strategies.networks.network import (
     Network,
     Parameters,
     affine,
+    apply_module,
     by_module,
-    called,
-    joined,
+    concatenated,
     op,
     stacked,
 )
@@ -28,22 +28,22 @@ class Settings(NamedTuple):
     """The settings of a recurrent module."""
 
     layers: int = 1
-    """How many layers there are, each fed with the outputs of the one before."""
+    """Number of layers; each gets the outputs of the one before."""
 
     directions: int = 1
-    """Two where each layer also goes through the sequence backwards."""
+    """Number of directions: 2 if each layer also processes the sequence backwards."""
 
     batch_first: bool = False
-    """Whether the samples are the first dimension of inputs, or the second, behind time."""
+    """Whether the batch is the first dimension of inputs; otherwise time is first and the batch second."""
 
     bias: bool = True
     """Whether cells have biases."""
 
     state: bool = False
-    """Whether the first state is an input; it is zeros otherwise."""
+    """Whether the first state is an input; otherwise it is zeros."""
 
     def attrs(self, lengths: tuple[int, ...] | None = None) -> Attrs:
-        """As a module's settings."""
+        """The settings as attributes of the module."""
         return (*zip(self._fields, self, strict=True), ("lengths", lengths))
 
 
@@ -58,22 +58,24 @@ SETTINGS = (
     Settings(directions=2, batch_first=True, bias=False),
     Settings(layers=2, directions=2, state=True),
 )
-"""Any two settings occur together in every way but the rarest; few, for each is traced anew."""
+"""Combinations of settings: almost every pair of values of two settings occurs. There are few rows because each is
+traced separately.
+"""
 
 CARRYING = tuple(s for s in SETTINGS if s.state and s.directions == 1)
 """Settings of networks whose last state can be the first state of another call."""
 
 WIDTHS = (1, 2)
 SIZES = ((2, 1), (3, 2), (1, 2), (2, 0), (5, 1), (3, 3))
-"""How long sequences are, and how many stand side by side (0: one alone, without a dimension for it)."""
+"""Sequence lengths and batch sizes; batch size 0 is an input without a batch dimension."""
 
 LONG = (12, 1)
-"""The longest, now and then."""
+"""The longest sequence, drawn rarely."""
 
 
 @dataclass(frozen=True)
 class Recurrent(Network):
-    """Layers of one kind of cell. Its results are the outputs at all times, then the last states."""
+    """Layers of one kind of cell. The results are the outputs at all times, then the last states."""
 
     cell: str
     """The kind of cell, one of `CELLS`."""
@@ -87,20 +89,20 @@ class Recurrent(Network):
 
     @property
     def states(self) -> int:
-        """How many values a state is made of."""
+        """Number of values that a state consists of."""
         return STATES[self.cell]
 
     def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
-        return called(a, f"nn_{self.cell}", self.settings.attrs(), (*inputs, *self.operands))
+        return apply_module(a, f"nn_{self.cell}", self.settings.attrs(), (*inputs, *self.operands))
 
     def packed(self, a: ActionBuilder, lengths: tuple[int, ...], *inputs: Ref) -> list[Ref]:
-        """The module on a batch whose sequences have lengths of their own."""
-        return called(a, f"nn_{self.cell}", self.settings.attrs(lengths), (*inputs, *self.operands))
+        """The module on a packed batch of sequences of different lengths."""
+        return apply_module(a, f"nn_{self.cell}", self.settings.attrs(lengths), (*inputs, *self.operands))
 
     def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
         layers, directions, *_ = self.settings
         x, *starts = inputs
-        along = self.along(a, x)
+        along = self.time_dim(a, x)
         starts = starts or [self._zeros(a, x)] * self.states
         count = len(self.operands) // (layers * directions)
         ends: list[tuple[Ref, ...]] = []
@@ -112,13 +114,13 @@ class Recurrent(Network):
                 out, last = self._layer(a, x, state, weights, along, reverse=k > layer * directions)
                 outs.append(out)
                 ends.append(last)
-            x = joined(a, outs, len(a.shape(x)) - 1)
+            x = concatenated(a, outs, len(a.shape(x)) - 1)
         return [x, *(stacked(a, parts, 0) for parts in zip(*ends, strict=True))]
 
     def _layer(
         self, a: ActionBuilder, x: Ref, state: tuple[Ref, ...], weights: tuple[Ref, ...], along: int, reverse: bool
     ) -> tuple[Ref, tuple[Ref, ...]]:
-        """One layer in one direction: the output at every time, and the last state."""
+        """One layer in one direction: the output at each time, and the last state."""
         w_ih, w_hh, *biases = weights
         b_ih, b_hh = biases or (None, None)
         given = affine(a, x, w_ih, b_ih)
@@ -126,17 +128,17 @@ class Recurrent(Network):
         times = a.apply(name, (given,), (("dim", along),))
         outs = []
         for at in times[::-1] if reverse else times:
-            state = stepped(a, self.cell, at, affine(a, state[0], w_hh, b_hh), state)
+            state = next_state(a, self.cell, at, affine(a, state[0], w_hh, b_hh), state)
             outs.append(state[0])
         return stacked(a, outs[::-1] if reverse else outs, along), state
 
-    def along(self, a: ActionBuilder, x: Ref) -> int:
-        """Which of the input's dimensions is time."""
+    def time_dim(self, a: ActionBuilder, x: Ref) -> int:
+        """The index of the input's time dimension."""
         return 1 if self.settings.batch_first and len(a.shape(x)) == 3 else 0
 
     def batch(self, a: ActionBuilder, x: Ref) -> tuple[int, ...]:
-        """The batch's dimension, if the input has one."""
-        return (a.shape(x)[1 - self.along(a, x)],) if len(a.shape(x)) == 3 else ()
+        """The size of the batch as a tuple; empty if the input has no batch dimension."""
+        return (a.shape(x)[1 - self.time_dim(a, x)],) if len(a.shape(x)) == 3 else ()
 
     def state_shape(self, a: ActionBuilder, x: Ref) -> Shape:
         """The shape of a state for an input."""
@@ -163,7 +165,7 @@ class Recurrent(Network):
 
 
 def sizes(a: ActionBuilder) -> tuple[int, int]:
-    """A length and a batch."""
+    """A drawn sequence length and batch size."""
     return LONG if a.below(24) == 23 else a.pick(SIZES)
 
 
@@ -175,18 +177,20 @@ def recurrent(
     settings: Settings | None = None,
     frozen: bool = False,
 ) -> Recurrent:
-    """A recurrent network; what is not given is drawn."""
+    """A recurrent network. Arguments that are None are drawn."""
     cell = cell or a.pick(CELLS)
     settings = settings or a.pick(SETTINGS)
     width_in = a.pick(WIDTHS) if width_in is None else width_in
     hidden = a.pick(WIDTHS) if hidden is None else hidden
     drawn = Parameters(a, frozen)
-    drawn.of(f"nn_{cell}", settings.attrs(), inputs=width_in, hidden=hidden)
+    drawn.for_module(f"nn_{cell}", settings.attrs(), inputs=width_in, hidden=hidden)
     return Recurrent(drawn.refs, drawn.names, by_module(a, f"nn_{cell}"), cell, settings)
 
 
-def stepped(a: ActionBuilder, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) -> tuple[Ref, ...]:
-    """One step of a cell: the next state, from what the input and the hidden state come to."""
+def next_state(a: ActionBuilder, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) -> tuple[Ref, ...]:
+    """One step of a cell: the next state, from the affine maps of the input (`given`) and of the hidden state
+    (`kept`).
+    """
     match cell:
         case "rnn":
             return (op(a, "tanh", op(a, "add", given, kept)),)
@@ -208,14 +212,14 @@ def stepped(a: ActionBuilder, cell: str, given: Ref, kept: Ref, state: tuple[Ref
 
 
 def _gates(a: ActionBuilder, values: Ref, count: int) -> list[Ref]:
-    """The gates that stand beside one another in the last dimension."""
+    """The gates, split along the last dimension."""
     (name,) = a.available("split")
     *_, width = shape = a.shape(values)
     return a.apply(name, (values,), (("sizes", (width // count,) * count), ("dim", len(shape) - 1)))
 
 
 NEEDED = ("select", "unstack", "expand_dims", "concat", "tanh", "add")
-"""The ops that a composed network needs besides those of linear layers, whatever its cell."""
+"""Ops that a composed network needs for any cell, besides those of linear layers."""
 
 CELL_OPS = {
     "rnn": (),

@@ -1,1 +1,1 @@
-"""Pairs of programs that must agree."""
+"""Pairs of related programs whose gradients must agree."""

@@ -1,8 +1,8 @@
-"""Pairs of programs that have to give the same gradients, or multiples of each other: a computation, and two ways to
-ask it for its gradients.
+"""Pairs of programs whose gradients must be equal, or multiples of each other: one computation with two ways to compute
+its gradients.
 
-What is related is built in; the computation is drawn: ops of every kind, writes, hooks that scale, parts that are
-detached or not recorded.
+The relation is fixed and the computation is drawn: ops of every kind, writes, hooks that scale, detached or unrecorded
+parts.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from autograd_conformance.strategies.building.choices import Draw
 Relations = st.SearchStrategy[Related]
 
 FACTORS = (2.0, 0.5, -1.0, 4.0, -0.25, 1024.0)
-"""Powers of two, and the negatives of some: what is multiplied by them is not rounded."""
+"""Powers of two and negatives of some: multiplying by them does not round."""
 
-PARTS = ("op",) * 12 + ("beyond",) * 3 + ("write", "scale", "unrecorded", "detach", "retain")
-"""The parts of a computation, each as often as it stands here."""
+PARTS = ("op",) * 12 + ("successor",) * 3 + ("write", "scale", "unrecorded", "detach", "retain")
+"""The parts of a computation, drawn evenly."""
 
 Call = Callable[[Sequence[Ref], Sequence[Literal | None], bool | None], Instruction]
-"""How a call is written: its roots, their cotangents, whether it keeps the graph."""
+"""A function that makes a call from its roots, their cotangents and `retain_graph`."""
 
 
 def relation(write: Callable[[ActionBuilder], Related]) -> Callable[[], Relations]:
-    """The strategy of the pairs of programs that `write` makes with an `ActionBuilder`."""
+    """Make a strategy of a function that makes a pair of programs with an `ActionBuilder`."""
 
     @st.composite
     def drawn(draw: Draw) -> Related:
@@ -56,14 +56,14 @@ def relation(write: Callable[[ActionBuilder], Related]) -> Callable[[], Relation
 
 
 def _compute(a: ActionBuilder) -> None:
-    """A computation of up to ten parts, from one leaf on."""
+    """Add a computation of up to ten parts, beginning with one leaf."""
     a.leaf()
     for _ in range(1 + a.below(10)):
         value = a.recent(a.live)
         match a.pick(PARTS):
             case "op":
                 a.op()
-            case "beyond" if a.requires(value):
+            case "successor" if a.requires(value):
                 a.successor(value)
             case "write" if a.can(Capability.WRITES):
                 made = [r for r in a.made() if not a.reference.storages.overlaps_itself(r) and a.traversable(r)]
@@ -82,7 +82,7 @@ def _compute(a: ActionBuilder) -> None:
 
 
 def _root(a: ActionBuilder, dtype: str | None = None) -> Ref:
-    """A value on which a call is legal."""
+    """A value that may be called on."""
     made = [r for r in a.made() if a.traversable(r) and a.reference.values[r].size]
     made = [r for r in made if dtype is None or a.dtypes[r] == dtype]
     root = a.recent(made) if made else a.nonlinear(a.leaf((3,)))
@@ -90,12 +90,12 @@ def _root(a: ActionBuilder, dtype: str | None = None) -> Ref:
 
 
 def _keeping(a: ActionBuilder) -> bool | None:
-    """Whether the last call keeps the graph."""
+    """A drawn value of `retain_graph` for the last call."""
     return a.pick((None, True)) if a.can(Capability.RETAIN) else None
 
 
 def _with_grad(a: ActionBuilder) -> list[Ref]:
-    """The values that hold gradients: leaves, and values that were asked to."""
+    """The values with a `.grad`: leaves, and values with a retained gradient."""
     retained = [step.target for step in a.reference.steps if isinstance(step, RetainGrad)]
     return [*(r for r in a.leaves if a.requires(r)), *dict.fromkeys(retained)]
 
@@ -105,10 +105,11 @@ def _program(a: ActionBuilder, *calls: Instruction) -> Program:
 
 
 def _form(a: ActionBuilder, roots: Iterable[Ref], leaves: bool = False) -> Call:
-    """How a call is written: backward, the functional form, or backward restricted to inputs; these are `leaves` or any
-    values."""
-    due = set().union(*(a.reference.pullback(Backward((r,), (_ones(a, r),))) for r in roots))
-    reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and a.reference.edge(r) in due]
+    """A drawn form of a call: backward, functional, or backward restricted to inputs. The inputs are leaves if `leaves`
+    is set, else any values.
+    """
+    reached_edges = set().union(*(a.reference.pullback(Backward((r,), (_ones(a, r),))) for r in roots))
+    reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and a.reference.edge(r) in reached_edges]
     chosen = tuple(dict.fromkeys(a.recent(reached) for _ in range(1 + a.below(3))))
     if not a.can(Capability.IMPERATIVE):
         inputs = a.leaves if leaves or a.below(4) else [r for r in chosen if r in a.leaves] or a.leaves
@@ -129,7 +130,7 @@ def _ones(a: ActionBuilder, root: Ref) -> Literal:
 
 
 def _gradients(a: ActionBuilder, call: Instruction, at: int) -> list[Ref]:
-    """The gradients that instruction `at` leaves: results of the functional form, or values with a `.grad`."""
+    """The values whose gradients the call at instruction `at` computes: its results, or the values with a `.grad`."""
     if isinstance(call, Grad):
         return [Ref(at, k) for k in range(len(call.inputs))]
     assert isinstance(call, Backward)
@@ -141,7 +142,7 @@ def _gradients(a: ActionBuilder, call: Instruction, at: int) -> list[Ref]:
 
 @relation
 def sums(a: ActionBuilder) -> Related:
-    """Two or three roots: one call on their sum, or on all of them, and one call on each."""
+    """Two or three roots: one call on their sum or on all of them, and one call on each."""
     _compute(a)
     terms = [_root(a)]
     terms += [_root(a, a.dtypes[terms[0]]) for _ in range(1 + a.below(2))]
@@ -207,7 +208,7 @@ def repetitions(a: ActionBuilder) -> Related:
 
 @relation
 def sharings(a: ActionBuilder) -> Related:
-    """A value used several times, and the same value computed anew for one of its uses."""
+    """A value used several times, and the same value recomputed for one of its uses."""
     a.leaf()
     a.grow(0, 6)
     value = a.nonlinear(a.required()) if a.below(2) else _root(a)
@@ -224,13 +225,13 @@ def sharings(a: ActionBuilder) -> Related:
     first = _program(a, call)
     places = [(at, k) for at, step in enumerate(first) if isinstance(step, Apply) for k in _places(step, value)]
     at, place = a.pick(places[::-1])
-    second, new = apart(first, value, at, place, deep=not a.below(2))
+    second, new = recompute_for_one_use(first, value, at, place, deep=not a.below(2))
     mine = [r for r in _gradients(a, call, len(first) - 1) if isinstance(first[r.at], (Leaf, Grad))]
     return Related("relations/sharing", first, second, tuple(Alike(r, (new[r],)) for r in mine))
 
 
 def _joined(a: ActionBuilder, values: Sequence[Ref]) -> Ref:
-    """The sum of values, or of their totals."""
+    """The sum of values, or of the sums of their elements if their shapes differ."""
     if len({(a.shape(v), a.dtypes[v]) for v in values}) > 1:
         values = [a.summed(v) for v in values]
     made = values[0]
@@ -244,9 +245,12 @@ def _places(step: Apply, value: Ref) -> list[int]:
     return [k for k, ref in enumerate(step.args) if ref == value]
 
 
-def apart(program: Program, value: Ref, at: int, place: int, deep: bool) -> tuple[Program, dict[Ref, Ref]]:
-    """The program in which instruction `at` takes, in one place, the value computed anew: its op alone, or (`deep`)
-    everything from the leaves on; and where each of the program's values is in it. There are no writes.
+def recompute_for_one_use(
+    program: Program, value: Ref, at: int, place: int, deep: bool
+) -> tuple[Program, dict[Ref, Ref]]:
+    """The program in which instruction `at` gets a recomputed copy of `value` as operand `place`; also the new
+    reference of each of the program's values. Only the op of `value` is repeated, or with `deep` all ops from the
+    leaves. The program has no writes.
     """
     new: dict[Ref, Ref] = {}
     steps: list[Instruction] = []
@@ -267,7 +271,7 @@ def apart(program: Program, value: Ref, at: int, place: int, deep: bool) -> tupl
 
 
 def _makers(program: Program, value: Ref) -> set[int]:
-    """The ops that a value was made by."""
+    """Indices of the ops that a value was computed by."""
     step = program[value.at]
     if not isinstance(step, Apply):
         return set()

@@ -1,4 +1,6 @@
-"""Programs put into another order, and programs put among the instructions of others: neither may change anything."""
+"""Pairs of a program and a reordered one, or one with another program's instructions in between. Results must be
+equal.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +59,10 @@ from autograd_conformance.strategies.situations import (
 )
 
 PURE = (Leaf, Apply, Detach)
-"""Instructions that only read values: each may stand anywhere behind what it reads."""
+"""Instructions that only read values. Each can be moved to any place after its operands."""
 
 CALLS = (Backward, Grad, ZeroGrad, RetainGrad, Hook)
-"""Instructions that keep their order among each other; nothing else keeps its place because of them."""
+"""Instructions that keep their order among each other, but do not restrict where others are moved."""
 
 WIDE: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
     gradients.whole_graphs,
@@ -90,8 +92,8 @@ WIDE: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
 
 @st.composite
 def any_program(draw: Draw) -> Drawn:
-    """A program of any kind, as far as the framework claims what it needs; what is to be the same for two programs has
-    one default dtype.
+    """A program of any kind that the framework supports. It does not change the default dtype, because the two programs
+    of a relation share it.
     """
     usual = current()
     with using(replace(usual, capabilities=usual.capabilities - {Capability.DEFAULT_DTYPE})):
@@ -104,7 +106,7 @@ def any_program(draw: Draw) -> Drawn:
 
 @st.composite
 def forests(draw: Draw) -> Drawn:
-    """Two to four chains of ops from leaves of their own, each value used once, and a call for each."""
+    """Two to four chains of ops on separate leaves, each value used once, and a call on each chain."""
     b = OpBuilder(draw)
     ends: list[Ref] = []
     for _ in range(2 + b.below(3)):
@@ -122,11 +124,11 @@ def forests(draw: Draw) -> Drawn:
 
 @st.composite
 def orders(draw: Draw) -> Related:
-    """A program, and the same with one to six instructions moved as far as nothing depends on it."""
+    """A program, and the same program with one to six instructions moved as far as dependencies allow."""
     choices = Choices(draw)
     program = draw(choices.pick((any_program, forests))()).program
     traits = current().traits
-    before = needs(program, traits.ends or traits.use_clears)
+    before = predecessors(program, traits.ends or traits.use_clears)
     order = list(range(len(program)))
     for _ in range(1 + choices.below(6)):
         ways = [(at, places) for at in order if (places := _elsewhere(order, at, before))]
@@ -136,22 +138,25 @@ def orders(draw: Draw) -> Related:
             order.insert(choices.pick(places), at)
     second, new = arranged([(program, at) for at in order])
     same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
-    return Related("relations/order", program, second, same=same, exact=single(program), interrupted=True)
+    return Related(
+        "relations/order", program, second, same=same, exact=has_single_contributions(program), interrupted=True
+    )
 
 
 def _elsewhere(order: Sequence[int], at: int, before: Sequence[set[int]]) -> list[int]:
-    """The places where an instruction may be put among all others, but for the one where it is."""
+    """The other places to which an instruction can be moved."""
     rest = [other for other in order if other != at]
     lowest = max((k + 1 for k, other in enumerate(rest) if other in before[at]), default=0)
     highest = min((k for k, other in enumerate(rest) if at in before[other]), default=len(rest))
     return [place for place in range(lowest, highest + 1) if place != order.index(at)]
 
 
-def needs(program: Program, fixed: bool = False) -> list[set[int]]:
-    """For each instruction those that have to stand before it.
+def predecessors(program: Program, fixed: bool = False) -> list[set[int]]:
+    """For each instruction, the instructions that must precede it.
 
-    Where gradients are values, too, a call may change values in place, and all others keep their places around it; so
-    they do where calls are `fixed`, since what is computed before one and what is computed after it differ.
+    If gradients are used as values, a call may change values in place, so all other instructions keep their order
+    relative to it. The same applies if `fixed` is set, for frameworks in which values computed before and after a call
+    differ.
     """
     values = any(isinstance(step, (ReadGrad, AssignGrad)) for step in program)
     calls = (RetainGrad, Hook) if values or fixed else CALLS
@@ -173,8 +178,8 @@ def needs(program: Program, fixed: bool = False) -> list[set[int]]:
     return found
 
 
-def single(program: Program) -> bool:
-    """Whether no value gets contributions from two instructions, which might be added in either order."""
+def has_single_contributions(program: Program) -> bool:
+    """Whether no value gets gradient contributions from two instructions, whose order of addition might differ."""
     uses: Counter[Ref] = Counter()
     for step in program:
         match step:
@@ -198,7 +203,7 @@ def single(program: Program) -> bool:
 
 @st.composite
 def interleavings(draw: Draw) -> Related:
-    """A program, and the same with the instructions of another one between its own."""
+    """A program, and the same program with the instructions of another one between its own."""
     program, other = draw(any_program()).program, draw(any_program()).program
     order = draw(st.integers(0, 2 ** (len(program) + len(other)) - 1))
     mine, its = list(range(len(program))), list(range(len(other)))
@@ -215,9 +220,10 @@ def interleavings(draw: Draw) -> Related:
 def arranged(
     steps: Sequence[tuple[Program, int]], of: Sequence[Program] | None = None
 ) -> tuple[Program, list[dict[Ref, Ref]]]:
-    """The program of several programs' instructions in the given order, and where the values of each are in it.
+    """A program of several programs' instructions in the given order; for each of them, the new reference of each
+    value.
 
-    An instruction that makes no value has its place there, too.
+    An instruction without values gets a reference, too, to its index.
     """
     programs_of = list(of or (steps[0][0],))
     places: list[dict[Ref, Ref]] = [{} for _ in programs_of]

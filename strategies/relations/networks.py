@@ -1,7 +1,7 @@
-"""Pairs of programs around networks: a module and the same op by op, a packed batch and each of its sequences alone.
+"""Pairs of programs with networks: a module and the same network op by op, a packed batch and each of its sequences.
 
-Every result is multiplied by a leaf of its own before a call on it: that leaf's gradient is the result itself, so that
-values are compared, too.
+Each result is multiplied by a separate leaf (a probe) before a call on it. The gradient of the probe is the result, so
+that values are compared, too.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from autograd_conformance.strategies.relations.gradients import relation
 from autograd_conformance.strategies.situations.networks import network
 
 LENGTHS = ((3, 1), (2, 3), (1, 3, 2))
-"""The lengths of a batch's sequences."""
+"""Lengths of the sequences of a batch."""
 
 
 def _calls(a: ActionBuilder, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:
-    """One call of all roots, or one call of each where the framework takes one at a time."""
+    """One call on all roots, or one call on each if the framework allows only one root."""
     given: list[Literal | None] = list(cotangents)
     if not a.can(Capability.COTANGENTS):
         roots, given = [a.total(root) for root in roots], [None] * len(roots)
@@ -35,10 +35,10 @@ def _calls(a: ActionBuilder, roots: Sequence[Ref], cotangents: Sequence[Literal]
     return [Backward((root,), (ct,), True) for root, ct in zip(roots, given, strict=True)]
 
 
-def only(
+def subprogram(
     steps: Sequence[Instruction], kept: Sequence[Ref], calls: Sequence[Backward]
 ) -> tuple[Program, dict[Ref, Ref]]:
-    """The program of the calls, of what they depend on, and of the leaves `kept`; and where each value is in it."""
+    """The program with the calls, their dependencies and the leaves `kept`; also the new reference of each value."""
     needed = {ref.at for ref in kept} | {ref.at for call in calls for ref in call.roots}
     for at in range(len(steps) - 1, -1, -1):
         if at in needed:
@@ -58,26 +58,26 @@ def _related(
     second: tuple[list[Ref], list[Literal]],
     kept: list[Ref],
 ) -> Related:
-    """Two programs of roots and their cotangents, after which the leaves `kept` hold the same."""
+    """Two programs with roots and cotangents, after which the leaves `kept` must have equal gradients."""
     calls = _calls(a, *first), _calls(a, *second)
     steps = a.reference.steps
-    (one, here), (other, there) = (only(steps, kept, each) for each in calls)
+    (one, here), (other, there) = (subprogram(steps, kept, each) for each in calls)
     alike = tuple(Alike(here[ref], (there[ref],)) for ref in kept if a.requires(ref))
     return Related(rule, one, other, alike)
 
 
 def _kept(a: ActionBuilder) -> list[Ref]:
-    """The leaves so far: parameters, inputs, probes."""
+    """The leaves so far: parameters, inputs and probes."""
     return [Ref(at) for at, step in enumerate(a.reference.steps) if isinstance(step, Leaf)]
 
 
 def _chosen(a: ActionBuilder, results: Sequence[Ref]) -> list[int]:
-    """Which of the results are called on: all of them, or one."""
+    """Indices of the results to call on: all, or one."""
     return list(range(len(results))) if a.below(2) else [a.below(len(results))]
 
 
 def _both_ways(a: ActionBuilder, rule: str, made: Network) -> Related:
-    """A network by its modules, and the same op by op."""
+    """A network by its modules, and the same network op by op."""
     inputs = made.inputs(a, bool(a.below(4)))
     results = made.module(a, *inputs)
     chosen = _chosen(a, results)
@@ -92,13 +92,13 @@ def _both_ways(a: ActionBuilder, rule: str, made: Network) -> Related:
 
 @relation
 def modules(a: ActionBuilder) -> Related:
-    """A network of any kind that is not recurrent, both ways."""
+    """A network of any kind except recurrent ones, by its modules and op by op."""
     return _both_ways(a, "networks/module", network(a))
 
 
 @relation
 def recurrent_modules(a: ActionBuilder) -> Related:
-    """A recurrent network, both ways."""
+    """A recurrent network, by its module and op by op."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
     return _both_ways(a, "recurrent/module", made)
@@ -106,7 +106,7 @@ def recurrent_modules(a: ActionBuilder) -> Related:
 
 @relation
 def packed(a: ActionBuilder) -> Related:
-    """Sequences of several lengths in one padded batch, and each of them alone."""
+    """Sequences of several lengths in one padded batch, and each of them separately."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
     lengths = a.pick(LENGTHS)
@@ -129,18 +129,18 @@ def packed(a: ActionBuilder) -> Related:
 
 
 def _one(a: ActionBuilder, value: Ref, dim: int, number: int) -> Ref:
-    """One of a batch, which stays a batch."""
+    """One element of a batch, as a batch of size 1."""
     return op(a, "narrow", value, dim=dim, start=number, length=1)
 
 
 def _cut(a: ActionBuilder, made: Recurrent, value: Ref, number: int, length: int) -> Ref:
     """One sequence of a batch, without its padding."""
-    along = made.along(a, value)
+    along = made.time_dim(a, value)
     return op(a, "narrow", _one(a, value, 1 - along, number), dim=along, start=0, length=length)
 
 
 def _part(whole: Literal, made: Recurrent, number: int, length: int | None) -> Literal:
-    """The part of a cotangent that belongs to one of a batch; `length` is that of its sequence, where it is one."""
+    """The part of a cotangent for one element of a batch; `length` is its sequence's length, or None for a state."""
     values = np.array(whole.data).reshape(whole.shape)
     along, dim = (1, 0) if made.settings.batch_first and length is not None else (0, 1)
     values = np.take(values, [number], axis=dim)

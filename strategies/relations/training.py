@@ -1,5 +1,5 @@
-"""Pairs of loops that have to give the same: the parts of a batch and the whole, several calls and one, networks apart
-and side by side.
+"""Pairs of training loops whose gradients must agree: a batch and its parts, several calls and one, a loop alone and
+one interleaved with another.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ def _plan(a: ActionBuilder, name: str) -> Plan:
     return drawn_plan(a, PATTERNS[name], ())
 
 
-def _again(a: ActionBuilder, plan: Plan) -> ActionBuilder:
-    """A draft of its own for the other of two programs; nothing is drawn there."""
+def _second_draft(a: ActionBuilder, plan: Plan) -> ActionBuilder:
+    """A separate draft for the second program; nothing is drawn in it."""
     return ActionBuilder(a.draw, plan.dtype)
 
 
 def _related(rule: str, first: Loop, second: Loop) -> Related:
-    """Two loops whose parameters end with the same gradients; they are made first, and so have the same names."""
+    """Two loops whose parameters must end with the same gradients. Parameters are created first, so both have the same
+    references.
+    """
     a, b = first.a, second.a
     if any(np.abs(value).max(initial=0) > LIMIT for x in (a, b) for value in x.reference.values.values()):
         reject()
@@ -43,9 +45,11 @@ def _related(rule: str, first: Loop, second: Loop) -> Related:
     return Related(rule, one, other, tuple(Alike(p, (p,)) for p in parameters))
 
 
-def _calm(a: ActionBuilder, plan: Plan) -> Plan:
-    """The plan with no more iterations than leave its numbers small: where they grow, an op stands in for another."""
-    loop = start_loop(plan, _again(a, plan))
+def _without_divergence(a: ActionBuilder, plan: Plan) -> Plan:
+    """The plan, with fewer iterations if its values would grow too large, because a loop replaces ops for large
+    values.
+    """
+    loop = start_loop(plan, _second_draft(a, plan))
     for i in range(plan.iterations - 1):
         loop.update(0, i, lambda i: losses(loop, i)[:1])
         if loop.has_diverged():
@@ -53,8 +57,8 @@ def _calm(a: ActionBuilder, plan: Plan) -> Plan:
     return plan
 
 
-def _before(loop: Loop) -> int:
-    """Iterations that are the same in both programs, but for the last one; the number of that."""
+def _common_iterations(loop: Loop) -> int:
+    """Write all iterations but the last, which are the same in both programs. Return the number of the last."""
     count = loop.plan.iterations - 1
     for i in range(count):
         loop.update(0, i, lambda i: losses(loop, i)[:1])
@@ -64,13 +68,13 @@ def _before(loop: Loop) -> int:
 
 @relation
 def micro_batches(a: ActionBuilder) -> Related:
-    """Some iterations, and then the gradient of a batch: in the second program that of its parts, accumulated."""
+    """Some iterations, then the gradient of a whole batch, or of its parts accumulated."""
     plan = _plan(a, "micro-batches")
     plan = replace(plan, clip=None, activation=plan.activation if plan.activation in SMOOTH else "tanh")
-    plan = _calm(a, plan)
-    whole, parted = start_loop(plan, a), start_loop(plan, _again(a, plan))
-    for loop in (whole, parted):
-        _before(loop)
+    plan = _without_divergence(a, plan)
+    whole, split = start_loop(plan, a), start_loop(plan, _second_draft(a, plan))
+    for loop in (whole, split):
+        _common_iterations(loop)
     last, rows = plan.iterations - 1, plan.batch * plan.count
     name = plan.loss if plan.loss in ("mse_loss", "bce_with_logits") else "mse_loss"
     samples, targets = (whole.numbers(role, last, (rows, n)) for role, n in (("whole", plan.wide), ("aim", plan.out)))
@@ -82,20 +86,20 @@ def micro_batches(a: ActionBuilder) -> Related:
 
     whole.backward(lose(whole, 0, rows))
     for part in range(plan.count):
-        loss = lose(parted, part * plan.batch, (part + 1) * plan.batch)
+        loss = lose(split, part * plan.batch, (part + 1) * plan.batch)
         if plan.reduction == "mean":
-            loss = parted.apply("multiply_scalar", loss, scalar=1 / plan.count)
-        parted.backward(loss)
-    return _related("training/micro-batches", whole, parted)
+            loss = split.apply("multiply_scalar", loss, scalar=1 / plan.count)
+        split.backward(loss)
+    return _related("training/micro-batches", whole, split)
 
 
 @relation
 def several_losses(a: ActionBuilder) -> Related:
-    """Some iterations, and then several losses of one result: a call on each, or one on their sum."""
-    plan = _calm(a, replace(_plan(a, "several losses"), clip=None))
-    each, once = start_loop(plan, a), start_loop(plan, _again(a, plan))
+    """Some iterations, then several losses of one result: one call on each, or one call on their sum."""
+    plan = _without_divergence(a, replace(_plan(a, "several losses"), clip=None))
+    each, once = start_loop(plan, a), start_loop(plan, _second_draft(a, plan))
     for loop in (each, once):
-        last = _before(loop)
+        last = _common_iterations(loop)
         found = losses(loop, last)
         loop.backward_calls(0, found if loop is each else [loop.total(found)])
     return _related("training/losses", each, once)

@@ -1,8 +1,7 @@
-"""Sequences: everything at once, in any order; what is done at the beginning may change what a much later call does.
+"""Sequences: actions of every kind in any order, so that an early action may change the result of a much later call.
 
-A sequence is a number of actions, each drawn from a table in which none is rare, on values that are drawn, too. An
-action that has nothing to act on does nothing, and neither does the simplest, so that a failing sequence shrinks by
-loss_of actions anywhere.
+A sequence is a number of actions on drawn values, each drawn from a table in which no action is rare. An action without
+suitable values does nothing, like the simplest action, so a failing sequence shrinks by removing actions anywhere.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 from autograd_conformance.strategies.building.choices import Draw
 from autograd_conformance.strategies.building.drawn import Drawn
 
-from autograd_conformance.strategies.sequences import computing  # isort: skip - its actions stand first in the table
+from autograd_conformance.strategies.sequences import computing  # isort: skip - its actions come first in the table
 from autograd_conformance.strategies.sequences import calls  # isort: skip
 from autograd_conformance.strategies.sequences.table import SHAPES, Sequence
 
 MOST = 40
-"""The most instructions of a sequence, less what its last action adds."""
+"""Largest number of instructions of a sequence before its last action."""
 
 
 @st.composite
 def sequences(draw: Draw, most: int = 30) -> Drawn:
-    """Up to `most` actions on one or two leaves, and a last call."""
+    """Up to `most` actions on one or two leaves, then a call."""
     b = ActionBuilder(draw)
     b.begin()
     sequence = Sequence(b)

@@ -26,7 +26,7 @@ def backward(s: Sequence) -> None:
 
 @action(2)
 def repeat_call(s: Sequence) -> None:
-    """A backward call on a root that was called before."""
+    """A backward call on an earlier root."""
     called = [r for r in s.called if r in s.b.live]
     if called:
         s.b.call(s.b.recent(called), retain=s.retain())
@@ -34,7 +34,7 @@ def repeat_call(s: Sequence) -> None:
 
 @action(1)
 def several(s: Sequence) -> None:
-    """One call over several roots, which may be one and the same."""
+    """One call on two roots, which may be the same."""
     one, other = s.root(), s.root()
     if one is not None and other is not None and s.b.can(Capability.MULTIPLE_ROOTS):
         s.called.append(one)
@@ -43,7 +43,7 @@ def several(s: Sequence) -> None:
 
 @action(2)
 def create(s: Sequence) -> None:
-    """A call that makes its gradients differentiable, and one of them as a value."""
+    """A call with create_graph, after which a gradient is read as a value."""
     root = s.root()
     if root is None or not s.b.can(Capability.CREATE_GRAPH) or not s.smooth(root):
         return
@@ -66,12 +66,12 @@ def inputs(s: Sequence) -> None:
 
 @action(3)
 def grad(s: Sequence) -> None:
-    """The functional form, of inputs that are reached, mostly; its results are values like all others."""
+    """A functional call, mostly for inputs that the root depends on. Its results can be used like all values."""
     b, root = s.b, s.root()
     if root is None or not b.can(Capability.FUNCTIONAL):
         return
-    due = b.reference.pullback(_plain(root, s)) if b.below(6) else {}
-    reached = [r for r in b.live if b.requires(r) and b.reference.edge(r) in due and r != root]
+    reached_edges = b.reference.pullback(_plain(root, s)) if b.below(6) else {}
+    reached = [r for r in b.live if b.requires(r) and b.reference.edge(r) in reached_edges and r != root]
     options = reached or [r for r in b.live if b.requires(r)]
     chosen = [b.recent(options) for _ in range(1 + b.below(3))]
     if b.below(4):
@@ -88,7 +88,7 @@ def _plain(root: Ref, s: Sequence) -> Backward:
 
 @action(1)
 def refused(s: Sequence) -> None:
-    """A call with a cotangent of another shape, or on a value that has no history."""
+    """A call with a cotangent of another shape, or on a value without history; it is rejected."""
     root = s.value()
     if ways := s.b.refused_cotangents(root):
         s.b.call(root, cotangents=[s.b.pick(ways)], retain=True)
@@ -96,7 +96,7 @@ def refused(s: Sequence) -> None:
 
 @action(1)
 def zero_grad(s: Sequence) -> None:
-    """A gradient cleared."""
+    """Clear a leaf's gradient."""
     at = s.leaf()
     if at is not None:
         s.b.zero_grad(at, to_none=not s.b.below(2))
@@ -104,7 +104,7 @@ def zero_grad(s: Sequence) -> None:
 
 @action(2)
 def read_grad(s: Sequence) -> None:
-    """A leaf's `.grad` as a value."""
+    """Read a leaf's `.grad` as a value."""
     holding = [r for r in s.b.leaves if s.b.holds_grad(r)]
     if holding and s.b.can(Capability.ASSIGNS):
         s.b.read_grad(s.b.recent(holding))
@@ -112,7 +112,7 @@ def read_grad(s: Sequence) -> None:
 
 @action(1)
 def assign_grad(s: Sequence) -> None:
-    """A gradient replaced by another value of its shape, or by none."""
+    """Assign a leaf's `.grad` another value of its shape, or None."""
     b, at = s.b, s.leaf()
     if at is None or not b.can(Capability.ASSIGNS):
         return
@@ -128,7 +128,9 @@ def assign_grad(s: Sequence) -> None:
 
 @action(2)
 def hook(s: Sequence) -> None:
-    """A hook on a value, on a leaf perhaps after accumulation; now and then one that misbehaves."""
+    """Add a hook to a value, to a leaf perhaps one after accumulation. Sometimes the hook raises or returns a wrong
+    shape.
+    """
     b = s.b
     options = [r for r in b.live if b.requires(r)]
     if not options or not b.can(Capability.HOOKS):
@@ -144,8 +146,8 @@ def hook(s: Sequence) -> None:
 
 
 def _may_be_outdated(s: Sequence, target: Ref) -> bool:
-    """Whether a value that is no leaf may use memory that was written to after it was made: a gradient may be a view of
-    any other, and a write that would be refused to a view is none if what an op returned is a copy.
+    """Whether a value that is no leaf may use memory written to after it was made. A gradient may be a view of any
+    other value. A write that would be rejected for a view may be allowed if an op returned a copy.
     """
     reference, memory = s.b.reference, s.b.reference.storages
     owner = memory.storage(target)
@@ -163,14 +165,14 @@ def _may_be_outdated(s: Sequence, target: Ref) -> bool:
 
 @action(1)
 def remove_hook(s: Sequence) -> None:
-    """A hook taken away."""
+    """Remove a hook."""
     if s.handles:
         s.b.remove_hook(s.handles.pop())
 
 
 @action(1)
 def retain(s: Sequence) -> None:
-    """A value that is no leaf asked to hold its gradient."""
+    """Call `retain_grad` on a value that is no leaf."""
     made = [r for r in s.b.live if s.b.requires(r) and not s.b.reference.is_leaf(r)]
     if made and s.b.can(Capability.RETAINS_GRAD):
         s.b.retain_grad(s.b.recent(made))

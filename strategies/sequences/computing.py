@@ -30,7 +30,9 @@ def deeper(s: Sequence) -> None:
 
 @action(3)
 def view(s: Sequence) -> None:
-    """A view of a value; under no_grad of what needs no gradient only, for there frameworks differ."""
+    """A view of a value. Under grad modes, only of values that require no grad, because frameworks differ for
+    others.
+    """
     names = [name for name in VIEWS if name in s.b.alphabet.ops]
     source = s.value()
     if names and not (s.b.modes and s.b.requires(source)):
@@ -39,13 +41,13 @@ def view(s: Sequence) -> None:
 
 @action(1)
 def join(s: Sequence) -> None:
-    """The sum of two values, of the same one perhaps."""
+    """The sum of two values, perhaps of the same one."""
     joined(s.b, [s.value(), s.value()])
 
 
 @action(1)
 def leaf(s: Sequence) -> None:
-    """A fresh leaf, which may need no gradient."""
+    """A fresh leaf, which may require no grad."""
     s.b.leaf(s.b.pick(s.b.shapes(SHAPES)), requires_grad=bool(s.b.below(3)))
 
 
@@ -60,7 +62,7 @@ def twin(s: Sequence) -> None:
 
 @action(1)
 def again(s: Sequence) -> None:
-    """A value computed anew by the same ops, from operands as they are now."""
+    """The op of an earlier value, applied to the first operand as it is now."""
     made = [r for r in s.b.made() if isinstance(s.b.reference.steps[r.at], Apply)]
     if made:
         step = s.b.reference.steps[s.b.recent(made).at]
@@ -71,7 +73,7 @@ def again(s: Sequence) -> None:
 
 @action(1)
 def detach(s: Sequence) -> None:
-    """A detached value, now and then made a leaf of its own."""
+    """A detached value, sometimes set to require grad."""
     if s.b.can(Capability.DETACH):
         made = s.b.detach(s.value())
         if s.b.can(Capability.SWITCHES) and s.b.below(2):
@@ -80,7 +82,7 @@ def detach(s: Sequence) -> None:
 
 @action(1)
 def delete(s: Sequence) -> None:
-    """The last reference to a value goes away."""
+    """Delete a value."""
     options = [r for r in s.b.live if r not in s.b.leaves and r not in s.called]
     if len(options) > 1:
         s.b.delete(s.b.pick(options[::-1]))
@@ -88,7 +90,7 @@ def delete(s: Sequence) -> None:
 
 @action(2)
 def mode(s: Sequence) -> None:
-    """Another grad mode, until it is changed again."""
+    """Change the grad mode of the following instructions."""
     if s.b.can(Capability.MODES):
         s.b.modes = () if s.b.modes else s.b.pick((("no_grad",), ("no_grad", "enable_grad"), ("enable_grad",)))
 
@@ -98,7 +100,7 @@ def mode(s: Sequence) -> None:
 
 @action(4)
 def write(s: Sequence) -> None:
-    """A write to a value, recorded or not as the mode says."""
+    """A write to a value, recorded or not depending on the mode."""
     b = s.b
     if not b.can(Capability.WRITES):
         return
@@ -115,7 +117,7 @@ def write(s: Sequence) -> None:
 
 @action(2)
 def unrecorded_write(s: Sequence) -> None:
-    """A write under no_grad to a value that a graph may have saved."""
+    """A write under `no_grad` to a value that a graph may have saved."""
     if s.b.can(Capability.WRITES, Capability.MODES):
         outer, s.b.modes = s.b.modes, ("no_grad",)
         write(s)
@@ -124,7 +126,7 @@ def unrecorded_write(s: Sequence) -> None:
 
 @action(1)
 def detach_in_place(s: Sequence) -> None:
-    """A value detached in place."""
+    """Detach a value in place."""
     b = s.b
     made = [r for r in b.made() if r not in b.reference.retained and r not in b.reference.storages.views_of]
     if made and b.can(Capability.WRITES, Capability.DETACH):
@@ -133,7 +135,7 @@ def detach_in_place(s: Sequence) -> None:
 
 @action(1)
 def step(s: Sequence) -> None:
-    """An optimizer's step over one leaf or several, whether they hold gradients or not."""
+    """An optimizer's step on one leaf or several, with or without gradients."""
     leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.is_leaf(r)]
     if leaves and s.b.can(Capability.OPTIMIZERS):
         s.b.step(leaves[-3:] if s.b.below(3) == 2 else [s.b.recent(leaves)], *plain_optimizer(s.b))
@@ -141,7 +143,7 @@ def step(s: Sequence) -> None:
 
 @action(1)
 def set_requires_grad(s: Sequence) -> None:
-    """A leaf frozen, or a frozen one set free."""
+    """Toggle a leaf's `requires_grad`."""
     at = s.leaf()
     if at is not None and s.b.can(Capability.SWITCHES):
         s.b.set_requires_grad(at, not s.b.requires(at))

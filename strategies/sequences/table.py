@@ -1,4 +1,4 @@
-"""The table of a sequence's actions, and what a sequence remembers of those that it did."""
+"""The table of a sequence's actions, and the state of a sequence."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 
 OTHER_ROOTS = 4
-"""How many other roots are tried where a call on the one that was drawn would not be legal."""
+"""Number of other roots to try if a call on the drawn one would be illegal."""
 
 Action = Callable[["Sequence"], None]
 TABLE: dict[str, tuple[int, Action]] = {}
-"""Every action by its name: how often it stands in the table, and what it does."""
+"""All actions by name: their number of entries in the table, and the function."""
 
 
 def action(times: int) -> Callable[[Action], Action]:
-    """Put an action into the table."""
+    """Register a function as an action with `times` entries in the table."""
 
     def put(action: Action) -> Action:
         TABLE[action.__name__] = (times, action)
@@ -29,7 +29,7 @@ def action(times: int) -> Callable[[Action], Action]:
 
 
 class Sequence:
-    """A program under construction, with the roots that were called and the handles of the hooks that are there."""
+    """A program under construction, with the roots of its calls and the handles of its hooks."""
 
     def __init__(self, b: ActionBuilder) -> None:
         self.b = b
@@ -42,10 +42,10 @@ class Sequence:
         """The handles of the hooks that were not removed."""
 
         self.table = ("nothing", *(name for name, (times, _) in TABLE.items() for _ in range(times)))
-        """The names of actions as they are drawn from, the simplest first."""
+        """The names of actions, drawn evenly, simplest first."""
 
     def act(self) -> None:
-        """One action."""
+        """Draw and run one action."""
         name = self.b.pick(self.table)
         if name != "nothing":
             TABLE[name][1](self)
@@ -53,11 +53,11 @@ class Sequence:
     # -- choosing -----------------------------------------------------------------------------------------------------
 
     def value(self) -> Ref:
-        """A value, half of the time the newest."""
+        """A value: with probability one half the newest."""
         return self.b.recent(self.b.live)
 
     def root(self) -> Ref | None:
-        """A value to call backward on: most of the time one on which that is legal."""
+        """A value to call backward on: mostly one on which the call is legal. None if no value requires grad."""
         b = self.b
         options = [r for r in b.live if b.requires(r) and not b.reference.is_leaf(r)] or [
             r for r in b.live if b.requires(r)
@@ -71,18 +71,18 @@ class Sequence:
         return drawn
 
     def smooth(self, root: Ref) -> bool:
-        """Whether a call on a root may have create_graph: whether its ops may be differentiated once more."""
+        """Whether a call on a root may have create_graph: no op of its graph may be faulty at that order."""
         traversal = self.b.traverse(root)
         nodes = (*traversal.nodes, *traversal.maybe_nodes)
-        left_out = self.b.alphabet.first_order_only
+        excluded = self.b.alphabet.first_order_only
         if any(n.derivative for n in nodes):
-            left_out = left_out | self.b.alphabet.second_order_only
-        return not any(base_op(n.op).rstrip("_") in left_out for n in nodes)
+            excluded = excluded | self.b.alphabet.second_order_only
+        return not any(base_op(n.op).rstrip("_") in excluded for n in nodes)
 
     def retain(self) -> bool | None:
-        """Whether a call keeps the graph."""
+        """A drawn value of `retain_graph`."""
         return self.b.pick((None, True, True, False))
 
     def leaf(self) -> Ref | None:
-        """A leaf, the newest half of the time."""
+        """A leaf: with probability one half the newest. None if there are none."""
         return self.b.recent(self.b.leaves) if self.b.leaves else None

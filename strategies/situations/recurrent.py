@@ -50,7 +50,7 @@ def partial_roots(b: ActionBuilder) -> None:
         if b.below(2):
             (select,) = b.available("select")
             index = b.pick((-1, 0))
-            (root,) = b.apply(select, (out,), (("dim", made.along(b, out)), ("index", index)))
+            (root,) = b.apply(select, (out,), (("dim", made.time_dim(b, out)), ("index", index)))
         else:
             root = b.pick(last)
         b.call(root, retain=True if n == 0 and b.can(Capability.RETAIN) else None)

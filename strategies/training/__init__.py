@@ -1,4 +1,4 @@
-"""Training loops as people write them, right and wrong: a plan says what is chosen, a pattern how the loop goes."""
+"""Training loops, correct or with typical bugs. A `Plan` has all choices of a loop; a `Pattern` is a kind of loop."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def build(plan: Plan) -> Program:
 
 
 def _nothing(strategy: st.SearchStrategy[object]) -> object:
-    raise AssertionError(f"a plan leaves nothing to draw, not {strategy}")
+    raise AssertionError(f"a plan fixes all choices, but {strategy} was drawn")
 
 
 @st.composite
 def plans(draw: Draw, pattern: str | None = None, bugs: tuple[LoopBug, ...] | None = None) -> Plan:
-    """Plans of a pattern, or of any; with the mistakes that are given, or with drawn ones."""
+    """Plans of one pattern or of any, with the given bugs or drawn ones."""
     a = ActionBuilder(draw)
     return drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))], bugs)
 
 
 @st.composite
 def loops(draw: Draw, pattern: str | None = None) -> Drawn:
-    """The programs of plans."""
+    """The programs of drawn plans."""
     a = ActionBuilder(draw)
     write(drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))]), a)
     return a.drawn()

@@ -1,4 +1,4 @@
-"""Drawing plans: the simplest is one iteration of one layer, plain SGD, no mistake."""
+"""Draws plans of training loops. The simplest is one iteration, one layer, plain SGD, no bug."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern
 from autograd_conformance.strategies.training.plan import Clearing, LoopBug, Plan
 
 LOSSES = ("mse_loss", "bce_with_logits", "soft_margin_loss", "poisson_nll_loss", "cross_entropy")
-"""Losses, the simplest first; from the second or so on they are differentiated once."""
+"""Losses, simplest first. Only the first two are used in patterns that differentiate gradients."""
 
 DATA = 24
-"""How many bytes all numbers of a loop come from."""
+"""Number of bytes from which all numbers of a loop are made."""
 
 LAYERS = (1, 2, 2, 3)
 ITERATIONS = (1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 7, 8)
-"""How many iterations a loop has: most faults show in two or three, and short loops find more in the same time."""
+"""Numbers of iterations, drawn evenly. Most faults show after two or three, and short loops find more per second."""
 
 CHOICES = 12
 BOUNDS = (0.25, 0.0625, 1.0)
 ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
-"""Ops without which no loop can be written."""
+"""Ops that every loop needs."""
 
 
 def drawn_plan(b: ActionBuilder, pattern: Pattern, bugs: Sequence[LoopBug] | None = None) -> Plan:
-    """A plan of a pattern; its mistakes are drawn where none are given.
+    """A plan of a pattern, with the given bugs or drawn ones.
 
-    Up to the optimizers, every pattern draws the same choices in the same order, so that a failure of one pattern
-    shrinks to the simplest that shows it.
+    Except for the optimizers, every pattern draws the same choices in the same order, so a failure of one pattern
+    shrinks to the simplest pattern that shows it.
     """
     b.require(Capability.OPTIMIZERS, Capability.IMPERATIVE, *pattern.needs)
     for op in (*ALWAYS, "multiply", "multiply_scalar", "subtract", "square"):
@@ -63,7 +63,7 @@ def drawn_plan(b: ActionBuilder, pattern: Pattern, bugs: Sequence[LoopBug] | Non
 
 
 def _with_optimizers(b: ActionBuilder, pattern: Pattern, plan: Plan) -> Plan:
-    """The plan with drawn networks, one time in four, and an optimizer of each set of parameters."""
+    """The plan with an optimizer for each set of parameters and, one time in four, with drawn networks."""
     sizes = [plan.layers * (1 + plan.bias)] * len(pattern.networks)
     if b.below(4) == 3 and pattern.order == 1:
         networks = [draw_separately(b, plan.widths(*ends), plan.layers) for ends in pattern.networks]
@@ -74,17 +74,17 @@ def _with_optimizers(b: ActionBuilder, pattern: Pattern, plan: Plan) -> Plan:
 
 
 def _of(b: ActionBuilder, options: Sequence[Any]) -> Any:
-    """One of some options, drawn in the same way however many there are."""
+    """One of some options, with a draw that does not depend on their number."""
     return options[b.below(CHOICES) % len(options)]
 
 
 def _ops(b: ActionBuilder, pattern: Pattern) -> Sequence[str]:
-    """The ops that may be differentiated as often as the pattern does."""
+    """The ops that can be differentiated as often as the pattern does."""
     return (b.alphabet.ops, b.alphabet.second_order.ops, b.alphabet.third_order.ops)[pattern.order - 1]
 
 
 def _bugs(b: ActionBuilder, pattern: Pattern) -> frozenset[LoopBug]:
-    """No mistake, half of the time; or one, now and then two that can be made together."""
+    """A drawn set of bugs: none with probability one half, else one, or sometimes two that can occur together."""
     options = [bug for bug, _ in pattern.bugs]
     number = (0, 0, 0, 1, 1, 2)[b.below(6)]
     drawn = frozenset([_of(b, options) for _ in range(2)][:number])
@@ -92,7 +92,7 @@ def _bugs(b: ActionBuilder, pattern: Pattern) -> frozenset[LoopBug]:
 
 
 def runnable(b: ActionBuilder) -> tuple[str, ...]:
-    """The patterns that a framework can run."""
+    """Names of the patterns that the framework supports."""
     found = tuple(name for name, row in PATTERNS.items() if b.can(*row.needs))
     if not found or not b.can(Capability.OPTIMIZERS):
         raise Unsupported("needs optimizers, not claimed")

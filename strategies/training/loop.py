@@ -1,6 +1,6 @@
-"""A loop under construction: writes a plan into a draft, with the plan's mistakes.
+"""A training loop under construction: writes a plan into a draft, with the plan's bugs.
 
-Nothing is drawn here: all that is chosen stands in the plan.
+This module draws nothing; the plan contains all choices.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from autograd_conformance.strategies.networks import Network
 from autograd_conformance.strategies.training.nets import Net, rebuild_network
 from autograd_conformance.strategies.training.plan import Clearing, LoopBug, Plan
 
-CALM = 3.0
-"""Where a parameter grows beyond this, the loop ends."""
+LARGEST_PARAMETER = 3.0
+"""Largest magnitude of a parameter. A loop ends when a parameter exceeds it."""
 
-ALONE = ("cross_entropy", "soft_margin_loss")
-"""Losses whose targets are attributes."""
+WITHOUT_TARGET = ("cross_entropy", "soft_margin_loss")
+"""Losses whose targets are attributes, not operands."""
 
 Forward = Callable[[int], Sequence[Ref]]
-"""A forward pass: from the number of the iteration to the losses."""
+"""A function that computes the losses of an iteration, given its number."""
 
 BackwardCalls = Callable[[int, Sequence[Ref]], None]
-"""The backward calls of an iteration: given the number of the optimizer, and the losses."""
+"""A function that makes the backward calls of an iteration, given the number of the optimizer and the losses."""
 
 Ends = tuple[int | str, int | str]
-"""The input width and the output width of a network: "wide" or "out" of the plan, or a number."""
+"""The input and output width of a network: "wide" or "out" of the plan, or a number."""
 
 
 class Loop:
     """The parts that loops are written with: networks, batches, losses, and an optimizer's update.
 
-    `networks` are the widths of each network, `owns` how many of the networks each optimizer has, in order.
+    `networks` has the widths of each network. `owns` has the number of networks of each optimizer, in order.
     """
 
     def __init__(self, plan: Plan, a: ActionBuilder, networks: Iterable[Ends], owns: Iterable[int]) -> None:
         self.plan = plan
         self.a = a
 
-        self.lasting: set[Ref] = set()
-        """The values that no end of an iteration deletes."""
+        self.kept: set[Ref] = set()
+        """The values that the end of an iteration does not delete."""
 
         self.data: dict[tuple[str, int], Ref] = {}
-        """The leaves that hold data, by their role and the iteration that they are for (0 where they serve all)."""
+        """The leaves of data, by role and iteration; iteration 0 if they are used in all."""
 
         self.roles: dict[str, int] = {}
-        """A number for each role of data, so that each has numbers of its own."""
+        """A number for each role of data, so that roles get different values."""
 
         self.networks = [self._network(n, *ends) for n, ends in enumerate(networks)]
-        """The networks, their parameters made."""
+        """The networks, with their parameters made."""
 
         rest = iter(self.networks)
         self.leaves = [tuple(p for _ in range(owned) for p in next(rest).parameters) for owned in owns]
@@ -64,13 +64,13 @@ class Loop:
             a.make_optimizer(leaves, *drawn)
 
     def has_bug(self, bug: LoopBug) -> bool:
-        """Whether the plan makes this mistake."""
+        """Whether the plan has this bug."""
         return bug in self.plan.bugs
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
     def numbers(self, role: str, iteration: int, shape: Shape) -> np.ndarray:
-        """Multiples of 1/32 between -1 and 1, other ones for each role and iteration."""
+        """Multiples of 1/32 between -1 and 1, different for each role and iteration."""
         start = 5 * self.roles.setdefault(role, len(self.roles)) + 7 * iteration
         places = np.arange(size(shape))
         chosen = np.frombuffer(self.plan.data, np.uint8)[(start + places) % len(self.plan.data)]
@@ -87,7 +87,7 @@ class Loop:
         into, out = plan.widths(*ends)
         if plan.networks:
             network = rebuild_network(self.a, plan.networks[number], into, out, plan.layers)
-            self.lasting.update(network.parameters)
+            self.kept.update(network.parameters)
             return network
         made = []
         for layer in range(plan.layers):
@@ -95,34 +95,34 @@ class Loop:
             rows = out if last else plan.wide
             shapes = ((rows, into if layer == 0 else plan.wide), (rows,))[: 1 + plan.bias]
             made += [self.leaf(self.numbers(f"{number}, {layer}, {len(s)}", 0, s), True) for s in shapes]
-        self.lasting.update(made)
+        self.kept.update(made)
         return Net(tuple(made), plan.bias, plan.activation)
 
     def batch(
         self, role: str, iteration: int, width: int | None = None, requires_grad: bool = False, samples: int = 0
     ) -> Ref:
-        """Samples: the same in each iteration, or fresh ones."""
+        """A batch of samples, the same in each iteration or a fresh one, as the plan has it."""
         plan = self.plan
         key = role, iteration if plan.fresh else 0
         if key not in self.data:
             shape = (samples or plan.batch, plan.wide if width is None else width)
             self.data[key] = self.leaf(self.numbers(*key, shape), requires_grad)
             if not plan.fresh:
-                self.lasting.add(self.data[key])
+                self.kept.add(self.data[key])
         return self.data[key]
 
     def constant(self, value: float, shape: Shape) -> Ref:
-        """A constant of one value, the same one each time."""
+        """A leaf filled with one value that requires no grad, made once."""
         key = f"{value} {shape}", 0
         if key not in self.data:
             self.data[key] = self.leaf(np.full(shape, value), False)
-            self.lasting.add(self.data[key])
+            self.kept.add(self.data[key])
         return self.data[key]
 
     # -- computing ----------------------------------------------------------------------------------------------------
 
     def apply(self, op: str, *args: Ref, **attrs: float | str) -> Ref:
-        """The only result of an op."""
+        """Apply an op of one result."""
         return self.a.apply(op, args, tuple(attrs.items()))[0]
 
     def call(self, net: int, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
@@ -135,13 +135,13 @@ class Loop:
         return self.a.apply("mean", (value,), self.a.choices("mean", value)[0])[0]
 
     def loss(self, value: Ref, iteration: int, number: int = 0, target: float | None = None) -> Ref:
-        """One loss of a result: against the batch's targets, or one number for all samples."""
+        """One loss of a result: against the batch's targets, or against the number `target` for all samples."""
         a, shape = self.a, self.a.shape(value)
         row = OPS[self.plan.loss]
         fits = target is None or row.domain(1).holds(np.array(target))
         name = row.name if fits and row.domain(0).holds(a.reference.values[value]) else "mse_loss"
         operands: tuple[Ref, ...] = (value,)
-        if name not in ALONE:
+        if name not in WITHOUT_TARGET:
             given = self._target(name, shape, iteration, number) if target is None else self.constant(target, shape)
             operands = value, given
         choices = a.choices(name, *operands)
@@ -153,37 +153,39 @@ class Loop:
         if key not in self.data:
             self.data[key] = self.leaf(OPS[loss].domain(1).fit(np.abs(self.numbers(*key, shape))), False)
             if not self.plan.fresh:
-                self.lasting.add(self.data[key])
+                self.kept.add(self.data[key])
         return self.data[key]
 
     # -- an iteration -------------------------------------------------------------------------------------------------
 
     def iterations(self) -> Iterator[int]:
-        """The numbers of the iterations; between two of them, what the first made goes away."""
+        """The numbers of the iterations. Between two iterations, values that are not kept are deleted if the plan says
+        so.
+        """
         for number in range(self.plan.iterations):
             yield number
             if self.has_diverged():
                 return
             if self.plan.deletes and number + 1 < self.plan.iterations:
-                gone = [r for r in self.a.live if r not in self.lasting]
-                self.data = {key: ref for key, ref in self.data.items() if ref in self.lasting}
+                gone = [r for r in self.a.live if r not in self.kept]
+                self.data = {key: ref for key, ref in self.data.items() if ref in self.kept}
                 if gone:
                     self.a.delete(*gone)
 
     def has_diverged(self) -> bool:
-        """Whether a parameter has grown too large, or any value that is there."""
+        """Whether a parameter or any other live value has grown too large."""
         values = self.a.reference.values
         parameters = (values[p] for leaves in self.leaves for p in leaves)
-        calm = all(np.abs(p).max() <= CALM for p in parameters)
+        calm = all(np.abs(p).max() <= LARGEST_PARAMETER for p in parameters)
         return not calm or not all(np.abs(values[r]).max(initial=0) <= LIMIT for r in self.a.live)
 
     def train(self, forward: Forward, backward_calls: BackwardCalls | None = None) -> None:
-        """All iterations of a loop that has one optimizer."""
+        """Write all iterations of a loop with one optimizer."""
         for i in self.iterations():
             self.update(0, i, forward, backward_calls)
 
     def update(self, number: int, i: int, forward: Forward, backward_calls: BackwardCalls | None = None) -> None:
-        """What one optimizer's update takes: clear, compute, call backward, clip, step, in the plan's order."""
+        """One update by one optimizer: clear, forward, backward, clip and step, in the plan's order."""
         self.clear(number, Clearing.FIRST)
         roots = forward(i)
         if self.has_bug(LoopBug.EARLY):
@@ -198,7 +200,7 @@ class Loop:
         self.clear(number, Clearing.LAST)
 
     def clear(self, number: int, where: Clearing) -> None:
-        """Clear gradients, if this is where the plan does."""
+        """Clear gradients if the plan clears them at this point."""
         if where is self.plan.clearing and not self.has_bug(LoopBug.ZERO):
             self.zero(number)
 
@@ -216,7 +218,7 @@ class Loop:
         self.a.step(self.leaves[number], *self.plan.optimizers[number])
 
     def backward_calls(self, number: int, roots: Sequence[Ref], kept: bool = True) -> None:
-        """A backward call for each root; all but the last keep the graph where the losses have it in common."""
+        """A backward call on each root. If the losses share a graph (`kept`), all calls but the last retain it."""
         for n, root in enumerate(roots):
             more = n + 1 < len(roots)
             self.backward(root, retain=more and kept and not self.has_bug(LoopBug.RETAIN))

@@ -1,4 +1,4 @@
-"""Loops over one network: one loss, several, parts of a batch, and what is done to gradients before the step."""
+"""Patterns with one network: one or several losses, parts of a batch, and changes of gradients before the step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.strategies.training.patterns import USUAL, pattern
 from autograd_conformance.strategies.training.plan import Clearing, LoopBug
 
 TWO = (("wide", "wide"), ("wide", "out"))
-"""A network in two parts."""
+"""The widths of a network in two parts."""
 
 
 @pattern("one loss")
@@ -22,7 +22,7 @@ def one(loop: Loop) -> None:
 
 @pattern("several losses", counts=(2, 3), bugs=(*USUAL, LoopBug.RETAIN, LoopBug.BETWEEN), needs=(Capability.RETAIN,))
 def several(loop: Loop) -> None:
-    """Several losses of one result, each with a backward call of its own."""
+    """Several losses of one result, with a backward call on each."""
     loop.train(lambda i: losses(loop, i))
 
 
@@ -34,7 +34,7 @@ def losses(loop: Loop, i: int) -> list[Ref]:
 
 @pattern("losses at once", counts=(2, 3), variants=2, needs=(Capability.MULTIPLE_ROOTS,))
 def together(loop: Loop) -> None:
-    """Several losses of one result, and one backward call: of their sum, or of all of them as roots."""
+    """Several losses of one result, and one backward call: on their sum, or with all of them as roots."""
 
     def backward_calls(number: int, roots: Sequence[Ref]) -> None:
         roots = roots if loop.plan.variant else [loop.total(roots)]
@@ -46,7 +46,7 @@ def together(loop: Loop) -> None:
 
 @pattern("two forward passes", variants=2, bugs=(*USUAL, (LoopBug.BETWEEN, (0,))))
 def passes(loop: Loop) -> None:
-    """Two batches through one network, each with a loss and a call of its own, or with one loss for both."""
+    """Two batches through one network, with a loss and a call for each, or one loss for both."""
 
     def forward(i: int) -> list[Ref]:
         made = [loop.loss(loop.call(0, loop.batch(f"x {k}", i)), i, k) for k in range(2)]
@@ -57,7 +57,7 @@ def passes(loop: Loop) -> None:
 
 @pattern("micro-batches", counts=(2, 3, 4), bugs=(LoopBug.ZERO, LoopBug.TWICE, LoopBug.CLEARED, LoopBug.BETWEEN))
 def parts(loop: Loop) -> None:
-    """The parts of a batch, one after the other, their scaled gradients accumulated; then one step."""
+    """Gradient accumulation: the parts of a batch in turn, with scaled losses, then one step."""
     for i in loop.iterations():
         accumulate(loop, i)
 
@@ -89,7 +89,7 @@ def clipped(loop: Loop) -> None:
 
 @pattern("reassigned gradients", variants=2, needs=(Capability.ASSIGNS,))
 def reassigned(loop: Loop) -> None:
-    """Between backward and step, gradients are replaced by multiples of them; or one of them by none."""
+    """Between backward and step, gradients are replaced by halved copies, or one of them by None."""
 
     def backward_calls(number: int, roots: Sequence[Ref]) -> None:
         loop.backward_calls(number, roots)
@@ -105,7 +105,7 @@ def reassigned(loop: Loop) -> None:
 
 @pattern("frozen parameters", TWO, variants=2, needs=(Capability.SWITCHES,))
 def frozen(loop: Loop) -> None:
-    """A part of the network is frozen in every second iteration, from the first one on, or from the second."""
+    """One part of the network is frozen in every second iteration, beginning with the first or the second."""
     for i in loop.iterations():
         on = (i + loop.plan.variant) % 2 == 1
         for parameter in loop.networks[0].parameters:
@@ -116,8 +116,8 @@ def frozen(loop: Loop) -> None:
 
 @pattern("skipped backward calls", (("wide", "out"), ("wide", "out")), variants=2)
 def skipped(loop: Loop) -> None:
-    """Every second iteration has no backward call, and some parameters never get a gradient; or each only now and
-    then.
+    """Every second iteration has no backward call, and a second network never gets a gradient; or two networks are used
+    in turn.
     """
 
     def forward(i: int) -> list[Ref]:
@@ -140,7 +140,7 @@ def _nothing(number: int, roots: Sequence[Ref]) -> None:
     needs=(Capability.RETAIN,),
 )
 def kept(loop: Loop) -> None:
-    """Backward, step, and backward again on the graph that was kept; or on a new loss of the old result."""
+    """Backward, step, and backward again on the retained graph, or on a new loss of the old result."""
     for i in loop.iterations():
         loop.clear(0, loop.plan.clearing)
         result = loop.call(0, loop.batch("x", i))

@@ -1,5 +1,5 @@
-"""Networks of linear layers with a smooth activation between them: plain ones, and those of `strategies.networks`,
-which may be called by the framework's modules.
+"""Networks of training loops: linear layers with a smooth activation between them, plain or from `strategies.networks`,
+which may call the framework's modules.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from autograd_conformance.strategies.building.action_builder import ActionBuilde
 from autograd_conformance.strategies.networks import Network, mlp
 
 ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "silu", "mish", "relu")
-"""Ops between layers, the simplest first."""
+"""Activations between layers, simplest first."""
 
 SMOOTH = ACTIVATIONS[:5]
-"""Activations that may be differentiated more than once."""
+"""Activations that can be differentiated more than once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Net:
-    """Linear layers with an activation between them, called op by op, with parameters that may be replaced."""
+    """Linear layers with an activation between them, called op by op, with replaceable parameters."""
 
     parameters: tuple[Ref, ...]
-    """The weight of each layer, and its bias if it has one, first layer to last."""
+    """The weight of each layer, and its bias if it has one, from the first layer to the last."""
 
     bias: bool = False
     """Whether layers have a bias."""
 
     activation: str = "tanh"
-    """The op between two layers."""
+    """The activation op between two layers."""
 
     def call(self, a: ActionBuilder, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
-        """The result for a batch, computed with other parameters where they are given."""
+        """The result for a batch, with other parameters if given."""
         given, each = parameters or self.parameters, 1 + self.bias
         for n in range(0, len(given), each):
             if n:
@@ -45,13 +45,13 @@ class Net:
 
 
 def activated(a: ActionBuilder, value: Ref, activation: str) -> Ref:
-    """An activation, or another one where the value is too near to its kink."""
+    """The result of an activation; of tanh if the value is too near a kink of the activation."""
     op = OPS[activation if OPS[activation].domain(0).holds(a.reference.values[value]) else "tanh"]
     return a.apply(op.name, (value,), choices_of(op, (a.shape(value),))[0])[0]
 
 
 def draw_separately(a: ActionBuilder, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
-    """The values of all draws of a network, and how many parameters it has; the draft itself stays as it is."""
+    """Draw a network without adding it to the draft. Return all drawn values, and its number of parameters."""
     found: list[Any] = []
 
     def draw(strategy: Any) -> Any:
@@ -63,7 +63,7 @@ def draw_separately(a: ActionBuilder, ends: tuple[int, ...], layers: int) -> tup
 
 
 def rebuild_network(a: ActionBuilder, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
-    """The network of earlier draws, made in a draft."""
+    """Build a network in a draft from the drawn values of `draw_separately`."""
     rest, draw = iter(drawn), a.draw
     a.draw = lambda strategy: next(rest)
     try:

@@ -1,4 +1,4 @@
-"""The patterns of training loops, a row each."""
+"""The table of training-loop patterns."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from autograd_conformance.strategies.training.plan import LoopBug, Plan
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A kind of training loop, and what may be chosen about it."""
+    """A kind of training loop, with its choices."""
 
     name: str
-    """The name that people have for it."""
+    """The usual name of the pattern."""
 
     run: Callable[[Loop], None]
-    """The function that writes all iterations of a loop whose networks and optimizers are there."""
+    """The function that writes all iterations of a loop whose networks and optimizers exist."""
 
     networks: tuple[Ends, ...] = (("wide", "out"),)
-    """The input width and the output width of each network: "wide" or "out" of the plan, or a number."""
+    """The input and output width of each network: "wide" or "out" of the plan, or a number."""
 
     owns: tuple[int, ...] = (1,)
-    """How many of the networks each optimizer has the parameters of, in order."""
+    """Number of networks whose parameters each optimizer has, in order."""
 
     counts: tuple[int, ...] = (1,)
-    """The values that a plan's `count` may have, the simplest first."""
+    """Values of a plan's `count`, simplest first."""
 
     variants: int = 1
-    """How many variants there are; the docstring of `run` says how they differ."""
+    """Number of variants; the docstring of `run` describes them."""
 
     bugs: tuple[tuple[LoopBug, tuple[int, ...]], ...] = ()
-    """What can be done wrong, each with the variants in which it can."""
+    """The bugs that loops of this pattern may have, each with the variants in which it is possible."""
 
     needs: tuple[Capability, ...] = ()
-    """What the framework has to be capable of, besides optimizers and backward calls."""
+    """The capabilities that the pattern requires besides optimizers and backward calls."""
 
     order: int = 1
-    """The highest order of its derivatives: 1 where no gradient is differentiated."""
+    """The highest order of derivatives: 1 if no gradient is differentiated."""
 
     clips: bool = False
     """Whether gradients are clipped in every loop, not only in some."""
 
     def variants_of(self, bugs: frozenset[LoopBug]) -> tuple[int, ...]:
-        """The variants in which all of these mistakes can be made."""
+        """The variants in which all of these bugs are possible."""
         able = [set(variants) for bug, variants in self.bugs if bug in bugs]
         return tuple(variant for variant in range(self.variants) if all(variant in variants for variants in able))
 
 
 PATTERNS: dict[str, Pattern] = {}
-"""Every pattern by its name, the simplest first."""
+"""All patterns by name, simplest first."""
 
 
 USUAL = (LoopBug.ZERO, LoopBug.TWICE, LoopBug.EARLY, LoopBug.CLEARED)
-"""What can be done wrong in every loop."""
+"""The bugs that are possible in every loop."""
 
 
 def pattern(
@@ -70,7 +70,7 @@ def pattern(
     order: int = 1,
     clips: bool = False,
 ) -> Callable[[Callable[[Loop], None]], Callable[[Loop], None]]:
-    """Make a function that writes a loop a pattern; a mistake that stands alone can be made in every variant."""
+    """Register a function that writes a loop as a pattern. A bug without variants is possible in every variant."""
     able = tuple((m, tuple(range(variants))) if isinstance(m, LoopBug) else m for m in bugs)
 
     def register(run: Callable[[Loop], None]) -> Callable[[Loop], None]:
@@ -82,6 +82,6 @@ def pattern(
 
 
 def start_loop(plan: Plan, a: ActionBuilder) -> Loop:
-    """The loop of a plan, with its networks and optimizers, of which nothing has run yet."""
+    """The loop of a plan with its networks and optimizers, before its first iteration."""
     made = PATTERNS[plan.pattern]
     return Loop(plan, a, made.networks, made.owns)

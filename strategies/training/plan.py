@@ -1,6 +1,4 @@
-"""A plan: all that there is to choose about a training loop, so that the same loop can be built again, with a mistake
-or without it.
-"""
+"""A plan: all choices of a training loop, so that the loop can be built again with or without a bug."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from autograd_conformance.strategies.building.optimizers import OptimizerChoice
 
 
 class LoopBug(Enum):
-    """A step of a training loop that people forget, or do in the wrong order."""
+    """A bug that users write into training loops: a step that is missing or in the wrong place."""
 
     ZERO = "`zero_grad` missing"
     TWICE = "`backward` twice"
@@ -24,7 +22,7 @@ class LoopBug(Enum):
 
 
 class Clearing(Enum):
-    """Where in an iteration gradients are cleared: all three are right."""
+    """The point of an iteration at which gradients are cleared. All three are correct."""
 
     FIRST = "at its top"
     BEFORE = "just before backward"
@@ -33,31 +31,31 @@ class Clearing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A training loop of one pattern: its sizes, settings and data, and the mistakes that are made in it."""
+    """A training loop of one pattern: its sizes, settings, data and bugs."""
 
     pattern: str
-    """The name of the pattern, in `patterns.PATTERNS`."""
+    """The name of the pattern, a key of `patterns.PATTERNS`."""
 
     dtype: str = "float64"
     """The dtype of all parameters and data."""
 
     iterations: int = 1
-    """How many iterations the loop has; one whose numbers grow ends before."""
+    """Number of iterations. A loop whose values grow too large ends earlier."""
 
     layers: int = 1
-    """How many linear layers each network has."""
+    """Number of linear layers of each network."""
 
     bias: bool = False
     """Whether layers have a bias."""
 
     activation: str = "tanh"
-    """The op between two layers."""
+    """The activation op between two layers."""
 
     loss: str = "mse_loss"
-    """The op that compares a result with its target."""
+    """The loss op."""
 
     reduction: str = "mean"
-    """How the loss makes one number of its elements: "mean" or "sum"."""
+    """The reduction of the loss: "mean" or "sum"."""
 
     wide: int = 2
     """The width of inputs and hidden layers."""
@@ -66,46 +64,46 @@ class Plan:
     """The width of results."""
 
     batch: int = 2
-    """How many samples a batch has."""
+    """Number of samples of a batch."""
 
     count: int = 1
-    """How many losses, parts of a batch, time steps or inner steps an iteration has, as the pattern says."""
+    """Number of losses, parts of a batch, time steps or inner steps of an iteration, depending on the pattern."""
 
     variant: int = 0
-    """Which variant of the pattern it is, from 0 on; the docstring of the pattern's function says what they are."""
+    """The variant of the pattern, from 0; the docstring of the pattern's function describes the variants."""
 
     optimizers: tuple[OptimizerChoice, ...] = (("sgd", (("lr", 0.125),), ()),)
     """The optimizers, each with its settings and parameter groups."""
 
     clearing: Clearing = Clearing.FIRST
-    """Where in an iteration gradients are cleared."""
+    """The point of an iteration at which gradients are cleared."""
 
     to_none: bool = True
-    """Whether they are cleared to none, or to zeros."""
+    """Whether gradients are cleared to None; otherwise to zeros."""
 
     clip: tuple[str, float] | None = None
-    """How gradients are clipped before a step: by "norm" or "value", and to which bound."""
+    """Clipping before a step: "norm" or "value", and the bound. None if there is none."""
 
     fresh: bool = False
-    """Whether each iteration has a batch of its own."""
+    """Whether each iteration has a new batch."""
 
     deletes: bool = True
-    """Whether what an iteration computed is deleted at its end, as when variables are assigned again."""
+    """Whether values of an iteration are deleted at its end, as when variables are assigned again."""
 
     data: bytes = b"\0"
-    """The bytes that the numbers of all batches, targets and plain parameters are made from."""
+    """The bytes from which all batches, targets and plain parameters are made."""
 
     bugs: frozenset[LoopBug] = frozenset()
-    """The mistakes that are made; the loop is right where there are none."""
+    """The bugs of the loop; it is correct if there are none."""
 
     networks: tuple[tuple[Any, ...], ...] = ()
-    """Where networks are those of `strategies.networks`: for each, what was drawn, by which it is built again."""
+    """For networks of `strategies.networks`, the drawn values of each, from which it is built again."""
 
     def widths(self, *ends: int | str) -> tuple[int, ...]:
-        """The widths that a network goes between, as numbers."""
+        """The widths of a network as numbers."""
         named = {"wide": self.wide, "out": self.out}
         return tuple(end if isinstance(end, int) else named[end] for end in ends)
 
     def with_bugs(self, *bugs: LoopBug) -> Plan:
-        """The same loop with other mistakes, or none."""
+        """The same loop with other bugs, or none."""
         return replace(self, bugs=frozenset(bugs))

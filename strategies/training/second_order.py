@@ -1,4 +1,4 @@
-"""Loops that differentiate gradients: penalties, loops inside of loops, products with second derivatives."""
+"""Patterns that differentiate gradients: gradient penalties, inner loops, Hessian-vector products."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from autograd_conformance.strategies.training.patterns import USUAL, pattern
 from autograd_conformance.strategies.training.plan import LoopBug
 
 RATE = 0.125
-"""How far an inner step goes."""
+"""Learning rate of an inner step."""
 
 NEEDS = (Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
 BUGS = (*USUAL, LoopBug.RETAIN)
 
 
 def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True) -> list[Ref]:
-    """Gradients that are differentiable, if not asked otherwise; none where the call fails.
+    """Gradients by a functional call, differentiable if `create` is set; an empty list if the call raises.
 
-    To keep the graph is what create_graph does by itself: who says that it need not be kept makes a mistake.
+    `create_graph` retains the graph by default. The bug `RETAIN` passes `retain_graph=False` in addition.
     """
     retain = False if create and loop.has_bug(LoopBug.RETAIN) else None
     return loop.a.grad([root], inputs, retain=retain, create=create, cotangents=(None,))
@@ -28,7 +28,7 @@ def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True)
 
 @pattern("gradient penalty", bugs=BUGS, needs=NEEDS, order=2)
 def penalised(loop: Loop) -> None:
-    """A function of the gradient with respect to the inputs is a part of the loss."""
+    """The loss contains a function of the gradient with respect to the inputs."""
 
     def forward(i: int) -> list[Ref]:
         batch = loop.batch("x", i, requires_grad=True)
@@ -45,8 +45,8 @@ def penalised(loop: Loop) -> None:
 
 @pattern("inner loop", counts=(1, 2, 3), variants=2, bugs=(*USUAL, (LoopBug.RETAIN, (0,))), needs=NEEDS, order=3)
 def inner(loop: Loop) -> None:
-    """The loss of parameters that inner steps made as values, differentiated through these steps; in the second variant
-    inner gradients are taken for constants.
+    """The loss of parameters after inner steps, differentiated through these steps. In the second variant inner
+    gradients are constants.
     """
 
     def forward(i: int) -> list[Ref]:
@@ -68,8 +68,8 @@ def inner(loop: Loop) -> None:
     needs=(*NEEDS, Capability.ASSIGNS), order=2,
 )  # fmt: skip
 def curved(loop: Loop) -> None:
-    """A step along the product of the second derivatives with a vector: by backward, or by the functional form and
-    assigned.
+    """A step along a Hessian-vector product: computed by backward, or by the functional form and assigned to
+    `.grad`.
     """
     a, parameters = loop.a, loop.networks[0].parameters
 

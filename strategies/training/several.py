@@ -1,4 +1,4 @@
-"""Loops over several networks, and over time."""
+"""Patterns with several networks, and with a sequence in time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CELL = (("wide", "wide"), ("wide", "wide"), ("wide", "out"))
 
 
 def loss_of(loop: Loop, result: Ref, number: int = 0, target: float | None = None) -> Forward:
-    """One loss of a result that is there."""
+    """A forward function that returns one loss of an existing result."""
     return lambda i: [loop.loss(result, i, number, target)]
 
 
@@ -37,7 +37,9 @@ def two(loop: Loop) -> None:
     needs=(Capability.DETACH,),
 )
 def chained(loop: Loop) -> None:
-    """The second network is fed what the first makes: detached, each with its own loss; or as it is, with one loss."""
+    """Two networks in a row. The second gets the first's result, detached and with a loss for each, or undetached with
+    one loss.
+    """
     for i in loop.iterations():
         made = loop.call(0, loop.batch("x", i))
         if loop.plan.variant == 0:
@@ -54,12 +56,12 @@ def chained(loop: Loop) -> None:
     bugs=(*USUAL, LoopBug.DETACH), needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def adversaries(loop: Loop) -> None:
-    """The discriminator learns from the fake batch detached, the generator from the same batch as it is; in the second
-    variant the discriminator's call keeps the graph.
+    """The discriminator is trained on the detached fake batch, the generator on the same batch undetached. In the
+    second variant the discriminator's call retains the graph.
     """
     fake = Ref(-1)
 
-    def judged(i: int) -> list[Ref]:
+    def discriminator_loss(i: int) -> list[Ref]:
         real = loop.loss(loop.call(0, loop.batch("real", i)), i, target=1.0)
         given = fake if loop.has_bug(LoopBug.DETACH) else loop.a.detach(fake)
         return [loop.total([real, loop.loss(loop.call(0, given), i, target=0.0)])]
@@ -70,7 +72,7 @@ def adversaries(loop: Loop) -> None:
 
     for i in loop.iterations():
         fake = loop.call(1, loop.batch("noise", i))
-        loop.update(0, i, judged, backward_calls)
+        loop.update(0, i, discriminator_loss, backward_calls)
         loop.update(1, i, loss_of(loop, loop.call(0, fake), target=1.0))
 
 
@@ -79,13 +81,15 @@ def adversaries(loop: Loop) -> None:
     bugs=(*USUAL, LoopBug.DETACH, (LoopBug.RETAIN, (1,)), (LoopBug.BETWEEN, (1,))),
 )  # fmt: skip
 def actor_critic(loop: Loop) -> None:
-    """Two heads on one trunk; the critic's judgement weights the actor's loss, detached. One call, or one for each."""
+    """Two heads on one trunk. The critic's detached value weights the actor's loss. One call on the sum, or one on each
+    loss.
+    """
 
     def forward(i: int) -> list[Ref]:
         shared = loop.call(0, loop.batch("x", i))
         action, value = loop.call(1, shared), loop.call(2, shared)
-        judgement = value if loop.has_bug(LoopBug.DETACH) else loop.a.detach(value)
-        made = [loop.mean(loop.apply("multiply", action, judgement)), loop.loss(value, i)]
+        value_weight = value if loop.has_bug(LoopBug.DETACH) else loop.a.detach(value)
+        made = [loop.mean(loop.apply("multiply", action, value_weight)), loop.loss(value, i)]
         return made if loop.plan.variant else [loop.total(made)]
 
     loop.train(forward)
@@ -96,11 +100,11 @@ def actor_critic(loop: Loop) -> None:
     needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def truncated(loop: Loop) -> None:
-    """A recurrent cell over parts of a sequence; the state is carried to the next part detached. In the second variant
-    every call keeps the graph, as who meets the error is told to do.
+    """A recurrent cell over parts of a sequence, with the state detached between parts. In the second variant every
+    call retains the graph, as PyTorch's error message suggests.
     """
     state = loop.batch("state", 0)
-    loop.lasting.add(state)
+    loop.kept.add(state)
 
     def forward(i: int) -> list[Ref]:
         nonlocal state
@@ -117,4 +121,4 @@ def truncated(loop: Loop) -> None:
         if i and not loop.has_bug(LoopBug.DETACH):
             state = loop.a.detach(state)
         loop.update(0, i, forward, backward_calls)
-        loop.lasting.add(state)
+        loop.kept.add(state)

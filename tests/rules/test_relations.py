@@ -261,7 +261,7 @@ def test_another_order_keeps_every_instruction_behind_what_it_needs():
     def check(pair: Related) -> None:
         nonlocal moved
         place = dict(pair.same)
-        for at, before in enumerate(interleaving.needs(pair.first)):
+        for at, before in enumerate(interleaving.predecessors(pair.first)):
             assert all(place[other] < place[at] for other in before)
         moved += pair.first != pair.second
 
@@ -291,7 +291,7 @@ def test_a_value_set_apart_leaves_the_rest_as_it_was(drawn: Drawn, data: st.Data
     value = program[at].args[k]  # type: ignore[union-attr]
     if not hasattr(program[value.at], "args"):
         return
-    other, new = gradients.apart(program, value, at, k, data.draw(st.booleans()))
+    other, new = gradients.recompute_for_one_use(program, value, at, k, data.draw(st.booleans()))
     assert validate(other, VOCABULARY) is other
     assert len(other) > len(program)
     assert all(type(other[new[ref].at]) is type(program[ref.at]) for ref in new)
