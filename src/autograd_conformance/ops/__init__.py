@@ -1,1 +1,1 @@
-"""The tables: every op, in-place form, module, random op and optimizer, a row each."""
+"""Tables with one row per op, in-place form, module, random op and optimizer."""

@@ -1,8 +1,8 @@
-"""What the attributes of ops and the settings of optimizers may be, derived from what their rows offer.
+"""Valid attributes of ops and settings of optimizers, derived from the values that their rows offer.
 
-A program may come out of a file, so nothing of it is believed: its attributes have the names that the row offers, and
-their values are of the types that the row offers under these names. A text is one of the row's words: attributes are
-written into code, and no other text may be.
+A program may come from a file, so its attributes are validated: their names must be those of the row, and the types of
+their values must be among those that the row offers for each name. A text must be one of the row's words, because
+attributes are written into code.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _WORDS: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The values that one attribute may have."""
+    """The valid values of one attribute."""
 
     scalars: frozenset[type]
-    """The types of values that are no tuples and no text."""
+    """The types of values that are neither tuples nor texts."""
     elements: frozenset[type] | None
-    """The types of what tuples hold, at any depth; None where the value is no tuple."""
+    """The types of elements of tuples, at any depth; None if no tuple is valid."""
     words: frozenset[str]
-    """The texts."""
+    """The valid texts."""
 
     @property
     def equations(self) -> bool:
-        """Whether the texts are equations, any of which may be given."""
+        """Whether the valid texts are equations; if so, any equation is valid."""
         return any(map(EQUATION.fullmatch, self.words))
 
     def allows(self, value: object) -> bool:
-        """Whether an attribute may have a value."""
+        """Whether a value is valid."""
         match value:
             case tuple():
                 return self.elements is not None and all(_is_of(each, self.elements) for each in _flat(value))
@@ -51,14 +51,14 @@ class Kind:
                 return _is_of(value, self.scalars)
 
     def __str__(self) -> str:
-        """What may be, in words."""
+        """A description of the valid values."""
         options = [text for kind, text in _WORDS.items() if kind in self.scalars]
         options += [f"a tuple of {_listed(self.elements) or 'nothing'}"] if self.elements is not None else []
         return " or ".join([*options, *(["an equation"] if self.equations else map(repr, sorted(self.words)))])
 
 
 def kind_of(values: Iterable[Attr]) -> Kind:
-    """The kind that all of some values have."""
+    """The kind to which all of some values belong."""
     values = tuple(values)
     tuples = [value for value in values if isinstance(value, tuple)]
     return Kind(
@@ -77,7 +77,7 @@ def _flat(values: tuple[object, ...]) -> Iterator[object]:
 
 
 def _is_of(value: object, kinds: frozenset[type]) -> bool:
-    """Whether a value is of one of some types; a whole number is a number, too."""
+    """Whether a value has one of some types; an int is valid where a float is."""
     return type(value) in kinds or (type(value) is int and float in kinds)
 
 
@@ -90,7 +90,9 @@ Kinds = Mapping[str, Kind]
 
 
 def kinds_of(row: Op) -> Kinds:
-    """The kinds of an op's attributes: those of all that its row offers for any of its shapes, and of its examples."""
+    """The kinds of an op's attributes: those of all values that its row offers for any of its shapes, and of its
+    examples.
+    """
     shapes = ((first, *rest) for first in row.fresh for rest in rest_of(row, first))
     return _kinds([*(attrs for each in shapes for attrs in choices_of(row, each)), *row.examples])
 
@@ -104,7 +106,7 @@ def _kinds(offered: Iterable[Attrs]) -> Kinds:
 
 
 def attributes_problem(op: str, attrs: Attrs, kinds: Kinds) -> str | None:
-    """What is wrong with the attributes that a program gives an op of these kinds; None where nothing is."""
+    """Describes the problem with the attributes of an op, given the kinds that are valid; None if there is none."""
     missing = sorted(kinds.keys() - dict(attrs).keys())
     return f"{op} needs the attribute {missing[0]}" if missing else _problem(op, "attribute", attrs, kinds)
 
@@ -116,7 +118,7 @@ def _settings_of(optimizer: str) -> Kinds:
 
 
 def settings_problem(optimizer: str, settings: Attrs, groups: Groups) -> str | None:
-    """What is wrong with the settings that a program gives an optimizer; None where nothing is."""
+    """Describes the problem with the settings of an optimizer and of its parameter groups; None if there is none."""
     kinds = _settings_of(optimizer)
     own = {name: kind for name, kind in kinds.items() if name in OPTIMIZERS[optimizer].overrides}
     problems = (_problem(f"a group of {optimizer}", "setting", its, own) for _, its in groups)

@@ -1,9 +1,9 @@
 """Every op by name: the rows of all tables, and the ops that programs may apply in place.
 
-The first operand of an op in place is the target's old value; its only result is the target's new value, of the same
+The first operand of an in-place op is the target's old value; its only result is the target's new value, of the same
 shape. Its `torch` code is a statement. Names end in an underscore, as PyTorch's do; assignments to parts, which are
-statements in PyTorch, too, are called ``set_..._``. Ops that change the target's shape or memory in place
-(``transpose_``, ``resize_``) are left out.
+also statements in PyTorch, are named ``set_..._``. Ops that change the target's shape or memory in place
+(``transpose_``, ``resize_``) are not included.
 """
 
 from __future__ import annotations
@@ -58,27 +58,27 @@ WHOLE = (
 )
 
 WRITES: dict[str, Op] = {**INPLACE, **table("writes", *WHOLE, *ASSIGNMENTS)}
-"""The rows of ops in place."""
+"""The rows of in-place ops."""
 
 ROWS: dict[str, Op] = {**OPS, **WRITES, **MODULES, **RANDOM_OPS}
-"""The rows of ops, writes, modules and random ops by name: no two have the same."""
+"""The rows of ops, in-place ops, modules and random ops by name; the names are distinct."""
 
 APPLIED = frozenset((*OPS, *MODULES, *RANDOM_OPS))
-"""The names of ops that programs apply, modules and random ones included; what they write is in `WRITES`."""
+"""The names of ops that programs apply, including modules and random ops; in-place ops are in `WRITES`."""
 
 
 HIDDEN_BASES = frozenset((
     "adaptive_avg_pool1d", "avg_pool1d", "cross_entropy", "dropout", "einsum", "einsum_three", "inner", "instance_norm",
     "linear_bias", "lp_pool1d", "matmul", "max_pool1d", "multi_dot", "nll_loss", "repeat", "repeat_uneven", "tensordot",
 ))  # fmt: skip
-"""Ops whose result has memory of its own and is, in PyTorch, for some operands a view of something that the op computes
-on its way and nobody else sees (a product in another shape)."""
+"""Ops whose result has separate memory, but which PyTorch returns, for some operands, as a view of an internal tensor
+of the op (such as a product in another shape)."""
 
 LONG = frozenset(("recurrent",))
-"""The families whose ops are many ops in one."""
+"""The families of ops that each consist of many ops."""
 
 MAY_BE_VIEWS = VIEWS | HIDDEN_BASES | frozenset(MODULES)
-"""Ops whose results may be views: of an operand, or of what nobody sees. What all other ops give never is one."""
+"""Ops whose results may be views, of an operand or of an internal tensor. Results of all other ops are never views."""
 
 
 @lru_cache(maxsize=None)
@@ -91,9 +91,9 @@ def _attributes_problem(op: str, attrs: Attrs) -> str | None:
 
 
 VOCABULARY = Vocabulary(APPLIED, WRITES, OPTIMIZERS, _attributes_problem, settings_problem)
-"""The names that programs may use, and the attributes and settings that go with them."""
+"""The names that programs may use, and their valid attributes and settings."""
 
 
 def row_of(name: str) -> Op:
-    """The row of an op of the catalogue, of a write, of a module, or of a random op."""
+    """The row of an op of the tables, of an in-place op, of a module, or of a random op."""
     return ROWS[name]

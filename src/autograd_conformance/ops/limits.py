@@ -1,6 +1,7 @@
-"""What of an op, or of a write, a framework takes, where that is not all that the catalogue has of it.
+"""Limits: restrictions of a framework on the shapes and attributes of an op that the catalogue allows.
 
-A limit is data, so that it goes over the wire as well: programs outside it are not drawn, and fixed ones are left out.
+A limit is data, so that it can be sent over the wire. Strategies draw no program outside a limit, and tests skip fixed
+programs outside it.
 """
 
 from __future__ import annotations
@@ -14,19 +15,21 @@ from autograd_conformance.programs.language import Attr, Attrs, Shape
 
 @dataclass(frozen=True)
 class Limit:
-    """What of an op a framework takes; what is not named here has no limit."""
+    """The restrictions of a framework on one op; by default, there are none."""
 
     attrs: Mapping[str, Collection[Attr]] = field(default_factory=dict)
-    """The values that it takes of each attribute named here."""
+    """The supported values of each attribute that is restricted."""
     dimensions: Collection[int] | None = None
-    """How many dimensions operands may have; None where any number will do."""
+    """The supported numbers of dimensions of operands; None if all are."""
     empty: bool = True
     """Whether operands may have no elements."""
     broadcasts: bool = True
     """Whether operands may differ in shape."""
 
     def outside(self, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
-        """What of an op on operands of these shapes is beyond the limit, in words; None where nothing is."""
+        """Describes why an op on operands of these shapes is outside the limit, as "keepdim=True"; None if it is
+        inside.
+        """
         for name, value in attrs:
             if name in self.attrs and value not in self.attrs[name]:
                 return f"{name}={value}"
@@ -41,7 +44,7 @@ class Limit:
         return None
 
     def __str__(self) -> str:
-        """What it takes, in words: "keepdim False; 1 or 2 dimensions; not empty"."""
+        """The supported cases in words, as "keepdim False; 1 or 2 dimensions; not empty"."""
         parts = [f"{name} {' or '.join(map(str, values))}" for name, values in self.attrs.items()]
         if self.dimensions is not None:
             parts.append(f"{' or '.join(map(str, sorted(self.dimensions)))} dimensions")
@@ -51,11 +54,11 @@ class Limit:
 
 
 Limits = Mapping[str, Limit]
-"""The limits of ops and writes, by name; others have none."""
+"""The limits of ops and in-place ops, by name; ops without an entry have none."""
 
 
 def limited(row: Op, limit: Limit) -> Op:
-    """The row of an op as a framework with a limit has it: shapes and attributes beyond it are not among its own."""
+    """The row of an op, restricted to the shapes and attributes inside a limit."""
 
     def accepts(shape: Shape) -> bool:
         return limit.outside((shape,), ()) is None and row.accepts(shape)
@@ -67,6 +70,8 @@ def limited(row: Op, limit: Limit) -> Op:
 
 
 def outside(limits: Limits, op: str, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
-    """What of an op on operands of these shapes a framework does not take, in words; None where it takes all."""
+    """Describes why a framework does not support an op on operands of these shapes, as "sum with keepdim=True"; None if
+    it does.
+    """
     beyond = limits[op].outside(shapes, attrs) if op in limits else None
     return None if beyond is None else f"{op} with {beyond}"

@@ -1,4 +1,4 @@
-"""What a program asks of a framework, what its ops do with several dtypes included."""
+"""Capabilities that a program requires, including those for ops on several dtypes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from autograd_conformance.programs.operands import results
 
 
 def needs(program: Program) -> set[Capability]:
-    """What a framework has to claim for a program to be asked of it."""
+    """The capabilities that a program requires of a framework."""
     mixed = any(len({*given}) > 1 for given in _operands(program))
     return capabilities.needs(program) | ({Capability.PROMOTES} if mixed else set())
 
 
 def _operands(program: Program) -> Iterator[list[str]]:
-    """The dtypes of each op's and each write's operands, as far as they follow from the program."""
+    """The dtypes of the operands of each op and write, as far as the program determines them."""
     found: dict[Ref, str] = {}
     for at, step in enumerate(program):
         match step:

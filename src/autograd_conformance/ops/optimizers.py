@@ -1,9 +1,9 @@
-"""The table of optimizers: what each is called, which settings programs draw, and where its formula comes from.
+"""The table of optimizers: their names, the settings that programs draw, and the sources of their formulas.
 
-A row is all there is to say of an optimizer outside of the arithmetic, which is one function of
-`reference.optimizers`. Settings have PyTorch's names and defaults. Learning rates and decays are binary
-fractions, small enough that ten steps stay calm and large enough that a step shows; a large `eps` shows on which side
-of the square root it stands.
+A row contains everything about an optimizer except its arithmetic, which is a function of `reference.optimizers`.
+Settings have PyTorch's names and defaults. Learning rates and decays are binary fractions: small enough that ten steps
+keep values small, and large enough that a step changes them visibly. A large `eps` shows whether it is added inside or
+outside the square root.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ FOR_LOOP: Attrs = (("foreach", False),)
 FOREACH: Attrs = (("foreach", True),)
 FUSED: Attrs = (("fused", True),)
 IMPLEMENTATION = ("foreach", "fused")
-"""Settings that choose among implementations of one formula, and change nothing in it."""
+"""Settings that choose among implementations of one formula."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An optimizer: all there is to say of it but its arithmetic."""
+    """One optimizer: everything except its arithmetic."""
 
     name: str
     """Its name in programs."""
     torch: str
     """Its class in `torch.optim`."""
     defaults: Attrs
-    """All settings that its formula has, with PyTorch's defaults."""
+    """All settings of its formula, with PyTorch's defaults."""
     choices: tuple[Attrs, ...]
     """The settings that programs draw, the simplest first."""
     variants: tuple[Attrs, ...]
-    """The implementations that PyTorch has of it on the CPU, as settings."""
+    """PyTorch's implementations of it on the CPU, as settings."""
     overrides: tuple[str, ...]
-    """The settings that a parameter group may have of its own."""
+    """The settings that a parameter group may override."""
     sources: tuple[tuple[str, str], ...]
-    """For each setting, whose definition the reference follows."""
+    """For each setting, the definition that the reference follows."""
 
     def formula(self, settings: Mapping[str, Attr]) -> dict[str, Attr]:
-        """All settings of the formula, in a fixed order: those given, and the defaults of the others.
+        """All settings of the formula, in a fixed order, with defaults for those not given.
 
         ValueError names a setting that the optimizer does not have.
         """
@@ -51,8 +51,8 @@ class Row:
         return {name: settings.get(name, default) for name, default in known.items()}
 
 
-_DECAY = ("weight_decay", "optax.add_decayed_weights, before all else but the sign")
-_SIGN = ("maximize", "optax.scale(-1), first of all")
+_DECAY = ("weight_decay", "optax.add_decayed_weights, before everything except the sign")
+_SIGN = ("maximize", "optax.scale(-1), before everything else")
 _ADAM_DEFAULTS: Attrs = (
     ("lr", 0.001), ("betas", (0.9, 0.999)), ("eps", 1e-8), ("weight_decay", 0.0), ("amsgrad", False),
     ("maximize", False),
@@ -60,7 +60,7 @@ _ADAM_DEFAULTS: Attrs = (
 _AMSGRAD = (
     "amsgrad",
     "published formula: Reddi, Kale and Kumar 2018, algorithm 2, with the bias corrections of PyTorch's documentation; "
-    "it takes the maximum of uncorrected second moments, optax.scale_by_amsgrad that of corrected ones",
+    "it takes the maximum of averaged squares before the bias correction, optax.scale_by_amsgrad after it",
 )
 _QUICK: tuple[str, Attr] = ("betas", (0.5, 0.75))
 
@@ -189,7 +189,7 @@ _ROWS = (
             ("lr", "optax.rmsprop(eps_in_sqrt=False)"),
             ("alpha", "optax.scale_by_rms(eps_in_sqrt=False), in optax.rmsprop"),
             ("eps", "optax.scale_by_rms(eps_in_sqrt=False), in optax.rmsprop"),
-            ("momentum", "optax.trace, in optax.rmsprop: behind the rate, which is the same where the rate stays"),
+            ("momentum", "optax.trace, in optax.rmsprop: after the learning rate, which is equivalent if the rate is constant"),
             ("centered", "optax.scale_by_stddev(eps_in_sqrt=False), in optax.rmsprop"),
             _DECAY,
             _SIGN,

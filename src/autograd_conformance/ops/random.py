@@ -1,8 +1,8 @@
-"""Random ops: what the framework's own generator draws is observed, and all the rest follows from it.
+"""Random ops: the values that a framework's generator draws are observed, and all later values are computed from them.
 
-A drawing op seeds the generator and makes a value without history, which the reference takes as it was seen, if it may
-have been drawn at all. Dropout seeds it again, so that the mask is the one that the drawing op showed; the mask is an
-operand for the reference alone. Left out, because what they draw cannot be seen apart from what they make of it:
+A drawing op seeds the generator and makes a value without a history. The reference adopts the observed value if it is a
+possible one. Dropout seeds the generator again, so that its mask is the one that `dropout_mask` returned; the mask is
+an operand for the reference only. Ops whose draws cannot be observed separately from their results are not included:
 alpha dropout, randomized leaky ReLU, fractional pooling, Gumbel softmax.
 """
 
@@ -16,7 +16,7 @@ SEEDED = "(torch.manual_seed({{seed}}), {})[1]"
 
 
 def _kept(value: np.ndarray, p: float, seed: int) -> bool:
-    """Whether each element is dropped or scaled."""
+    """Whether each element is either dropped or scaled."""
     off = np.abs(value - 1 / (1 - p))
     return bool(((value == 0) | (off <= 1e-6)).all())
 
@@ -51,4 +51,5 @@ RANDOM_OPS = table(
         unsaved=(1,), choices=offer(p=(0.5, 0.25), seed=SEEDS),
     ),
 )  # fmt: skip
-"""What a drawing op draws is only known when it was seen: until then the reference takes a number in its place."""
+"""The rows of random ops. The reference functions return placeholders, which the reference replaces
+by observed values."""

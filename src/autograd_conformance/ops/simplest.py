@@ -1,4 +1,4 @@
-"""The simplest operands of each op, for whoever has to try some op at all."""
+"""The simplest operands of each op, for code that needs any working op."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from autograd_conformance.programs.language import Shape
 
 
 def simplest(ops: Collection[str], shape: Shape) -> Iterator[tuple[str, int, Attrs]]:
-    """Those of some ops that take operands of a shape, each with the number of its operands, the simplest first."""
+    """Those of some ops that accept operands of a shape, each with its number of operands and its attributes, the
+    simplest op first.
+    """
     for name in dict.fromkeys(("sin", *OPS)):
         if name in ops and OPS[name].accepts(shape):
             fitting = (others for others in rest_of(OPS[name], shape) if set(others) <= {shape})

@@ -1,7 +1,8 @@
 """Repetitions in a sequence of lines, found without knowledge of the original loops.
 
 Consecutive blocks of lines repeat if they are equal except for the data of their leaves and for the values that they
-use. A block may read values made before the loop, in the same block, or in the previous block; the last of these are carried.
+use. A block may read values made before the loop, in the same block, or in the previous block; the last of these
+are carried.
 """
 
 from __future__ import annotations

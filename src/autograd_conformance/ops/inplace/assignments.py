@@ -1,6 +1,7 @@
 """Writes to a part of a value: assignments at an index, to a slice, under a mask.
 
-An index may pick a row, a mask any rows; the source broadcasts to the part, and what is assigned over has no gradient.
+An index selects one row, a mask any rows. The source is broadcast to the part, and the overwritten elements get no
+gradient.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ VALUES = (0.0, 2.5, -1.0)
 
 
 def _rows(*options: Shape) -> list[tuple[Shape, ...]]:
-    """Shapes of one source, each once."""
+    """Shapes of one source, without repetitions."""
     return [(s,) for s in dict.fromkeys(options)]
 
 
@@ -55,7 +56,7 @@ def _slices(*shapes: Shape) -> Choices:
 
 
 def _fits(source: Shape, part: Shape) -> bool:
-    """Whether a source may be written to a part of this shape."""
+    """Whether a source can be broadcast to a part of this shape."""
     return broadcast(part, source) == part
 
 
@@ -163,7 +164,7 @@ def _stretched(j, x, source, where):
 
 
 def _assigned(choose):
-    """A reference that puts the source, stretched to the part, where `choose` selects for the attributes."""
+    """A reference function that replaces the part that `choose` selects by the source, broadcast."""
 
     def reference(j, x, source, **attrs):
         where = choose(**attrs)
@@ -181,7 +182,7 @@ def _constant(choose):
 
 
 def _updated(combine, choose):
-    """A reference that combines the part where `choose` selects with a source."""
+    """A reference function that combines the part that `choose` selects with a source."""
 
     def reference(j, x, source, **attrs):
         where = choose(**attrs)
@@ -224,7 +225,7 @@ def _on_diagonal(offset):
 
 
 def _with_values(choices):
-    """Choices with a constant: the simplest with each, the others with the first."""
+    """Choices with a constant: the simplest choice with each constant, the others with one."""
 
     def offered(*shapes: Shape) -> Choices:
         first, *others = choices(*shapes)
@@ -253,7 +254,7 @@ def _op(name: str, torch: str, reference, saves: Certainty, accepts=lambda shape
     return Op(name, torch, reference, saves, **more, **shaped(accepts))
 
 
-# PyTorch frees what it recorded of a write to a part (which is a view) like something saved, whatever was written.
+# PyTorch frees the recorded write to a part (which is a view) with the graph, like a saved tensor, for any source.
 ASSIGNMENTS = (
     _op(
         "set_index_",

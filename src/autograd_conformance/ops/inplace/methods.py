@@ -1,7 +1,7 @@
-"""Ops of the catalogue that PyTorch also has in place: rows made from the rows of `OPS`.
+"""In-place methods of ops: rows made from the rows of `OPS`.
 
-The reference, the domains and what is saved are the op's own; the further operands must broadcast to the target's
-shape, and the code is a statement.
+The reference function, the domains and the saved values are those of the op. The other operands must broadcast to the
+target's shape, and the code is a statement.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ OTHER_CODE = {
     "hardswish_": ("hardswish", "F.hardswish({0}, inplace=True)"),
     "threshold_": ("threshold", "F.threshold_({0}, {threshold}, {value})"),
 }
-"""Writes whose code cannot be told from the op's, each with its op."""
+"""In-place ops whose code cannot be derived from the op's code, each with its op."""
 
 _CALL = re.compile(r"torch\.(\w+)\(\{0\}(?:, )?(.*)\)")
 
 
 def narrower(first: Shape) -> list[tuple[Shape, ...]]:
-    """Shapes of one further operand that broadcasts to the first; the same shape comes first."""
+    """Shapes of one further operand that broadcasts to the first one's shape; the same shape comes first."""
     return [(first,), *((s,) for s in POOL if s != first and broadcast(first, s) == first)]
 
 

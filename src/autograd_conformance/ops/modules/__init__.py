@@ -1,17 +1,17 @@
 """A framework's own network modules as ops: one table, by name, of rows like those of the op catalogue.
 
-A call of a module is one instruction. Its operands are the input, the further inputs that its settings ask for (the
-states that a recurrent module begins with, what attention attends to) and then its parameters, in the order that
-`parameters` gives. The settings are the instruction's attributes, and none is left out: a module's `whole` names them.
-`nn_batch_norm` normalises by the batch's own statistics, `nn_batch_norm_eval` by running ones, which are operands and
-never require grad.
+A call of a module is one instruction. Its operands are the input, the further inputs that its settings require (the
+initial states of a recurrent module, the memory of attention) and then its parameters, in the order of `parameters`.
+The settings are the instruction's attributes. All of them are given; a module's `whole` names them. `nn_batch_norm`
+normalises by the batch's own statistics, `nn_batch_norm_eval` by running statistics, which are operands and never
+require grad.
 
-`lengths` is None or a tuple of the lengths of a batch's sequences, the longest of them as long as the input; `mask` is
-None, "causal" or rows of booleans, and `padding` None or a row of booleans for each sample: True hides a key. No
-query may have all its keys hidden.
+`lengths` is None or a tuple of the lengths of a batch's sequences, the longest of which is as long as the input. `mask`
+is None, "causal" or rows of booleans, and `padding` is None or a row of booleans for each sample; True hides a key.
+Every query must have a visible key.
 
-Adding a module is adding a row to the file of its kind. These are not among `ops.tables.OPS`, from which programs are
-drawn op by op; whoever looks an op up by name finds them through `ops.catalogue.row_of`.
+To add a module, add a row to the file of its kind. Modules are not in `ops.tables.OPS`, from which programs are drawn
+op by op, but `ops.catalogue.row_of` returns their rows by name.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ MODULES: dict[str, Op] = {name: m.row for name, m in TABLE.items()}
 def parameters(op: str, attrs: Attrs, sizes: Sizes) -> Named:
     """The names and shapes of a module's parameters, in the order of its operands.
 
-    The names are those of its `state_dict`; which sizes it reads, `TABLE[op].sizes` says.
+    The names are those of its `state_dict`. `TABLE[op].sizes` lists the sizes that have to be given.
     """
     return TABLE[op].parameters(dict(attrs), sizes)
 
 
 def inputs(op: str, attrs: Attrs, sizes: Sizes, first: Shape) -> Named:
-    """The names and shapes of the operands before the parameters: the input, which has the shape `first`, and others.
+    """The names and shapes of the operands before the parameters, beginning with the input, which has the shape
+    `first`.
 
-    Where attention has a memory, `sizes` says how many `keys` there are in it.
+    If attention has a memory, `sizes` contains its number of `keys`.
     """
     return (("x", first), *TABLE[op].further(dict(attrs), sizes, first))
 
 
 def results(op: str, attrs: Attrs) -> int:
-    """How many results a module has."""
+    """Number of results of a module."""
     return TABLE[op].results(dict(attrs))
 
 

@@ -10,12 +10,12 @@ from autograd_conformance.programs.own_numpy import np
 
 
 def _heads(j, x, heads):
-    """(batch, time, width) as (batch, head, time, part)."""
+    """(batch, time, width) reshaped to (batch, head, time, part)."""
     return j.np.swapaxes(j.np.reshape(x, (*x.shape[:2], heads, -1)), 1, 2)
 
 
 def _hidden(queries: int, keys: int, mask: Any, padding: Any) -> np.ndarray | None:
-    """Which keys a query must not see, for every sample (or for all); True hides."""
+    """A mask of the keys that are hidden from each query, for every sample or for all; True hides."""
     hidden = None
     if mask is not None:
         rows = np.triu(np.ones((queries, keys), bool), 1) if mask == "causal" else np.array(mask)
@@ -27,10 +27,11 @@ def _hidden(queries: int, keys: int, mask: Any, padding: Any) -> np.ndarray | No
 
 
 def _attend(j, x, memory, weights, heads, mask, padding):
-    """Multi-head attention of `x` to `memory` (batch, time, width): the output, and the weights' mean over the heads.
+    """Multi-head attention of `x` to `memory` (batch, time, width): the output, and the attention weights' mean over
+    heads.
 
-    `weights` are those of the projections of queries, keys and values, below one another, their biases, and those of
-    the projection of the output; a bias may be None.
+    `weights` are the stacked weights of the query, key and value projections, their biases, the weights of the output
+    projection, and its bias; a bias may be None.
     """
     w_in, b_in, w_out, b_out = weights
     biases = (0.0,) * 3 if b_in is None else j.np.split(b_in, 3)
@@ -71,13 +72,13 @@ def _attention_parameters(settings: Settings, sizes: Sizes) -> Named:
 
 
 def _memory(settings: Settings, sizes: Sizes, first: Shape) -> Named:
-    """What is attended to, where it is not the input itself: as many keys as the size says."""
+    """The memory that is attended to, with `keys` positions, if it is not the input itself."""
     shape = (first[0], sizes["keys"], first[2]) if settings["batch_first"] else (sizes["keys"], *first[1:])
     return (("memory", shape),) if settings["memory"] else ()
 
 
 def _masks(given: Given, settings: Settings, mask: str, padding: str, keys: str) -> dict[str, str]:
-    """The keyword arguments for masks; a causal mask has as many rows as there are queries, and columns as keys."""
+    """The keyword arguments for masks; a causal mask has one row per query and one column per key."""
     x, along, found = given["x"], 1 if settings["batch_first"] else 0, {}
     if settings["mask"] == "causal":
         rows = f"{x}.shape[{along}], {keys}.shape[{along}]"
@@ -167,7 +168,7 @@ ATTENTION = (
         _memory,
         lambda settings: 2 if settings["need_weights"] else 1,
         MASKED,
-        unsaved=(4, 5),  # the bias that is added last: where it stands depends on `memory`
+        unsaved=(4, 5),  # the bias that is added last; its position depends on `memory`
     ),
     module(
         "nn_transformer",
@@ -177,7 +178,7 @@ ATTENTION = (
         ("width", "feedforward"),
         (("heads", 1), ("batch_first", True), ("norm_first", False), *UNMASKED),
         others=MASKED,
-        unsaved=(8, 12),  # the last bias that is added, which of the two the order of normalising decides
-        also_saves=(11, 12),  # a normalisation keeps all its operands together
+        unsaved=(8, 12),  # the bias that is added last, which depends on `norm_first`
+        also_saves=(11, 12),  # a normalisation saves all its operands together
     ),
 )

@@ -23,7 +23,7 @@ from autograd_conformance.ops.rows.domains import ANY, POSITIVE
 from autograd_conformance.programs.own_numpy import np
 
 EPS = 1e-5
-"""What PyTorch's normalisations add to a variance."""
+"""The number that PyTorch's normalisations add to a variance."""
 
 
 def _linear(j, x, weight, *shift, bias):
@@ -42,7 +42,7 @@ def _linear_call(given: Given, settings: Settings) -> Call:
     )
 
 
-# -- convolution: a sum over the kernel's taps, each of which sees the padded input through a slice with strides
+# -- convolution: a sum over the kernel's taps, each of which reads a strided slice of the padded input
 
 
 def _convolve(j, x, weight, *shift, stride, padding, bias):
@@ -74,7 +74,7 @@ def _convolution(rank: int) -> Module:
         )  # fmt: skip
         return Call(layer, (given["x"],))
 
-    # One backward op serves input and kernel: both are kept, whichever requires grad.
+    # One backward op serves input and kernel: both are saved, whichever requires grad.
     sizes = ("inputs", "outputs", "kernel")
     whole = (("stride", 1), ("padding", 0), ("bias", True))
     return module(f"nn_conv{rank}d", call, _convolve, parameters, sizes, whole, unsaved=(2,), also_saves=(0, 1))
@@ -103,7 +103,7 @@ def _batch_running(j, x, mean, var, *scales, dimensions, affine):
 
 
 def _spreads(x: np.ndarray, *scales: np.ndarray) -> bool:
-    """Whether every channel's values differ enough to be normalised."""
+    """Whether the values of every channel vary enough to be normalised."""
     return x.size > 0 and bool(np.var(x, axis=(0, *range(2, x.ndim))).min() >= 0.01)
 
 
@@ -138,7 +138,7 @@ def _layer_parameters(settings: Settings, sizes: Sizes) -> Named:
 
 
 def _rows_spread(x: np.ndarray, *scales: np.ndarray) -> bool:
-    """Whether the values of every row differ enough; then so do those of several rows together."""
+    """Whether the values of every row vary enough to be normalised; then so do several rows together."""
     return x.size > 0 and bool(np.var(x, axis=-1).min() >= 0.01)
 
 

@@ -1,8 +1,8 @@
-"""What a row of the modules' table is made from, and how a call of a module is written.
+"""The parts of the modules' table: rows, and the code of calls.
 
-There are two ways to write a call. A drawn program gives the parameters to the call, through
-`torch.func.functional_call`: the module is made for its settings alone, and what its parameters hold is the program's.
-A person makes a module that has its parameters, and calls it by its name. Both are written from one `Call`.
+A call can be written in two ways. A drawn program passes the parameters to the call, through
+`torch.func.functional_call`; the constructed module only provides the settings. A person constructs a module that owns
+its parameters, and calls it by name. Both are written from one `Call`.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from autograd_conformance.programs.language import Attrs, Literal, Shape
 Settings = Mapping[str, Any]
 Sizes = Mapping[str, int]
 Named = tuple[tuple[str, Shape], ...]
-"""Operands by their names, with their shapes."""
+"""Names and shapes of operands."""
 
 Given = Mapping[str, str]
-"""The operands of a call in code, by their names: `given["x"]`, `given["weight_ih_l0"]`."""
+"""The operands of a call in code, by name: `given["x"]`, `given["weight_ih_l0"]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A size that a module is made for: the one that an operand has in a dimension."""
+    """A constructor argument that is the size of an operand in one dimension."""
 
     operand: str
     """The operand's name."""
     dim: int
-    """The dimension, which may count from the end."""
+    """The dimension; negative numbers count from the end."""
     onwards: bool = False
-    """Whether the sizes of all further dimensions are meant, too."""
+    """Whether the sizes of all later dimensions are included."""
 
     def code(self, given: Given) -> str:
-        """The size as it is read from the operand."""
+        """The code that reads the size from the operand."""
         return f"{given[self.operand]}.shape[{self.dim}{':' * self.onwards}]"
 
     def of(self, shape: Shape) -> object:
@@ -46,24 +46,24 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """The making of a module; its dtype is that of the input."""
+    """The construction of a module, in code; its dtype is that of the input."""
 
     kind: str
     """The module's class in `torch.nn`."""
     sizes: tuple[object, ...]
-    """The positional arguments: each a `Size`, or a value."""
+    """The positional arguments, each a `Size` or a value."""
     settings: Mapping[str, str]
-    """The arguments by name, as code."""
+    """The keyword arguments, as code."""
     evaluates: bool = False
-    """Whether the module is put into evaluation mode."""
+    """Whether the module is set to evaluation mode."""
 
     def code(self, given: Given) -> str:
-        """The making for operands of any shape and dtype."""
+        """The code for operands of any shape and dtype."""
         sizes = [size.code(given) if isinstance(size, Size) else str(size) for size in self.sizes]
         return self._code(sizes, f"{given['x']}.dtype")
 
     def code_for(self, known: Mapping[str, Literal], dtype: str) -> str | None:
-        """The making for operands that are known, by name; None where it needs the size of another."""
+        """The code for operands with known literals, by name; None if it requires the size of an unknown one."""
         if any(isinstance(size, Size) and size.operand not in known for size in self.sizes):
             return None
         sizes = [
@@ -77,37 +77,37 @@ class Construction:
 
 
 def made(kind: str, *sizes: object, **settings: object) -> Construction:
-    """The making of a module; settings that are None are left to their defaults."""
+    """The construction of a module; settings that are None keep their defaults."""
     return Construction(kind, sizes, {name: str(value) for name, value in settings.items() if value is not None})
 
 
 def unless(default: object, value: object) -> object:
-    """A setting as code, or None where it has its default."""
+    """A setting as code; None if it has its default."""
     return None if value == default else repr(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a module, in code, for operands that have names."""
+    """A call of a module in code, for operands with given names."""
 
     made: Construction
-    """The module that is called."""
+    """The construction of the called module."""
     inputs: tuple[str, ...]
     """The positional arguments."""
     keywords: Mapping[str, str] = field(default_factory=dict)
-    """The arguments by name."""
+    """The keyword arguments."""
     result: str = "{call}"
-    """The results, made from what the call gives."""
+    """The template of the results, made from the call's return value."""
     nested: bool = False
-    """Whether the call gives the output and a pair of states, which are three results."""
+    """Whether the call returns the output and a pair of states, which are three results."""
 
     def by_name(self, module: str) -> str:
-        """The call of a module that has its parameters."""
+        """The call of a module object that owns its parameters."""
         arguments = (*self.inputs, *(f"{name}={value}" for name, value in self.keywords.items()))
         return self.result.format(call=f"{module}({', '.join(arguments)})")
 
     def functional(self, given: Given, parameters: Sequence[str]) -> str:
-        """The call of a module with the parameters that are given; it gives all results one after the other."""
+        """The call with the parameters as arguments; it returns all results as one sequence."""
         held = ", ".join(f'"{name}": {given[name]}' for name in parameters)
         positional = f"{self.inputs[0]}," if len(self.inputs) == 1 else ", ".join(self.inputs)
         keywords = ", ".join(f'"{name}": {value}' for name, value in self.keywords.items())
@@ -118,21 +118,22 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module: its row, and what its settings decide."""
+    """A module: its row, and the functions that depend on its settings."""
 
     row: Op
     parameters: Callable[[Settings, Sizes], Named]
-    """The names and shapes of its parameters and buffers, in the order of the operands, named as in `state_dict`."""
+    """The names and shapes of parameters and buffers, in the order of the operands, named as in `state_dict`."""
     further: Callable[[Settings, Sizes, Shape], Named]
-    """The names and shapes of the operands between the input, whose shape it is told, and the parameters."""
+    """The names and shapes of the operands between the input and the parameters; its last argument is the input's
+    shape."""
     results: Callable[[Settings], int]
-    """How many results there are."""
+    """Number of results."""
     sizes: tuple[str, ...]
     """The names of the sizes that `parameters` and `further` read."""
     call: Callable[[Given, Settings], Call]
-    """The call, for operands that have these names in code."""
+    """The call, for operands with these names in code."""
     whole: Attrs
-    """All settings of a call that has every operand that one can have."""
+    """All settings, for a call with every operand that the module can have."""
 
     @property
     def name(self) -> str:
@@ -140,7 +141,7 @@ class Module:
         return self.row.name
 
     def operands(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the inputs, and those of the parameters, in the order of the operands."""
+        """The names of the inputs, and the names of the parameters, in the order of the operands."""
         return _operands(self.parameters, self.further, settings)
 
 
@@ -166,7 +167,9 @@ def module(
     others: tuple[Attrs, ...] = (),
     **fields: Any,
 ) -> Module:
-    """A module whose row is written in code as a functional call; `others` are settings of other kinds than `whole`."""
+    """A module whose row is written as a functional call. `others` are settings of other kinds than
+    those of `whole`.
+    """
 
     def functional(operands: Sequence[str], settings: Settings) -> str:
         inputs, own = _operands(parameters, further, settings)

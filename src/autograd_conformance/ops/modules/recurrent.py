@@ -1,11 +1,11 @@
-"""Recurrent modules: layers of cells over a sequence, in one direction or both, all in one call.
+"""Recurrent modules: layers of cells over a sequence, in one direction or both, in one call.
 
-Written from the published equations: Elman (1990) with tanh, Cho et al. (2014) with the reset gate applied after the
-product, Hochreiter and Schmidhuber (1997) with forget gates. Weights and biases of the gates stand below one another,
-in the order of PyTorch's documentation: reset, update, new; input, forget, cell, output.
+They follow the published equations: Elman (1990) with tanh, Cho et al. (2014) with the reset gate applied after the
+product, Hochreiter and Schmidhuber (1997) with forget gates. The weights and biases of the gates are stacked in the
+order of PyTorch's documentation: reset, update, new; input, forget, cell, output.
 
-Where the sequences of a batch have `lengths` of their own, a step beyond a sequence's end leaves its state alone and
-gives zeros; backwards, each sequence begins at its own end.
+If the sequences of a batch have separate `lengths`, a step after a sequence's end keeps its state and returns zeros. In
+the backward direction, each sequence begins at its own end.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def _affine(j, x, w, b):
 
 
 def _over(j, cell, x, state, weights, inside, reverse):
-    """One layer in one direction: the output at every time, and the last state; `inside` says which times count."""
+    """One layer in one direction: the output of every step, and the last state. `inside` masks the steps that are
+    inside a sequence.
+    """
     w_ih, w_hh, *biases = weights
     b_ih, b_hh = biases or (None, None)
 

@@ -1,9 +1,9 @@
-"""Domains: where an op is smooth, with a margin, so that no judgement rests on a kink, a pole or a tie.
+"""Domains: sets where an op is smooth, with a margin, so that no judgement depends on a kink, a pole or a tie.
 
-`holds` decides whether values that a program computed may enter the op; `fit` moves freely drawn values (multiples of
-1/8 between -4 and 4) into the domain. `holds(fit(x))` is true for every such x. `is_smooth` says of a program that
-nobody drew whether the op is smooth there: it is so beyond many domains, whose ends only keep numbers small. A gradient
-at a kink is a convention, and is reported elsewhere, never judged.
+`holds` decides whether values that a program computed may enter the op. `fit` moves freely drawn values (multiples of
+1/8 between -4 and 4) into the domain; `holds(fit(x))` is true for every such x. `is_smooth` decides, for programs that
+no strategy drew, whether the op is smooth there: many domains are smaller than that, only to keep numbers small. A
+gradient at a kink is a convention, which is reported separately and never judged.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from autograd_conformance.programs.own_numpy import np
 
 MARGIN = 0.05
-"""How far, in absolute terms, values stay from a kink, a pole or a tie: far beyond float32's rounding here."""
+"""The absolute distance of drawn values from a kink, a pole or a tie; it is far larger than float32's rounding errors
+here."""
 
 NEAR = 0.001
-"""How far values that were not drawn stay from a pole, or from the end of where an op is defined."""
+"""The distance of other values from a pole, or from the end of an op's domain of definition."""
 
 Array = np.ndarray
 
@@ -29,19 +30,21 @@ class Domain:
     name: str
     """Its name in messages."""
     holds: Callable[[Array], bool]
-    """Whether a tensor lies in it, with a margin."""
+    """Whether the set contains a tensor, with a margin."""
     fit: Callable[[Array], Array]
-    """A map into it that keeps the shape."""
+    """A map of tensors into the set; it keeps the shape."""
     smooth_outside: Callable[[Array], bool] | None = None
-    """Whether an op is smooth at a tensor, where it is so beyond the domain, too."""
+    """Whether an op is smooth at a tensor, for domains outside which the op may also be smooth."""
 
     def is_smooth(self, x: Array) -> bool:
-        """Whether an op is smooth at a tensor, drawn or not."""
+        """Whether an op is smooth at a tensor that may be outside the domain."""
         return (self.smooth_outside or self.holds)(x)
 
 
 def strictly(domain: Domain) -> Domain:
-    """The same domain for an op that is not judged beyond it: it is defined otherwise there, or is all rounding."""
+    """The same domain for an op that is not judged outside it, because the op is defined differently there, or has only
+    rounding errors.
+    """
     return replace(domain, smooth_outside=None)
 
 
@@ -50,7 +53,7 @@ def _everywhere(x: Array) -> bool:
 
 
 def _inside(low: float, high: float = np.inf) -> Callable[[Array], bool]:
-    """Whether all values lie between two ends, and not just there."""
+    """Whether all values are between two ends, and not close to either."""
     return lambda x: x.size == 0 or bool(x.min() >= low + NEAR and x.max() <= high - NEAR)
 
 
@@ -59,7 +62,7 @@ def _signs(x: Array) -> Array:
 
 
 def between(low: float, high: float, name: str, smooth_outside: Callable[[Array], bool] | None = None) -> Domain:
-    """Values in [low, high]; drawn values of -4 to 4 are spread over the inner part."""
+    """Values in [low, high]; drawn values from -4 to 4 are spread over the inner part."""
     inner_low, inner_high = low + (high - low) / 32, high - (high - low) / 32
     return Domain(
         name,
@@ -112,7 +115,7 @@ DISTINCT = Domain("no ties", lambda x: _gap(x) >= MARGIN, _spread)
 
 
 def within(bound: float) -> Domain:
-    """Values of at most `bound` (4 or more) in magnitude: drawn values are there already."""
+    """Values of at most `bound` (4 or more) in magnitude, which contains all drawn values."""
     return Domain(
         f"within {bound:g}", lambda x: x.size == 0 or bool(np.abs(x).max() <= bound), lambda x: x, _everywhere
     )

@@ -1,4 +1,4 @@
-"""Which dtype an op's results have, and which it may compute in, where its operands have several."""
+"""The dtypes of an op's results and intermediate numbers if its operands have several dtypes."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from autograd_conformance.ops.rows.row import Certainty, Op
 from autograd_conformance.programs.language import Shape
 
 WIDTHS = {"float32": 32, "float64": 64}
-"""The dtypes that programs compute in, with how many bits they have."""
+"""The dtypes in which programs compute, with their numbers of bits."""
 
 
 def widest(dtypes: Sequence[str]) -> str:
-    """The dtype that holds the numbers of all."""
+    """The dtype that represents the numbers of all given dtypes."""
     return max(dtypes, key=WIDTHS.__getitem__)
 
 
 def narrowest(dtypes: Sequence[str]) -> str:
-    """The dtype that rounds most."""
+    """The dtype with the largest rounding errors."""
     return min(dtypes, key=WIDTHS.__getitem__)
 
 
 def result_dtype(op: Op, dtypes: Sequence[str], shapes: Sequence[Shape]) -> str | None:
-    """The dtype of an op's results; None where operands have several and frameworks may differ.
+    """The dtype of an op's results; None if operands have several dtypes and frameworks may differ.
 
-    That is where the op does not promote, or where the widest operand is the one that has no dimensions: the dtype of
-    such a number counts in NumPy, and does not in PyTorch.
+    They may differ if the op does not promote, or if the widest operand is the one without dimensions: NumPy includes
+    the dtype of such an operand, and PyTorch ignores it.
     """
     if op.dtype is not None:
         return op.dtype
@@ -39,5 +39,5 @@ def result_dtype(op: Op, dtypes: Sequence[str], shapes: Sequence[Shape]) -> str 
 
 
 def precision(op: Op, dtypes: Sequence[str]) -> str:
-    """The narrowest dtype that numbers of an op and of its derivative may have on the way."""
+    """The narrowest dtype that intermediate numbers of an op and of its derivative may have."""
     return widest(dtypes) if op.promotes is Certainty.ALWAYS and op.dtype is None else narrowest(dtypes)

@@ -1,10 +1,9 @@
-"""One row of the op catalogue: everything that the suite knows of an op, in one place.
+"""One row of the op catalogue: everything that the suite knows about an op.
 
-A row is read by the strategies (which operands, which attributes, which values), by the tape model (whether the
-derivative needs saved values), by the reference (what it computes) and by everyone who prints a program (how it is
-written). The reference is a function of a namespace `j` that is handed in, so that this table can be read where JAX is
-not installed: `j.np` is jax.numpy, `j.nn` jax.nn, `j.lax` jax.lax, `j.sp` jax.scipy.special, `j.linalg`
-jax.numpy.linalg.
+Strategies read the operands, attributes and values that an op accepts. The tape model reads whether the derivative
+needs saved values, the reference the function to compute, and printers the code. The reference is a function of a
+namespace `j`, which is an argument, so that this table can be used without JAX: `j.np` is jax.numpy, `j.nn` jax.nn,
+`j.lax` jax.lax, `j.sp` jax.scipy.special, `j.linalg` jax.numpy.linalg.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from autograd_conformance.programs.language import Attrs, Shape
 
 
 class Certainty(IntEnum):
-    """Whether something is so; `NEVER` alone is false."""
+    """Whether a property holds; only `NEVER` is false."""
 
     NEVER = 0
-    """It is not so."""
+    """The property does not hold."""
     MAYBE = 1
-    """It is unknown, or an implementation's choice."""
+    """It is unknown whether the property holds, or the implementation decides."""
     ALWAYS = 2
-    """It is so."""
+    """The property holds."""
 
 
 RESULTS = -1
-"""In `Op.also_saves`: the results."""
+"""In `Op.also_saves`, the results."""
 
 Choices = Sequence[Mapping[str, Any]]
-"""Attributes to choose from: each maps names to `programs.language.Attr`."""
+"""Combinations of attributes; each maps names to `programs.language.Attr`."""
 
 NO_ATTRIBUTES: Choices = ({},)
 NO_FURTHER_OPERANDS: tuple[tuple[Shape, ...], ...] = ((),)
@@ -56,14 +55,14 @@ POOL: tuple[Shape, ...] = (
     (0, 3),
     (1, 2, 1, 2),
 )
-"""The shapes of fresh leaves: few, so that what is computed once per shape is soon known; rank 0 to 4, 0 and 1 among
-the dimensions."""
+"""The shapes of new leaves: few, so that cached results per shape are reused; ranks 0 to 4, with
+dimensions of 0 and 1."""
 
 KEPT = 8192
-"""For how many shapes is remembered what ops make of them."""
+"""Number of shapes for which an op's properties are cached."""
 
 LARGEST = 24
-"""The most elements that a value of a drawn program has."""
+"""The most elements of a value in a drawn program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,57 +72,58 @@ class Op:
     name: str
     """Its name in programs."""
     torch: str
-    """Its code as PyTorch's documentation writes it: ``{0}`` and ``{1}`` stand for operands, ``{dim}`` for the
-    attribute of that name."""
+    """Its code as in PyTorch's documentation: ``{0}`` and ``{1}`` are operands, ``{dim}`` is the attribute of that
+    name."""
     reference: Callable[..., Any]
-    """Its results: a function of the namespace `j`, the operands and, by name, the attributes."""
+    """The function that computes its results from the namespace `j`, the operands and, by name, the attributes."""
     saves: Certainty
-    """Whether its derivative needs saved values, where every operand requires grad."""
+    """Whether its derivative needs saved values if every operand requires grad."""
     accepts: Callable[[Shape], bool] = lambda shape: True
-    """Which shapes the first operand may have."""
+    """Whether the first operand may have a shape."""
     fresh: tuple[Shape, ...] = POOL
-    """The shapes that a leaf made for the first operand takes."""
+    """The shapes of leaves that are made for the first operand."""
     rest: Callable[[Shape], Sequence[tuple[Shape, ...]]] = lambda shape: NO_FURTHER_OPERANDS
-    """For a first operand's shape, the shapes that the others may have together; always as many operands."""
+    """For a first operand's shape, the combinations of shapes of the other operands; their number is constant."""
     choices: Callable[..., Choices] = lambda *shapes: NO_ATTRIBUTES
-    """For all operands' shapes, the attributes to choose from."""
+    """For the shapes of all operands, the combinations of attributes."""
     domains: tuple[Domain, ...] = (ANY,)
-    """Where it is smooth: a domain per operand, the last of which stands for all that follow."""
+    """The domains in which it is smooth, one per operand; the last one applies to all further operands."""
     apart: Callable[..., bool] | None = None
-    """A condition on the values of all operands together, such as that there are no ties between them."""
+    """A condition on the values of all operands together, such as having no ties."""
     family: str = ""
-    """The table that it stands in."""
+    """The name of its table."""
     unsaved: tuple[int, ...] = ()
-    """The operands, of an op that always saves, whose own derivative needs no saved value (the matrix that addmm adds
-    to): where no other operand requires grad, an implementation may save nothing."""
+    """For an op that always saves: the operands whose derivative needs no saved value (such as the matrix that addmm
+    adds to). If no other operand requires grad, an implementation may save nothing."""
     dtype: str | None = None
-    """The results' dtype, where the op itself decides it."""
+    """The results' dtype, if the op determines it."""
     promotes: Certainty = Certainty.NEVER
-    """Whether its operands may have several dtypes, the widest of which is the result's; `MAYBE` where numbers of a
-    narrower one may be computed with on the way to a derivative, such as the square of a divisor."""
+    """Whether its operands may have several dtypes, with the widest as the result's. With `MAYBE`, intermediate numbers
+    of a derivative, such as the square of a divisor, may have a narrower dtype."""
     aliases: Certainty = Certainty.NEVER
-    """Whether results share the first operand's memory."""
+    """Whether its results share the first operand's memory."""
     multi: bool = False
-    """Whether it returns several views at once, to which PyTorch refuses recorded writes."""
+    """Whether it returns several views at once; PyTorch refuses recorded writes to these."""
     sequence: bool = False
-    """Whether it returns a sequence, even of one result."""
+    """Whether it returns a sequence, even for one result."""
     overlaps: bool = False
-    """Whether several elements of a result may lie in one place of memory, so that writing to it is undefined."""
+    """Whether several elements of a result may have the same place in memory, so that writing to the result is
+    undefined."""
     also_saves: tuple[int, ...] = ()
-    """The operands (and `RESULTS`) that PyTorch was seen to save where the derivative does not depend on them, so that
-    writing to them later is an error: for their shapes, because they serve another operand's derivative, or for points
-    that are judged nowhere."""
+    """The operands (and `RESULTS`) that PyTorch was observed to save although the derivative does not depend on them,
+    so that a later write to them raises. It saves them for their shapes, for another operand's derivative, or for
+    points that are never judged."""
     code: Callable[[Sequence[str], Mapping[str, Any]], str] | None = None
-    """Writes its code from the operands' names and the attributes, in the place of `torch`: for ops whose code depends
-    on the attributes in more than their values."""
+    """Writes its code from the operands' names and the attributes, instead of `torch`, for ops whose code depends on
+    more than the attributes' values."""
     examples: tuple[Attrs, ...] = ()
-    """Attributes that programs may have besides those of `choices`, each with a value of every kind that it takes."""
+    """Further valid attributes besides `choices`, covering every kind of value that they may have."""
     draws: Callable[..., bool] | None = None
-    """Whether values may have been drawn with some attributes, of an op that draws at random."""
+    """For a random op, whether it may have drawn some values with some attributes."""
 
     @property
     def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:
-        """How the op is written in PyTorch, as `printing.dialect.fill` takes it."""
+        """The op's code in PyTorch, as an argument of `printing.dialect.fill`."""
         return self.code or self.torch
 
     def domain(self, operand: int) -> Domain:
@@ -131,7 +131,7 @@ class Op:
         return self.domains[min(operand, len(self.domains) - 1)]
 
     def saving(self, requires_grad: Sequence[bool]) -> Certainty:
-        """Whether the derivative needs saved values when only some operands require grad."""
+        """Whether the derivative needs saved values if only some operands require grad."""
         if self.saves is Certainty.ALWAYS and all(
             k in self.unsaved for k, needed in enumerate(requires_grad) if needed
         ):
@@ -141,28 +141,28 @@ class Op:
 
 @lru_cache(maxsize=KEPT)
 def rest_of(op: Op, first: Shape) -> tuple[tuple[Shape, ...], ...]:
-    """`op.rest`, remembered, less the shapes that leave no attributes to choose from."""
+    """`op.rest`, cached, without the combinations for which there are no attributes."""
     return tuple(rest for rest in op.rest(first) if op.choices(first, *rest))
 
 
 @lru_cache(maxsize=None)
 def arity(op: Op) -> int:
-    """How many operands an op of the tables has; modules have more or fewer, as their settings say."""
+    """Number of operands of an op of the tables; for modules, the number depends on the settings."""
     return 1 + len(op.rest(op.fresh[0])[0])
 
 
 @lru_cache(maxsize=KEPT)
 def takes(op: Op, first: Shape) -> bool:
-    """Whether an op can be drawn with a first operand of this shape."""
+    """Whether a strategy can draw an op with a first operand of this shape."""
     return op.accepts(first) and bool(rest_of(op, first))
 
 
 @lru_cache(maxsize=KEPT)
 def choices_of(op: Op, shapes: tuple[Shape, ...]) -> tuple[Attrs, ...]:
-    """`op.choices` as hashable attributes, remembered."""
+    """`op.choices` as hashable attributes, cached."""
     return tuple(tuple(choice.items()) for choice in op.choices(*shapes))
 
 
 def table(family: str, *rows: Op) -> dict[str, Op]:
-    """The rows of one family by name, each marked with the family."""
+    """The rows of one family by name, with their `family` set."""
     return {row.name: replace(row, family=family) for row in rows}

@@ -1,8 +1,9 @@
-"""The pieces that reference functions are made of: static indexing as products with matrices of zeros and ones.
+"""Building blocks of reference functions: static indexing as products with matrices of zeros and ones.
 
-Indices, masks and targets are attributes, known before any value is. So whatever an op selects or scatters is a
-constant matrix applied to the flattened operand; which matrix, NumPy says by doing the same indexing on the positions
-0, 1, 2, ... The reference thus needs no gather, scatter or sort, and stays differentiable to any order.
+Indices, masks and targets are attributes, and so are known before any value is. Every selection or scatter of an op is
+therefore the product of a constant matrix and the flattened operand. NumPy determines the matrix by applying the same
+indexing to the positions 0, 1, 2, ... So the reference needs no gather, scatter or sort, and is differentiable to any
+order.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Array = Any
 
 
 def nested(values: np.ndarray) -> Attr:
-    """An array as the nested tuples that an attribute can hold."""
+    """An array as nested tuples, which an attribute can contain."""
     return tuple(nested(v) for v in values) if values.ndim else values.item()
 
 
@@ -39,7 +40,7 @@ def placed(j: Any, x: Array, choose: Callable[[np.ndarray], np.ndarray], shape: 
 
 
 def untouched(choose: Callable[[np.ndarray], np.ndarray], shape: Shape) -> np.ndarray:
-    """One where `choose` selects nothing, zero where it does."""
+    """An array of ones, with zeros where `choose` selects."""
     keep = np.ones(np.prod(shape, dtype=int))
     keep[choose(positions(shape)).reshape(-1)] = 0
     return keep.reshape(shape)
@@ -51,22 +52,24 @@ def put(j: Any, x: Array, source: Array, choose: Callable[[np.ndarray], np.ndarr
 
 
 def along(dim: int, index: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Selects along one dimension as `gather` does: all dimensions of `index` may be shorter than the operand's."""
+    """A selection along one dimension, as `gather` does; every dimension of `index` may be shorter
+    than the operand's.
+    """
     return lambda at: at[tuple(index if d == dim % at.ndim else i for d, i in enumerate(np.indices(index.shape)))]
 
 
 def slices(j: Any, x: Array, dim: int) -> list[Array]:
-    """The slices of `x` along `dim`, which is kept with one element."""
+    """The slices of `x` along `dim`, each with one element in that dimension."""
     return [j.lax.slice_in_dim(x, i, i + 1, axis=dim % x.ndim) for i in range(x.shape[dim])]
 
 
 def stacked(j: Any, xs: list[Array], dim: int) -> Array:
-    """Arrays of one shape, joined along a new dimension."""
+    """Arrays of one shape, stacked along a new dimension."""
     return j.np.concatenate([j.np.expand_dims(x, dim) for x in xs], axis=dim)
 
 
 def entry(j: Any, x: Array, *at: int) -> Array:
-    """The elements at `at` in the last dimensions, over all the leading ones."""
+    """The elements at the indices `at` in the last dimensions, over all leading dimensions."""
     for i in at:
         x = j.lax.index_in_dim(x, i, axis=x.ndim - len(at), keepdims=False)
         at = at[1:]
@@ -92,7 +95,7 @@ def scanned(j: Any, step: Callable[[Array, Array], Array], x: Array, dim: int) -
 
 
 def ordered(j: Any, x: Array, dim: int) -> Array:
-    """The elements along `dim` in ascending order, where no two are equal: element `i` goes where its rank says."""
+    """The elements along `dim` in ascending order, if no two are equal: element `i` is moved to its rank."""
     x = j.np.moveaxis(x, dim, -1)
     rank = (x[..., None, :] < x[..., :, None]).sum(-1)
     here = rank[..., None, :] == np.arange(x.shape[-1])[:, None]

@@ -1,4 +1,4 @@
-"""Shape rules that many ops share: what a second operand may look like, which dimensions may be named."""
+"""Shape rules that many ops share: shapes of further operands, and dimensions that attributes may name."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ FORMS: dict[str, Shape] = {
     "matrices": (2, 2),
     "tensors without elements": (0,),
 }
-"""The forms that shapes have, each with a shape of it."""
+"""Names for classes of shapes, each with an example."""
 
 
 def form(shape: Shape) -> str:
-    """The form of a shape, one of `FORMS`."""
+    """The class of a shape, one of `FORMS`."""
     if 0 in shape:
         return "tensors without elements"
     if len(shape) < 2:
@@ -54,13 +54,13 @@ def small(shape: Shape) -> bool:
 
 
 def broadcasting(first: Shape) -> Sequence[tuple[Shape, ...]]:
-    """Shapes of one further operand that broadcasts with the first; the same shape comes first."""
+    """Shapes of one further operand that broadcasts with the first; the first one's shape comes first."""
     fitting = [s for s in POOL if s != first and (c := broadcast(first, s)) is not None and small(c)]
     return [(first,), *((s,) for s in fitting)]
 
 
 def broadcasting_two(first: Shape) -> Sequence[tuple[Shape, ...]]:
-    """Shapes of two further operands that broadcast with the first, none of them larger than it."""
+    """Shapes of two further operands that broadcast with the first, neither of them larger than it."""
     narrower = [s for s in POOL if s != first and broadcast(first, s) == first]
     return [(first, first), *((s, first) for s in narrower), *((first, s) for s in narrower)][:8]
 
@@ -98,39 +98,41 @@ def reduced(shape: Shape) -> Choices:
 
 
 def count(shape: Shape, dim: tuple[int, ...]) -> int:
-    """How many elements a reduction over `dim` puts together."""
+    """Number of elements that a reduction over `dim` combines."""
     return prod(shape[d] for d in dim)
 
 
 def offer(**values: Sequence[Attr]) -> Callable[..., Choices]:
-    """The same attributes for every shape: the first of each is the simplest, and one at a time departs from it."""
+    """The same combinations of attributes for every shape: the first values of all, which are the simplest, then
+    combinations in which one attribute has another value.
+    """
     first = {name: options[0] for name, options in values.items()}
     varied = [{**first, name: other} for name, options in values.items() for other in options[1:]]
     return lambda *shapes: [first, *varied]
 
 
 def shaped(accepts: Test, *more: Shape) -> dict[str, Any]:
-    """`accepts` and `fresh` of a row: the shapes of the pool, and then `more`, that the op accepts."""
+    """The fields `accepts` and `fresh` of a row: the accepted shapes of the pool, and then those of `more`."""
     return {"accepts": accepts, "fresh": tuple(s for s in (*POOL, *more) if accepts(s))}
 
 
 def every(*tests: Test) -> Test:
-    """A test for shapes that pass all the tests."""
+    """A test that a shape passes all the given tests."""
     return lambda shape: all(test(shape) for test in tests)
 
 
 def ranked(low: int, high: int = 9) -> Test:
-    """A test for shapes whose rank lies between `low` and `high`."""
+    """A test that a shape's rank is between `low` and `high`."""
     return lambda shape: low <= len(shape) <= high
 
 
 def growing(factor: int) -> Test:
-    """A test for shapes that leave room for a result `factor` times as large."""
+    """A test that a result `factor` times as large as a shape is small enough."""
     return lambda shape: size(shape) * factor <= LARGEST
 
 
 def having(low: int, high: int = LARGEST) -> Test:
-    """A test for shapes with some dimension of `low` to `high` elements."""
+    """A test that some dimension of a shape has `low` to `high` elements."""
     return lambda shape: any(low <= n <= high for n in shape)
 
 
@@ -140,5 +142,5 @@ def nonempty(shape: Shape) -> bool:
 
 
 def square(shape: Shape) -> bool:
-    """Whether a shape is one of square matrices of one to three rows, perhaps in a batch."""
+    """Whether a shape is a square matrix of one to three rows, or a batch of such matrices."""
     return len(shape) >= 2 and shape[-1] == shape[-2] <= 3 and nonempty(shape)

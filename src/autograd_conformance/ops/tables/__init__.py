@@ -1,6 +1,6 @@
 """The op catalogue: one table, by name, of every differentiable op that programs may use.
 
-Adding an op is adding a row to the file of its family. Names are the Array API standard's where it has the op, and
+To add an op, add a row to the file of its family. Names are those of the Array API standard if it has the op, and
 otherwise those of PyTorch's documentation.
 """
 
@@ -46,6 +46,6 @@ FAMILIES: tuple[dict[str, Op], ...] = (
 OPS: dict[str, Op] = {name: op for family in FAMILIES for name, op in family.items()}
 
 VIEWS = frozenset(name for name, op in OPS.items() if op.aliases is not Certainty.NEVER)
-"""The ops whose results share memory with their first operand, or may."""
+"""The ops whose results share memory, or may share it, with their first operand."""
 
 __all__ = ["FAMILIES", "OPS", "VIEWS", "Op"]

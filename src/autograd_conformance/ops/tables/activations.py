@@ -1,4 +1,4 @@
-"""Activation functions, away from their kinks: also from those that only the second derivative has."""
+"""Activation functions, away from their kinks, including kinks of the first derivative."""
 
 from __future__ import annotations
 

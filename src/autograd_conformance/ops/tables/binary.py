@@ -1,4 +1,4 @@
-"""Elementwise ops of two or three operands, which broadcast: gradients must be summed back to each one's shape."""
+"""Elementwise ops of two or three operands with broadcasting: gradients must be summed to each operand's shape."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 
 
 def untied(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the operands differ everywhere, by a margin."""
+    """Whether all elements of the operands differ by at least the margin."""
     return a.size == 0 or b.size == 0 or bool(np.abs(a - b).min() >= MARGIN)
 
 
 def masks(*shapes: Shape) -> Choices:
-    """A ``mask`` that broadcasts with the operands: every other element, every third, one for all."""
+    """A ``mask`` that broadcasts with the operands: every other element, every third, or one value for all."""
     shape = shapes[0] if len(shapes) == 1 else broadcast(*shapes)
     if shape is None or not nonempty(shape):
         return [{"mask": True}]
@@ -72,7 +72,7 @@ BINARY = table(
     _two("minimum", "torch.minimum({0}, {1})", lambda j, a, b: j.np.where(a < b, a, b), ALWAYS, apart=untied),
     _two("fmax", "torch.fmax({0}, {1})", lambda j, a, b: j.np.where(a > b, a, b), ALWAYS, apart=untied),
     _two("fmin", "torch.fmin({0}, {1})", lambda j, a, b: j.np.where(a < b, a, b), ALWAYS, apart=untied),
-    # The first operand of these two is kept for the points where both factors vanish.
+    # PyTorch saves the first operand of these two for points where both factors are zero.
     _two("xlogy", "torch.xlogy({0}, {1})", lambda j, a, b: a * j.np.log(b), ALWAYS, ANY, POSITIVE, also_saves=(0,)),
     _two(
         "xlog1py",
@@ -89,7 +89,7 @@ BINARY = table(
         lambda j, a, b: j.np.abs(a) * j.np.sign(b),
         ALWAYS,
         NONZERO,
-        also_saves=(RESULTS,),  # kept whichever operand requires grad
+        also_saves=(RESULTS,),  # saved whichever operand requires grad
     ),
     _two(
         "add_scaled",
@@ -129,7 +129,7 @@ BINARY = table(
         lambda j, a, b, w: a + w * (b - a),
         ALWAYS,
         SQUARABLE,
-        also_saves=(2,),  # kept whichever operand requires grad
+        also_saves=(2,),  # saved whichever operand requires grad
         promotes=NEVER,
     ),
     _three(
@@ -151,6 +151,6 @@ BINARY = table(
         NONZERO,
         choices=offer(value=(1, 0.5)),
         unsaved=(0,),
-        also_saves=(2,),  # kept whichever operand requires grad
+        also_saves=(2,),  # saved whichever operand requires grad
     ),
 )

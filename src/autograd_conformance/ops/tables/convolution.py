@@ -1,7 +1,7 @@
 """Convolution and pooling in one and two dimensions, written as sums over the kernel's taps.
 
-Each tap of a kernel sees the padded operand through a slice with strides; a convolution adds up the taps' products,
-a pooling takes their mean or their maximum.
+Each tap of a kernel reads a strided slice of the padded operand. A convolution adds the taps' products; a pooling takes
+their mean or maximum.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ def _length(n: int, k: int, stride: int, padding: int, dilation: int) -> int:
 
 
 def _padded(j, x, rank, low, high, value=0.0, gap=0):
-    """The trailing `rank` dimensions padded on both sides, and with `gap` zeros between neighbours."""
+    """The operand with its trailing `rank` dimensions padded on both sides, and `gap` zeros inserted between
+    neighbours.
+    """
     return j.lax.pad(x, np.array(value, x.dtype), [(0, 0, 0)] * (x.ndim - rank) + [(low, high, gap)] * rank)
 
 
 def _taps(j, x, kernel, stride, dilation):
-    """What each tap of a kernel sees of the trailing dimensions, tap by tap."""
+    """For each tap of a kernel, the slice of the trailing dimensions that it reads."""
     leading = x.ndim - len(kernel)
     lengths = [_length(n, k, stride, 0, dilation) for n, k in zip(x.shape[leading:], kernel, strict=True)]
     for tap in product(*map(range, kernel)):
@@ -66,7 +68,7 @@ def _convolve_transposed(j, x, weight, stride, padding, output_padding, groups):
 
 
 def _pools(*rank: int):
-    """Pooling windows: the kernel's size, stride and padding, where the operand is long enough."""
+    """Pooling windows: the kernel's size, stride and padding, for operands that are long enough."""
 
     def choices(shape: Shape) -> Choices:
         options = ((2, 1, 0), (2, 2, 0), (2, 2, 1), (1, 1, 0), (2, 1, 1))
@@ -117,7 +119,9 @@ def _adaptive(j, x, output_size):
 
 
 def _kernels(rank: int, biased: bool = False):
-    """Weights for an operand: one or two output channels, groups where the channels can be halved, several sizes."""
+    """Weights for an operand: one or two output channels, groups if the channels can be halved,
+    several kernel sizes.
+    """
 
     def rest(first: Shape) -> list[tuple[Shape, ...]]:
         channels, shortest = first[1], min(first[2:])
@@ -178,7 +182,7 @@ def _op(name: str, torch: str, reference, accepts, more=(), saves=ALWAYS, domain
     return Op(name, torch, reference, saves, domains=(domain,), **fields, **shaped(accepts, *more))
 
 
-# One backward op serves input and kernel: both are kept, whichever requires grad.
+# One backward op serves input and kernel: both are saved, whichever requires grad.
 CONVOLUTION = table(
     "convolution",
     _op(
@@ -236,7 +240,7 @@ CONVOLUTION = table(
     ),
 )
 
-# PyTorch keeps the operand of average pooling for its shape alone, and so frees it with the graph: PERHAPS, not NEVER.
+# PyTorch saves the operand of average pooling only for its shape, but frees it with the graph: MAYBE, not NEVER.
 POOLING = table(
     "pooling",
     _op(

@@ -1,4 +1,4 @@
-"""Cumulative ops: each result depends on all elements before it, so each gradient on all cotangents after it."""
+"""Cumulative ops: each result depends on all elements before it, and so each gradient on all cotangents after it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _diff(j, x, n, dim):
     return x
 
 
-# Over one element each of these is the identity, and PyTorch keeps the same as over many.
+# Over one element each of these is the identity, but PyTorch saves the same tensors as over many.
 CUMULATIVE = table(
     "cumulative",
     Op("cumulative_sum", "torch.cumsum({0}, {dim})", _sum, NEVER, choices=dims, **LINE),

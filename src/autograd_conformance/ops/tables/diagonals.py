@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices: what is cut away has the gradient zero, what is taken out gets its own back."""
+"""Diagonals and triangles of matrices: removed elements get a zero gradient, extracted elements get theirs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _embedded(j, x, offset):
 
 
 def _room(shape: Shape) -> bool:
-    """Whether a matrix with the last dimension as a diagonal is small enough."""
+    """Whether a matrix whose diagonal is the last dimension is small enough."""
     return size(shape[:-1]) * (shape[-1] + 1) ** 2 <= LARGEST
 
 

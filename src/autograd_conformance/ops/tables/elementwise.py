@@ -1,6 +1,6 @@
 """Elementwise ops of one operand: arithmetic with Python scalars, exponentials, trigonometry, powers, casts and steps.
 
-Rounding and the sign have the derivative zero wherever they have one; that, too, is a gradient that must arrive.
+The derivative of rounding and of the sign is zero wherever it exists; zero gradients must arrive, too.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ STEPS = (
     ),
 )
 
-# A cast is the identity on real numbers: the reference computes in float64 throughout, and the tolerance knows dtypes.
-# It is written with copy=True because without that, a cast to the dtype that is there already is the operand itself.
+# A cast is the identity on real numbers: the reference computes in float64 throughout, and bounds depend on dtypes.
+# The code has copy=True because otherwise a cast to the operand's own dtype returns the operand itself.
 CASTS = (
     Op("astype_float32", "{0}.to(torch.float32, copy=True)", lambda j, x: x, NEVER, dtype="float32"),
     Op("astype_float64", "{0}.to(torch.float64, copy=True)", lambda j, x: x, NEVER, dtype="float64"),

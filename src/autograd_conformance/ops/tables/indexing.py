@@ -1,6 +1,6 @@
 """Indexing: elements taken from, put into or masked out of a tensor, at indices that are attributes.
 
-Where an index names an element twice, its gradient is a sum; where it names none, the gradient there is zero.
+If an index names an element twice, its gradient is a sum; elements that no index names have a zero gradient.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ TAKING = (
         having(1),
     ),
     _op("take", f"torch.index_select({{0}}, {{dim}}, {_tensor('index')})", _take, _takes, having(1)),
-    # PyTorch keeps the operand of these three for its shape alone.
+    # PyTorch saves the operand of these three only for its shape.
     _op(
         "take_along_axis",
         f"torch.take_along_dim({{0}}, {_tensor('index')}, dim={{dim}})",

@@ -1,6 +1,6 @@
 """Joining and splitting: several operands become one result, or one operand several results.
 
-Where a cotangent comes for some of several results only, the others count as zeros.
+If only some of several results have a cotangent, the others count as zeros.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ALWAYS, NEVER = Certainty.ALWAYS, Certainty.NEVER
 
 
 def _joinable(first: Shape) -> list[tuple[Shape, ...]]:
-    """Shapes of the pool that differ from the first in one dimension at most; the same shape comes first."""
+    """Shapes of the pool that differ from the first in at most one dimension; the first one's shape comes first."""
     alike = [s for s in POOL if len(s) == len(first) and sum(a != b for a, b in zip(s, first, strict=True)) == 1]
     return [(first,), *((s,) for s in alike if size(s) + size(first) <= LARGEST)]
 
@@ -40,7 +40,7 @@ def _stack(j, *operands, dim):
 
 
 def _two_joinable(first: Shape) -> list[tuple[Shape, ...]]:
-    """Two further operands: one of them may differ from the first, in one dimension."""
+    """Shapes of two further operands, one of which may differ from the first in one dimension."""
     others = [other for (other,) in _joinable(first) if 2 * size(first) + size(other) <= LARGEST]
     return [(first, first), *((first, other) for other in others[1:3]), *((other, first) for other in others[1:3])]
 
@@ -68,7 +68,7 @@ def _tensor_split(j, x, sections, dim):
 
 
 def _cut(name: str, options: tuple[int, ...]):
-    """Choices of a number of pieces: along every dimension that has so many elements or more."""
+    """Choices of a number of pieces, along every dimension with at least that many elements."""
     return lambda shape: [{name: k, "dim": d} for k in options for d, n in enumerate(shape) if n >= k][:8]
 
 
@@ -142,7 +142,7 @@ SPLITTING = table(
     "splitting",
     _views("split", "torch.split({0}, {sizes}, {dim})", _split, having(2), _sections),
     _views("chunk", "torch.chunk({0}, {chunks}, {dim})", _chunk, having(1), _cut("chunks", (2, 1, 3))),
-    # PyTorch takes one slice after the other here, and each may be written to.
+    # PyTorch slices the operand repeatedly here, and each slice may be written to.
     _views(
         "tensor_split",
         "torch.tensor_split({0}, {sections}, {dim})",

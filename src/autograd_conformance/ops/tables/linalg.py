@@ -1,8 +1,8 @@
-"""Linear algebra on square matrices of up to three rows, whose references are the formulas of the textbook.
+"""Linear algebra on square matrices of up to three rows, with the formulas of textbooks as references.
 
-A determinant is its expansion by cofactors, an inverse the adjugate over it, and eigenvalues are roots of a cubic: all
-smooth to any order. Ops that read one triangle of a symmetric matrix are given the symmetric part, so that the gradient
-has one meaning.
+A determinant is its expansion by cofactors, an inverse is the adjugate over the determinant, and eigenvalues are roots
+of a cubic. All are smooth to any order. Ops that read one triangle of a symmetric matrix get the symmetric part, so
+that their gradient is well defined.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SYMMETRIC = "({0} + {0}.mT) / 2"
 
 
 def _rows(j, x):
-    """The entries of matrices as nested lists, each over all the leading dimensions."""
+    """The entries of matrices as nested lists, each entry over all leading dimensions."""
     n = x.shape[-1]
     return [[entry(j, x, i, k) for k in range(n)] for i in range(n)]
 
@@ -45,7 +45,7 @@ def _minor(rows, i, k):
 
 
 def _expanded(rows):
-    """The determinant of nested lists, by its first row's cofactors."""
+    """The determinant of nested lists, by the cofactors of the first row."""
     if len(rows) == 1:
         return rows[0][0]
     return sum((-1) ** k * rows[0][k] * _expanded(_minor(rows, 0, k)) for k in range(len(rows)))
@@ -94,7 +94,9 @@ def _cholesky(j, x):
 
 
 def _eigenvalues(j, x):
-    """In ascending order: the roots of the characteristic polynomial, for three rows by Viete's formula."""
+    """The eigenvalues in ascending order: the roots of the characteristic polynomial, for three rows by Viete's
+    formula.
+    """
     a = _rows(j, _symmetric(j, x))
     n = len(a)
     mean = sum(a[i][i] for i in range(n)) / n
@@ -117,7 +119,7 @@ def _power(j, x, n):
 
 
 def _exp(j, x):
-    """A Taylor series at a quarter of the matrix, squared twice."""
+    """The matrix exponential: a Taylor series at a quarter of the matrix, squared twice."""
     quarter, n = x / 4, 16
     out = term = np.eye(x.shape[-1])
     for k in range(1, n + 1):

@@ -1,4 +1,4 @@
-"""Softmax and losses: targets that are class indices are attributes, those that are values are operands."""
+"""Softmax and losses. Targets that are class indices are attributes; targets that are values are operands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _softmax(j, x, dim):
 
 
 def _shifted(j, x, dim):
-    """As far below the largest as they are: of large numbers the difference alone is exact."""
+    """The operand minus its maximum, for accuracy: for large numbers only the differences are exact."""
     return x - j.lax.stop_gradient(j.np.max(x, axis=dim, keepdims=True))
 
 
@@ -49,7 +49,7 @@ def _reduce(j, loss, reduction):
 
 
 def _classes(shape: Shape) -> Shape:
-    """The shape of a target: the operand's, without the dimension of the classes."""
+    """The shape of a target: the operand's, without the class dimension."""
     return shape[:1] + shape[2:] if len(shape) > 1 else ()
 
 
@@ -67,7 +67,7 @@ def _smoothed(shape: Shape) -> Choices:
 
 
 def _likelihood(j, x, target, reduction):
-    """The negated values at the targets; the classes are in dimension 1, or 0 where there are no samples."""
+    """The negated values at the targets. The classes are in dimension 1, or in dimension 0 if there are no samples."""
     dim = min(1, x.ndim - 1)
     chosen = np.moveaxis(np.eye(x.shape[dim])[np.array(target)], -1, dim)
     return _reduce(j, -j.np.sum(x * chosen, axis=dim), reduction)
@@ -135,7 +135,7 @@ def _distance(j, x, y, p):
 
 
 def _gap_off(*kinks: float):
-    """A condition: the operands' difference is a margin away from each kink, in both directions."""
+    """A condition that the absolute difference of the operands is at least the margin away from each kink."""
 
     def holds(x: np.ndarray, y: np.ndarray) -> bool:
         return all(np.abs(np.abs(x - y) - k).min(initial=np.inf) >= MARGIN for k in kinks)
@@ -232,7 +232,7 @@ LOSSES = table(
         _bce,
         PROBABILITY,
         rest=same,
-        also_saves=(1,),  # kept whichever operand requires grad
+        also_saves=(1,),  # saved whichever operand requires grad
     ),
     _loss(
         "bce_with_logits",
@@ -240,7 +240,7 @@ LOSSES = table(
         _bce_logits,
         MODERATE,
         rest=same,
-        also_saves=(1,),  # kept whichever operand requires grad
+        also_saves=(1,),  # saved whichever operand requires grad
     ),
     _loss(
         "poisson_nll_loss", "poisson_nll_loss({0}, {1}, reduction={reduction})", _poisson, SMALL, POSITIVE, rest=same
@@ -268,7 +268,7 @@ LOSSES = table(
         _cosine,
         NONZERO,
         rest=same,
-        choices=lambda *shapes: dims(shapes[0], low=2),  # over one element it is one whatever that is
+        choices=lambda *shapes: dims(shapes[0], low=2),  # over one element it is always one
         **shaped(every(nonempty, having(2))),
     ),
     Op(

@@ -1,4 +1,6 @@
-"""Shape ops of one operand: the same elements in another shape or order, repeated or padded; often a view of it."""
+"""Shape ops of one operand: the same elements in another shape or order, repeated or padded; the result is often a
+view.
+"""
 
 from __future__ import annotations
 
@@ -164,7 +166,7 @@ def _view(name: str, torch: str, reference, choices, accepts=lambda shape: True,
 
 
 def _maybe_view(name: str, torch: str, reference, choices, accepts=lambda shape: True) -> Op:
-    """An op that may copy, and whose documentation leaves open when."""
+    """An op that may copy its operand; its documentation does not say when."""
     return _op(name, torch, reference, choices, accepts, aliases=Certainty.MAYBE)
 
 
@@ -240,7 +242,7 @@ GROWING = (
         saves=MAYBE,
     ),
     _op("pad", "F.pad({0}, {pad}, value={value})", _pad, _pads, every(growing(3), ranked(1))),
-    # PyTorch keeps the operand of these paddings for its shape alone, and so frees it with the graph.
+    # PyTorch saves the operand of these paddings only for its shape, but frees it with the graph.
     _op(
         "pad_border",
         "F.pad({0}, {pad}, mode={mode})",

@@ -1,6 +1,6 @@
-"""Normalisation: each element's gradient depends on all the elements that it was normalised with.
+"""Normalisation: each element's gradient depends on all elements with which it was normalised.
 
-The `eps` is large, so that a row of equal values is a smooth point like any other.
+The `eps` is large, so that the op is smooth at a row of equal values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _normalised(j, x, axes, eps):
 
 
 def _over(shape: Shape, x) -> tuple[int, ...]:
-    """The dimensions that the trailing `shape` takes."""
+    """The dimensions of `x` that the trailing `shape` covers."""
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
@@ -37,14 +37,16 @@ def _rms(j, x, *affine, normalized_shape, eps):
 
 
 def _trailing(*shapes: Shape) -> Choices:
-    """The trailing dimensions to normalise over: those of the second operand where there is one."""
+    """The trailing dimensions to normalise over: those of the second operand if there is one."""
     first, *affine = shapes
     options = affine[:1] or [first[-1:], *([first] if len(first) > 1 else [])]
     return [{"normalized_shape": option, "eps": eps} for option in options for eps in (0.125, 1.0)]
 
 
 def _centred(*shapes: Shape) -> Choices:
-    """The same for what is centred: over one element it is zero whatever that is."""
+    """The trailing dimensions for ops that subtract the mean, which need several elements: a single centred element is
+    always zero.
+    """
     return [attrs for attrs in _trailing(*shapes) if size(attrs["normalized_shape"]) > 1]
 
 
@@ -105,12 +107,12 @@ def _normalize(j, x, dim):
 
 
 def _batched(shape: Shape) -> bool:
-    """Samples with channels, and more than one value in each channel."""
+    """Whether a shape has samples and channels, with more than one value per channel."""
     return 2 <= len(shape) <= 4 and nonempty(shape) and count(shape, (0, *range(2, len(shape)))) > 1
 
 
 def _several(shape: Shape) -> bool:
-    """One to four dimensions, and more than one element."""
+    """Whether a shape has one to four dimensions and more than one element."""
     return 1 <= len(shape) <= 4 and size(shape) > 1
 
 
@@ -133,7 +135,7 @@ def _op(
     return Op(name, torch, reference, saves, choices=choices, domains=(domain,), **more, **shaped(accepts))
 
 
-# One backward op serves all operands, so that what one derivative needs is kept for the others, too.
+# One backward op serves all operands, so that the tensors for one derivative are saved for the others, too.
 NORMALISATION = table(
     "normalisation",
     _op("layer_norm", "F.layer_norm({0}, {normalized_shape}, eps={eps})", _layer, _several, _centred),

@@ -1,4 +1,4 @@
-"""Products: matrices, vectors and batches of both, contracted in every rank and order."""
+"""Products of matrices, vectors and batches, contracted in every rank and order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALWAYS = Certainty.ALWAYS
 
 
 def _product_shape(a: Shape, b: Shape) -> Shape | None:
-    """The shape of a matrix product, or None where there is none."""
+    """The shape of a matrix product; None if the shapes do not match."""
     if a[-1] != b[-2 if len(b) > 1 else -1]:
         return None
     batch = broadcast(a[:-2], b[:-2])
@@ -31,7 +31,7 @@ def _product_shape(a: Shape, b: Shape) -> Shape | None:
 
 
 def _factors(first: Shape) -> list[tuple[Shape, ...]]:
-    """Right factors: a vector, then matrices and batches of the pool and of the right height."""
+    """Shapes of the right factor: a vector, then matrices and batches of the pool with the right height."""
     n = first[-1]
     options = dict.fromkeys([(n,), *(s for s in POOL if s), (n, 2)])
     return [(s,) for s in options if (c := _product_shape(first, s)) is not None and small(c)]
@@ -56,7 +56,7 @@ EQUATIONS = (
 
 
 def _lengths(equation: str, shapes: tuple[Shape, ...]) -> dict[str, int] | None:
-    """The length of each letter, or None where the equation does not fit the shapes."""
+    """The length of each letter's dimension; None if the equation does not fit the shapes."""
     lengths: dict[str, int] = {}
     terms = equation.split("->")[0].split(",")
     if [len(t) for t in terms] != [len(s) for s in shapes]:
@@ -147,7 +147,7 @@ def _op(name: str, torch: str, reference, rest, accepts, **more) -> Op:
 
 
 def _added(name: str, factors, accepts, reference=_add_product) -> Op:
-    """A product added to a first operand, with factors for both."""
+    """An op that adds a product to its first operand, with a factor for each."""
     torch = f"torch.{name}({{0}}, {{1}}, {{2}}, beta={{beta}}, alpha={{alpha}})"
     return _op(name, torch, reference, factors, accepts, choices=offer(beta=(1, 0.5), alpha=(1, -2)), unsaved=(0,))
 

@@ -1,7 +1,7 @@
 """Recurrent ops: a gated recurrent unit over a sequence, in one direction or both.
 
-Written from the published equations (Cho et al. 2014, with the reset gate after the product, as cuDNN and PyTorch have
-it): weights and biases of the reset, update and new gates stand below one another; the first state is zero.
+They follow the published equations (Cho et al. 2014, with the reset gate after the product, as in cuDNN and PyTorch).
+The weights and biases of the reset, update and new gates are stacked; the first state is zero.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from autograd_conformance.programs.language import Shape
 HIDDEN = (1, 2)
 
 LONGEST = (5, 3, 3)
-"""The longest sequence, the largest batch and the widest input."""
+"""The largest length of a sequence, size of a batch, and width of an input."""
 
 
 def _sequence(shape: Shape) -> bool:
@@ -66,7 +66,7 @@ def _op(name: str, directions: int, reference) -> Op:
     return Op(
         name, _code(directions), reference, Certainty.ALWAYS, accepts=_sequence, fresh=fresh, rest=_weights(directions),
         choices=_hidden,
-        domains=(strictly(MODERATE),),  # beyond, gates are shut, and their derivatives all rounding
+        domains=(strictly(MODERATE),),  # outside, gates are shut, and derivatives are only rounding errors
     )  # fmt: skip
 
 

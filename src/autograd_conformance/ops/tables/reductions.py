@@ -1,4 +1,6 @@
-"""Reductions over all dimensions or some: sums, products, extremes, moments and norms. Gradients spread out again."""
+"""Reductions over all dimensions or some: sums, products, extremes, variances and norms. Gradients
+are broadcast back.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ def _at_rank(j, x, rank, dim, keepdim):
 
 
 def _line(j, x, dim, keepdim):
-    """Takes away the dimension that a reduction has left with one element, unless it is kept."""
+    """Remove the dimension that a reduction left with one element, unless `keepdim` is set."""
     return x if keepdim else j.np.squeeze(x, axis=dim)
 
 
@@ -112,7 +114,7 @@ SUMS = (
         choices=reduced,
     ),
     _some("mean", f"torch.mean({{0}}, {OVER})", _mean, NEVER),
-    # The product of one element needs nothing, and PyTorch keeps it all the same.
+    # The product of one element needs no saved value, but PyTorch saves it.
     _all(
         "prod",
         "torch.prod({0})",
