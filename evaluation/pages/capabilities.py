@@ -1,5 +1,5 @@
-"""`python -m evaluation.pages.capabilities`: write docs/capabilities.md from the tables of what a
-framework may claim, what an adapter then has, and which rules ask for it.
+"""`python -m evaluation.pages.capabilities`: writes docs/capabilities.md, with the meaning of each claim, the adapter's
+methods for it, and the number of rules that require it.
 """
 
 from __future__ import annotations
@@ -16,67 +16,67 @@ PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"
 
 GROUPS: dict[str, dict[C, str]] = {
     "Calling backward": {
-        C.IMPERATIVE: "`root.backward()` or its like leaves a gradient in each leaf that the root depends on.",
-        C.ACCUMULATES: "A call adds to the gradient that a leaf holds; without this claim it has to replace it.",
-        C.MULTIPLE_ROOTS: "One call takes several roots and traverses what they share once.",
-        C.COTANGENTS: "A call can be given the gradient of the root (PyTorch's argument `gradient`).",
-        C.INPUTS: "A call can be told into which tensors it accumulates; it changes no others.",
-        C.RETAIN: "A call can be told to keep the graph, so that another one can go through it.",
+        C.IMPERATIVE: "`root.backward()` or a similar call leaves a gradient in each leaf on which the root depends.",
+        C.ACCUMULATES: "A call adds to a leaf's gradient; without this claim, it has to replace the gradient.",
+        C.MULTIPLE_ROOTS: "One call takes several roots, and traverses shared parts of their graphs once.",
+        C.COTANGENTS: "A call accepts the gradient of the root (PyTorch's argument `gradient`).",
+        C.INPUTS: "A call accepts the tensors to accumulate into, and changes no others.",
+        C.RETAIN: "A call has an option to keep the graph, so that another call can go through it.",
         C.FREES: "A call that does not keep the graph frees it, and a later one that needs it raises an error.",
         C.FUNCTIONAL: "There is a call that returns gradients and accumulates nothing (`torch.autograd.grad`).",
-        C.UNUSED: "Such a call can be told what unused inputs give, none or an error; else it is zeros.",
-        C.MATERIALIZES: "Such a call gives zeros for unused inputs: where it is told to, or always.",
-        C.ANY_INPUTS: "Inputs of such a call may be any values, and listed twice; else they are leaves, each once.",
-        C.CREATE_GRAPH: "A call can be told to record itself: gradients have a history and can be differentiated.",
-        C.CREATES_IN_LEAVES: "A backward call can be told so, too, and not the functional form alone.",
+        C.UNUSED: "Such a call has an option for unused inputs, None or an error; else they get zeros.",
+        C.MATERIALIZES: "Such a call gives zeros for unused inputs, by an option or always.",
+        C.ANY_INPUTS: "Inputs of such a call may be any values, even listed twice; else they are distinct leaves.",
+        C.CREATE_GRAPH: "A call has an option to record itself: its gradients have a history and can be differentiated.",
+        C.CREATES_IN_LEAVES: "Backward calls have this option, too, and not only the functional form.",
     },
     "Refusing calls": {
-        C.NON_SCALAR_CHECK: "A root of several elements needs an explicit cotangent; without one the call raises.",
+        C.NON_SCALAR_CHECK: "A root of several elements requires an explicit cotangent; without one, the call raises.",
         C.COTANGENT_CHECK: "A cotangent of a shape other than the root's is refused.",
-        C.NO_GRAD_CHECK: "A root, or an input, that requires no grad is refused.",
-        C.KNOWS_ERRORS: 'Claimed by `insists = ("errors",)`: an error that it does not know refuses nothing.',
+        C.NO_GRAD_CHECK: "A root, or an input, that does not require grad is refused.",
+        C.KNOWS_ERRORS: 'Claimed by `insists = ("errors",)`: unclassified errors do not count as refusals.',
     },
-    "Leaves and the gradients that they hold": {
-        C.CONSTANTS: "A leaf can be made that requires no grad.",
-        C.REQUIRES_GRAD: "A tensor says whether it requires grad.",
-        C.SWITCHES: "`requires_grad` can be switched on and off after a leaf was made.",
-        C.IDENTITY: "Gradient objects can be told apart, so that two leaves with one object are seen.",
-        C.ZERO_TO_NONE: "A gradient can be cleared to none.",
+    "Leaves and their gradients": {
+        C.CONSTANTS: "A leaf can be made that does not require grad.",
+        C.REQUIRES_GRAD: "A tensor has a flag that says whether it requires grad.",
+        C.SWITCHES: "`requires_grad` of a leaf can be changed later.",
+        C.IDENTITY: "Gradient objects can be compared by identity, which shows two leaves with one gradient object.",
+        C.ZERO_TO_NONE: "A gradient can be cleared to None.",
         C.ZERO_TO_ZEROS: "A gradient can be cleared to zeros.",
-        C.ASSIGNS: "The gradient that a leaf holds can be read as a value and replaced.",
-        C.ADDS_IN_PLACE: "A second call adds to the gradient object that is there instead of making another.",
-        C.RETAINS_GRAD: "Values that are no leaves can be told to hold their gradient, too.",
+        C.ASSIGNS: "A leaf's gradient can be read as a value, and replaced.",
+        C.ADDS_IN_PLACE: "A second call adds to the existing gradient object instead of making another one.",
+        C.RETAINS_GRAD: "Values that are no leaves can retain their gradients.",
     },
     "Modes and detaching": {
-        C.MODES: "There are blocks in which nothing is recorded, and blocks within them in which it is again.",
-        C.DEFAULT_DTYPE: "The dtype of tensors that are given none can be set.",
-        C.DETACH: "A tensor can be cut off from its history.",
+        C.MODES: "There are blocks in which nothing is recorded, and inner blocks that record again.",
+        C.DEFAULT_DTYPE: "The default dtype of new tensors can be set.",
+        C.DETACH: "A tensor can be detached from its history.",
     },
     "Memory": {
-        C.WRITES: "There are operations that write into a tensor in place, and that are recorded.",
+        C.WRITES: "There are recorded operations that write into a tensor in place.",
         C.WRITE_CHECKS: "A write that would break a graph is refused, such as one into a leaf that requires grad.",
         C.VIEWS: "Some ops return views: tensors over the memory of their operand.",
-        C.MEMORY: "It can be told whether two tensors share memory.",
-        C.LAYOUT: "A tensor tells its strides.",
+        C.MEMORY: "It can be queried whether two tensors share memory.",
+        C.LAYOUT: "A tensor's strides can be queried.",
         C.PROMOTES: "Elementwise and joining ops take operands of several dtypes; the widest is the result's.",
-        C.COUNTS_SAVED: "It can be told how many saved tensors are alive.",
+        C.COUNTS_SAVED: "The number of saved tensors that are alive can be queried.",
     },
     "Hooks": {
-        C.HOOKS: "A function can be registered that is called with the gradient of a tensor and may replace it.",
-        C.ACCUMULATED_HOOKS: "A function can be registered that is called after a leaf has accumulated.",
+        C.HOOKS: "A function can be registered that receives the gradient of a tensor and may replace it.",
+        C.ACCUMULATED_HOOKS: "A function can be registered that is called after a leaf's gradient was accumulated.",
     },
     "Training": {
-        C.OPTIMIZERS: "There are optimizers that move leaves by the gradients that they hold.",
+        C.OPTIMIZERS: "There are optimizers that update leaves by their gradients.",
         C.MAKES_OPTIMIZERS: "An optimizer is made before its first step, and clears the gradients of its leaves.",
-        C.GROUPS: "An optimizer takes groups of leaves with settings of their own.",
-        C.FOREACH: "An optimizer can be told to update all leaves at once, or one after the other.",
-        C.FUSED: "An optimizer can be told to use its fused implementation.",
+        C.GROUPS: "An optimizer accepts groups of leaves with separate settings.",
+        C.FOREACH: "An optimizer has an option to update all leaves at once or one after the other.",
+        C.FUSED: "An optimizer has an option to use its fused implementation.",
         C.CLIPS: "Gradients can be clipped, by their norm or by value.",
-        C.MODULES: "There are layers that own parameters: linear, convolutional, recurrent, attention.",
-        C.RANDOM: "There are ops that draw, such as dropout, from a generator that can be seeded.",
+        C.MODULES: "There are layers with parameters: linear, convolutional, recurrent, attention.",
+        C.RANDOM: "There are random ops, such as dropout, with a generator that can be seeded.",
     },
 }
-"""What each claim means, by subject."""
+"""The meaning of each claim, by subject."""
 
 
 def page() -> str:
@@ -87,7 +87,7 @@ def page() -> str:
 
 
 def methods(claim: C) -> str:
-    """The methods and keywords that an adapter with a claim has besides the twelve of every adapter."""
+    """The methods and keywords that a claim requires of an adapter, besides the twelve methods of every adapter."""
     found = [
         f"`{method}`" + "".join(f" (with `{other.name}`)" for other in claims if other is not claim)
         for claims, names in METHODS_OF.items()
@@ -101,7 +101,7 @@ def methods(claim: C) -> str:
 
 
 def rules(claim: C) -> int:
-    """How many rules need a claim."""
+    """Number of rules that require a claim."""
     return sum(claim in rule.needs for rule in RULES.values())
 
 

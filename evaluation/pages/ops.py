@@ -1,6 +1,4 @@
-"""`python -m evaluation.pages.ops`: write docs/ops.md from the tables of ops, modules and optimizers:
-what an adapter is asked to compute, with which attributes, on which shapes.
-"""
+"""`python -m evaluation.pages.ops`: writes docs/ops.md, with the attributes and shapes of all ops."""
 
 from __future__ import annotations
 
@@ -21,15 +19,15 @@ from autograd_conformance.reporting.render.markdown import environment
 PAGE = Path(__file__).parents[2] / "docs" / "ops.md"
 
 WIDTH, SAMPLES = 2, 4
-"""How many features modules are shown with; how many samples, steps of a sequence, and places of a kernel."""
+"""For modules in the page: number of features; number of samples, steps of a sequence, and positions of a kernel."""
 
 SIZES = dict.fromkeys(("inputs", "features", "width", "kernel"), WIDTH) | {
     "outputs": 3, "hidden": 3, "feedforward": 3, "keys": 5,
 }  # fmt: skip
-"""The sizes that modules are shown with."""
+"""The sizes of modules in the page."""
 
 SHOWN = 4
-"""How many of an attribute's values, or of an operand's ranks, are shown."""
+"""The most values of an attribute in the page."""
 
 
 def page() -> str:
@@ -47,17 +45,17 @@ def page() -> str:
 
 
 def _operands(row: Op) -> Iterator[tuple[Shape, ...]]:
-    """The shapes that programs give all operands together."""
+    """The combinations of operand shapes in programs."""
     return ((first, *rest) for first in row.fresh if takes(row, first) for rest in rest_of(row, first))
 
 
 def _attributes(row: Op) -> Iterator[Attrs]:
-    """The attributes that programs give, with each of the operands' shapes."""
+    """The attributes in programs, for each combination of operand shapes."""
     return (attrs for shapes in _operands(row) for attrs in choices_of(row, shapes))
 
 
 def code(row: Op) -> str:
-    """What it computes, as PyTorch's documentation writes it, for the first attributes that there are."""
+    """The op as PyTorch's code, for its first attributes."""
     names = [chr(ord("a") + k) for k in range(arity(row))]
     return fill(row.template, names, next(_attributes(row))).replace("|", r"\|")
 
@@ -87,13 +85,13 @@ def _some(found: list[str]) -> str:
 
 
 def domains(row: Op) -> str:
-    """Where its operands lie, where that is not everywhere."""
+    """The domains of its operands; empty if they are unrestricted."""
     names = [row.domain(k).name for k in range(arity(row))]
     return "" if set(names) == {"any"} else ", ".join(names)
 
 
 def notes(row: Op) -> str:
-    """What its results are, besides values of the operands' dtype."""
+    """Properties of its results and operands: views, several results, dtypes."""
     results = {Certainty.ALWAYS: "a view", Certainty.MAYBE: "a view or not"}
     found = [results[row.aliases]] if row.aliases else []
     found += ["several results"] if row.sequence else []
@@ -103,7 +101,7 @@ def notes(row: Op) -> str:
 
 
 def settings(module: Module) -> str:
-    """A module's settings, for which its operands are shown."""
+    """The settings of a module for which the page lists its operands."""
     return _named(module.whole)
 
 
@@ -112,7 +110,7 @@ def _named(attrs: Attrs) -> str:
 
 
 def operands(module: Module) -> str:
-    """The operands of a module by name, each with its shape, and how many results it has."""
+    """The operands of a module by name, each with its shape, and its number of results."""
     own = parameters(module.name, module.whole, SIZES)
     weight = dict(own).get("weight")
     in_space = () if weight is None else (SAMPLES,) * (len(weight) - 2)
@@ -123,7 +121,7 @@ def operands(module: Module) -> str:
 
 
 def drawn(row: Row) -> str:
-    """What programs set of an optimizer, each setting with the values it is given."""
+    """The settings of an optimizer in programs, each with its values."""
     values: dict[str, dict[str, None]] = {}
     for choice in row.choices:
         for name, value in choice:

@@ -189,7 +189,7 @@ _ROWS = (
             ("lr", "optax.rmsprop(eps_in_sqrt=False)"),
             ("alpha", "optax.scale_by_rms(eps_in_sqrt=False), in optax.rmsprop"),
             ("eps", "optax.scale_by_rms(eps_in_sqrt=False), in optax.rmsprop"),
-            ("momentum", "optax.trace, in optax.rmsprop: after the learning rate, which is equivalent if the rate is constant"),
+            ("momentum", "optax.trace, in optax.rmsprop: after the rate, which is equivalent if the rate is constant"),
             ("centered", "optax.scale_by_stddev(eps_in_sqrt=False), in optax.rmsprop"),
             _DECAY,
             _SIGN,
