@@ -426,13 +426,13 @@ def refused(path: Path, text: str | bytes) -> str:
         ('dtype = "float16"', "dtype has to be float32 or float64, not 'float16'"),
         ('rule = "no/such"', "rule: there is no rule 'no/such'"),
         ('op = "frobnicate"', "op: there is no op 'frobnicate'"),
-        ('op = "exp"', "witness: it does not apply 'exp', which the entry is about"),
-        ('witness = "b = sin a"', "witness: a witness is malformed: statement 1"),
-        ("any_value = true\nrelative = 1", "any_value: it leaves no room for relative, absolute and nan"),
-        ("", "relative: 'gradients/op' is about values, and nothing says how far they may be off"),
+        ('op = "exp"', "witness: the program does not apply 'exp', the op of the entry"),
+        ('witness = "b = sin a"', "witness: the program is malformed: statement 1"),
+        ("any_value = true\nrelative = 1", "any_value: it waives all values; leave out relative, absolute and nan"),
+        ("", "relative: 'gradients/op' is about values, and no key limits how far they may be off"),
         (
             "relative = 1.5",
-            "relative: 1.5 is above 1, which excuses almost any value; say any_value = true in",
+            "relative: 1.5 is above 1, which waives almost any value; write any_value = true instead",
         ),
         ("relative = 1e300", "relative: 1e+300 is above 1"),
         ("relative = 0.1\nabsolute = 1e308", "absolute: 1e+308 is above 1"),
@@ -450,9 +450,9 @@ def refused(path: Path, text: str | bytes) -> str:
             "result_dtype: it is about a dtype, and wrong_shape about",
         ),
         ("returned = true\nany_value = true", "returned: it is about a call that returned, and any_value about values"),
-        ("relative = 0.1\nelements = 0\ndimensions = 0", "elements: what has no dimensions has one element, not 0"),
-        ("relative = 0.1\nelements = 0\ndimensions = 7", "witness: it has no value with that many elements and"),
-        ("relative = 0.1\ndimensions = 3", "witness: it has no value with that many elements and dimensions"),
+        ("relative = 0.1\nelements = 0\ndimensions = 0", "elements: a value without dimensions has 1 element, not 0"),
+        ("relative = 0.1\nelements = 0\ndimensions = 7", "witness: no value of the program has this number"),
+        ("relative = 0.1\ndimensions = 3", "witness: no value of the program has this number of"),
         (
             "relative = 0.1\nwrong_elements = 0",
             "wrong_elements: with 0 wrong elements there is no",
@@ -514,7 +514,7 @@ BARE = (
 )
 def test_an_entry_that_names_no_case_is_refused(said: str, tmp_path: Path) -> None:
     text = refused(tmp_path / "x.toml", f"{BARE}{said}\n")
-    assert text.startswith(f"{tmp_path / 'x.toml'}, line 1: op: nothing names the case, so the entry would excuse ")
+    assert text.startswith(f"{tmp_path / 'x.toml'}, line 1: op: nothing names the case, so the entry would cover every violation of ")
     assert "give an op, or a key that says where" in text
 
 
@@ -562,7 +562,7 @@ def test_an_entry_may_be_about_an_op_in_place(tmp_path: Path) -> None:
     for op, holds in (("add_", True), ("mul_", False)):
         program = parse(f"a = leaf [1] const; b = leaf [2]; write a {op} b")
         assert is_known(entry, program, Violation(entry.rule, 2, Flag(False), (), Ref(0), op)) is holds
-    assert "it does not apply 'add_'" in refused(tmp_path / "y.toml", written + WITNESS)
+    assert "the program does not apply 'add_'" in refused(tmp_path / "y.toml", written + WITNESS)
 
 
 @pytest.mark.parametrize("key", ["rule", "reason", "witness"])
@@ -576,19 +576,19 @@ def test_what_every_entry_needs(key: str, tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("[[known]\n", "x.toml: Expected ']]' at the end of an array declaration (at line 1, column 8)"),
-        ("known = 3", "x.toml: known has to be entries that begin with [[known]] each"),
-        ("known = [3]", "x.toml: known has to be entries that begin with [[known]] each"),
+        ("known = 3", "x.toml: known has to be a list of entries; begin each with [[known]]"),
+        ("known = [3]", "x.toml: known has to be a list of entries; begin each with [[known]]"),
         ("[[knwon]]\nrule = 1", "x.toml: there is no key 'knwon'; 'known' is one; each entry begins with [[known]]"),
-        (b"reason = '\xff'", "x.toml: it is not UTF-8 from byte 10 on"),
-        ("a = " + "[" * 90_000, "x.toml: it is nested too deeply"),
+        (b"reason = '\xff'", "x.toml: the file is not UTF-8 from byte 10 on"),
+        ("a = " + "[" * 90_000, "x.toml: the TOML is nested too deeply"),
         ("\na = " + "1" * 90_000, "x.toml: Exceeds the limit (4300 digits) for integer string conversion: value has"),
-        ("\na = " + "1" * 100_000, "x.toml, line 2: it has more than 100,000 characters"),
+        ("\na = " + "1" * 100_000, "x.toml, line 2: the line is longer than 100,000 characters"),
         (
             "known = 1\n" + "a." * 40_000 + "a = 1",
             "x.toml, line 2: a key has too many parts; no key",
         ),
         ("[[" + " 'a' ." * 40 + " a ]]", "x.toml, line 1: a key has too many parts; no key"),
-        ("# \n" * 2**21, "x.toml: it has more than 4 MiB; write several files"),
+        ("# \n" * 2**21, "x.toml: the file is larger than 4 MiB; write several files"),
     ],
 )
 def test_a_file_that_is_none(text: str | bytes, says: str, tmp_path: Path) -> None:

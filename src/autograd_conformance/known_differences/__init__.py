@@ -1,7 +1,9 @@
-"""Known differences: what a framework is known to do otherwise, as data, with the reason and a program that shows it.
+"""Known differences: rule violations of a framework that are listed in TOML files, each with a reason and a witness
+program.
 
-A difference that is listed is reported, not failed; an entry that a run no longer sees is reported as stale. `entry` is
-what an entry says, `file` how one is read, `matching` whether a violation is one, `update` how a run writes its own.
+A run reports a listed difference and does not fail for it. The run reports an entry as stale if its witness no longer
+shows the difference. Modules: `entry` is one entry, `file` reads files, `keys` lists the keys of entries, `matching`
+compares a violation with an entry, `update` writes entries for a run.
 """
 
 from autograd_conformance.known_differences.entry import Known

@@ -1,4 +1,9 @@
-"""Which calls programs make, as entries ask for it: what a call goes through, and what earlier ones did and left."""
+"""Conditions about the backward calls of a program: the values that a call differentiates through, and what earlier
+calls did.
+
+"Passes through" means upstream: a call passes through its roots and through all values that the roots were computed
+from.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +26,8 @@ CALLS = (Backward, Grad)
 
 
 def reuses_graph(program: Program, at: int) -> bool:
-    """Whether instruction `at` is a backward call through a value, its root included, that an earlier one went
-    through; the leaves that calls end at are not meant.
+    """Whether instruction `at` is a call that passes through a value which an earlier call passed through. Roots count;
+    leaves at the end of a graph do not.
     """
     call = program[at]
     earlier = {
@@ -35,8 +40,8 @@ def reuses_graph(program: Program, at: int) -> bool:
 
 
 def partly_reuses_graph(program: Program, at: int) -> bool:
-    """Whether instruction `at`, or one before it, is a call through something that an earlier call went through, and
-    through something else that was not computed from that.
+    """Whether instruction `at`, or a call before it, reuses a part of the graph of earlier calls, and also passes
+    through ops that are not downstream of that part.
     """
     gone: set[Ref] = set()
     for call in program.instructions[: at + 1]:
@@ -50,7 +55,9 @@ def partly_reuses_graph(program: Program, at: int) -> bool:
 
 
 def grad_is_none(program: Program, at: int, leaf: Ref) -> bool:
-    """Whether a leaf holds no gradient before instruction `at`: none was left or assigned since it was cleared."""
+    """Whether the `.grad` of a leaf is None before instruction `at`: since it was last cleared, no call accumulated
+    into it and none was assigned.
+    """
     held = False
     for step in program.instructions[:at]:
         match step:
@@ -66,14 +73,16 @@ def grad_is_none(program: Program, at: int, leaf: Ref) -> bool:
 
 
 def reaches_several_leaves(program: Program, at: int, leaf: Ref) -> bool:
-    """Whether instruction `at`, or one before it, is a call that leaves gradients in a leaf and in another one."""
+    """Whether instruction `at`, or one before it, is a backward call that accumulates into this leaf and at least one
+    other leaf.
+    """
     calls = (step for step in program.instructions[: at + 1] if isinstance(step, Backward))
     reached = (upstream_of_call(program, call) & {*program.leaves} for call in calls)
     return any(leaf in leaves and len(leaves) > 1 for leaves in reached)
 
 
 def operands_share_leaf(program: Program, at: int) -> bool:
-    """Whether an op before instruction `at` takes two operands that were computed from one leaf."""
+    """Whether an op before instruction `at` has two operands that were computed from the same leaf."""
     for step in program.instructions[:at]:
         if isinstance(step, Apply):
             origins = [upstream_of(program, [arg]) & {*program.leaves} for arg in step.args]
@@ -83,8 +92,10 @@ def operands_share_leaf(program: Program, at: int) -> bool:
 
 
 def may_have_grad(program: Program, at: int, leaf: Ref, through: str | None) -> bool:
-    """Whether a leaf may hold, before call `at`, a gradient that an earlier one left there; what was cleared since is
-    held no more. Where an op is named, the call has to go through it, and it has to take the leaf.
+    """Whether an earlier backward call may have set the `.grad` of a leaf before call `at`, and nothing cleared it
+    since.
+
+    If `through` names an op, call `at` also has to pass through this op, applied to the leaf.
     """
     call = program[at]
     if through is not None and not (isinstance(call, CALLS) and _goes_through(program, call, leaf, through)):
@@ -102,13 +113,15 @@ def may_have_grad(program: Program, at: int, leaf: Ref, through: str | None) -> 
 
 
 def _goes_through(program: Program, call: BackwardCall, leaf: Ref, op: str) -> bool:
-    """Whether a call goes through an op that takes a leaf."""
+    """Whether a call passes through an op that has the leaf as an operand."""
     made = (program[ref.at] for ref in upstream_of_call(program, call))
     return any(isinstance(step, Apply) and step.op == op and leaf in step.args for step in made)
 
 
 def reuses_root(program: Program, at: int) -> bool:
-    """Whether instruction `at` is a call with a root that an earlier call went through and that an op took since."""
+    """Whether instruction `at` is a call one of whose roots an earlier call passed through and an op has taken as an
+    operand since.
+    """
     call, gone, taken = program[at], set[Ref](), set[Ref]()
     for step in program.instructions[:at]:
         match step:
@@ -122,12 +135,12 @@ def reuses_root(program: Program, at: int) -> bool:
 
 
 def upstream_of_call(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:
-    """The roots of a call and all that ops, or some writes, made them from."""
+    """The roots of a call and all values upstream of them, through ops and through the given in-place writes."""
     return upstream_of(program, call.roots, writes)
 
 
 def upstream_of(program: Program, refs: Sequence[Ref], writes: Sequence[InPlace] = ()) -> set[Ref]:
-    """Some values and all that ops, or some writes, made them from."""
+    """The given values and all values upstream of them, through ops and through the given in-place writes."""
     found: set[Ref] = set()
     waiting = list(refs)
     while waiting:

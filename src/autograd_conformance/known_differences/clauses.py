@@ -1,7 +1,8 @@
-"""What names the case of a violation: the keys of an entry that hold for it, each with what it says.
+"""The keys of an entry that are true of a violation, each with its value: from these `--update-known` chooses the keys
+that name the case.
 
-What the programs that broke a rule have in common tells their case from others, but for what the programs that kept the
-rule have in common, too: a key that holds wherever the rule is put to the test names nothing.
+A key names the case if it is true of all programs that broke the rule, and false for some program that kept the rule. A
+key that is true of every program that tests the rule names nothing.
 """
 
 from __future__ import annotations
@@ -20,32 +21,36 @@ from autograd_conformance.programs.language import INSTRUCTIONS, Apply, Hook, In
 from autograd_conformance.rules.violations.violation import Violation
 
 Clause: TypeAlias = tuple[str, str | int]
-"""A key, and what an entry may say under it."""
+"""A key of an entry and its value."""
 
 OF_OPS = ("operand_written", "region_returns_op")
 """Flags that are about the op which the violation names."""
 
 FLAGS = tuple(key for key, row in KEYS.items() if row.is_flag and key in CONDITIONS and key not in OF_OPS)
-"""Flags that hold or do not hold for any violation, whichever op the violation names."""
+"""Flags that do not depend on the op of the entry."""
 
 OUTCOMES = ("returned",)
-"""What was observed; it narrows a case, and does not name it, for any fault of the rule may look like it."""
+"""Keys for the observed outcome. They narrow an entry and do not name its case, since any violation of the rule may
+have the same outcome.
+"""
 
 
 def clauses_of(program: Program, violation: Violation) -> frozenset[Clause]:
-    """All that an entry might say of a violation's case."""
+    """All clauses that an entry for this violation may contain."""
     return holding({*_words(program, violation.at), *_of_violation(program, violation)}, program, violation)
 
 
 def holding(clauses: Iterable[Clause], program: Program, violation: Violation) -> frozenset[Clause]:
-    """Those of some clauses that hold for a violation."""
+    """The clauses that are true of a violation."""
     return frozenset(clause for clause in clauses if _holds(clause, program, violation))
 
 
 def in_common(
     program: Program, units: Mapping[int, tuple[int, ...]], among: Collection[Clause] | None
 ) -> frozenset[Clause]:
-    """The clauses, of all or `among` some, that hold at some instruction of a program which broke no rule."""
+    """The clauses that are true at some instruction of a program which broke no rule: of all clauses, or of those in
+    `among`.
+    """
     places = [each.in_regions(units) for each in imagined(program)]
     if among is None:
         ops = {("op", step.op) for step in program if isinstance(step, Apply)}
@@ -54,7 +59,7 @@ def in_common(
 
 
 def naming(clauses: Iterable[Clause]) -> frozenset[Clause]:
-    """Those of some clauses that name a case."""
+    """The clauses that name a case."""
     return frozenset((key, value) for key, value in clauses if key not in OUTCOMES and KEYS[key].names_the_case(value))
 
 
@@ -81,7 +86,7 @@ def _of_violation(program: Program, violation: Violation) -> Iterator[Clause]:
 
 
 def _words(program: Program, at: int) -> set[Clause]:
-    """What stands before instruction `at`, in the words of `after`."""
+    """`after` clauses for all instructions before instruction `at`."""
     words = {word for step in program.instructions[:at] for word in _words_of(step)}
     return {("after", word) for word in words if word not in USUAL}
 

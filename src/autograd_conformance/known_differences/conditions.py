@@ -1,6 +1,6 @@
-"""The conditions that entries name, one for each key: whether it holds for a violation of a program.
+"""One function for each key of an entry that is a condition: whether a violation of a program fulfils it.
 
-A key that is not here says how far values may be off, or where the framework runs.
+The other keys limit how far values may be off, or say where the framework runs.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ from autograd_conformance.rules.violations.observed import RaisedError, Returned
 from autograd_conformance.rules.violations.violation import Violation
 
 Condition = Callable[[Known, Program, Violation], bool]
-"""Whether what an entry says under a key holds for a violation of a program."""
+"""A function that decides whether a violation of a program fulfils one key of an entry."""
 
 
 def holds(entry: Known, program: Program, violation: Violation) -> bool:
-    """Whether every condition that an entry names holds."""
+    """Whether a violation fulfils every condition of an entry."""
     return all(CONDITIONS[key](entry, program, violation) for key in named(entry))
 
 
 def named(entry: Known) -> list[str]:
-    """The conditions that an entry names; those that cost little come first."""
+    """The keys of an entry that are conditions, the cheap ones first."""
     return [key for key in CONDITIONS if getattr(entry, key) is not None and getattr(entry, key) is not False]
 
 
 def ops_of(program: Program, violation: Violation) -> set[str]:
-    """The op that a violation is about, or else all ops that the program applies or writes with."""
+    """The op that a violation names; without one, all ops that the program applies or writes with."""
     if violation.op:
         return {violation.op}
     return {step.op for step in program if isinstance(step, (Apply, InPlace))}
@@ -78,7 +78,7 @@ def ops_of(program: Program, violation: Violation) -> set[str]:
 
 @lru_cache(maxsize=64)
 def values(program: Program) -> Mapping[Ref, np.ndarray]:
-    """The values of a program, which several entries look at."""
+    """The reference values of a program, cached because several entries need them."""
     return MappingProxyType(dict(Reference(program).values))
 
 
@@ -87,8 +87,8 @@ def _error(violation: Violation) -> RaisedError | None:
 
 
 def subject_of(program: Program, violation: Violation) -> Ref | None:
-    """What a violation is about; where a call raised, its only root, and of a write that nothing else is told of, its
-    target.
+    """The value or leaf that a violation is about. If the violation names none, it is the target of a failing write, or
+    the only root of a failing call.
     """
     failing = program[violation.at]
     if violation.subject is not None:
@@ -99,15 +99,17 @@ def subject_of(program: Program, violation: Violation) -> Ref | None:
 
 
 def _may_be_zero(program: Program, op: str | None, operand: int) -> bool:
-    """Whether an operand of one of an op's uses may hold a zero: a leaf that does, or something computed."""
+    """Whether this operand of an op may contain a zero, in at least one use of the op: it is a leaf with a zero, or any
+    computed value.
+    """
     uses = [step.args[operand : operand + 1] for step in program if isinstance(step, Apply) and step.op == op]
     made = (program[ref.at] for refs in uses for ref in refs)
     return any(not isinstance(step, Leaf) or 0 in step.value.data for step in made)
 
 
 def _occurs_before(program: Program, at: int, what: str) -> bool:
-    """Whether an op, a step as `_is_step` describes it, a hook of that effect, or an instruction of that word stands
-    before an instruction.
+    """Whether an instruction before instruction `at` matches `what`: an op, an optimizer step as `_is_step` reads it, a
+    hook with its effect, or the word of an instruction.
     """
     before = program.instructions[:at]
     return any(
@@ -120,8 +122,8 @@ def _occurs_before(program: Program, at: int, what: str) -> bool:
 
 
 def _has_duplicate_root(program: Program, at: int) -> bool:
-    """Whether instruction `at`, or one before it, is a call that has a root twice, a root and what may be a view of it
-    or the very same, or one of its inputs among its roots.
+    """Whether instruction `at`, or a call before it, has the same root twice, two roots that may be views of the same
+    value, or a root that is also one of its inputs.
     """
     calls = [step for step in program.instructions[: at + 1] if isinstance(step, CALLS) and len(step.roots) > 1]
     if not calls:
@@ -135,8 +137,8 @@ def _has_duplicate_root(program: Program, at: int) -> bool:
 
 
 def _base(program: Program, ref: Ref, made: Mapping[Ref, np.ndarray]) -> Ref:
-    """What a value may be a view of, or the very same as: an op of one operand may give that where it has nothing to
-    do, as a sum over one element.
+    """The value that this value may be a view of, or identical to. An op with one operand may return its operand if it
+    has nothing to do, such as a sum over one element.
     """
     step = program[ref.at]
     if not isinstance(step, Apply) or not step.args:
@@ -147,8 +149,8 @@ def _base(program: Program, ref: Ref, made: Mapping[Ref, np.ndarray]) -> Ref:
 
 
 def _is_step(step: Instruction, described: str) -> bool:
-    """Whether an instruction is the step of an optimizer that has all of some settings, for one of its leaves;
-    `own:lr` stands for a parameter group with an lr of its own.
+    """Whether an instruction is a step of this optimizer, and one of its leaves has all these settings. `own:lr` means
+    that the leaf's parameter group sets lr itself.
     """
     optimizer, *settings = described.split()
     if not isinstance(step, Step) or step.optimizer != optimizer:
@@ -158,8 +160,11 @@ def _is_step(step: Instruction, described: str) -> bool:
 
 
 def _views(program: Program, violation: Violation) -> bool:
-    """Whether the failing instruction makes a view, or, where it applies no op, any other does. Behind a unit, it is
-    the one that made the value in question; of a unit that raised, any.
+    """Whether the failing instruction makes a view, or, if the failing instruction applies no op, whether any op of the
+    program makes one.
+
+    For a failing region, the instruction is the one that made the value in question; if the region raised, any of its
+    instructions.
     """
     subject, unit = violation.subject, violation.regions.get(violation.at, ())
     failing = program[violation.at if subject is None or subject.at not in unit else subject.at]
@@ -169,7 +174,9 @@ def _views(program: Program, violation: Violation) -> bool:
 
 
 def _is_repeated(program: Program, violation: Violation) -> bool:
-    """Whether the value in question was made by an op that had been applied to the same operands, in the same way."""
+    """Whether the value in question was computed by an op that an earlier instruction applied to the same operands with
+    the same attributes.
+    """
     if violation.subject is None:
         return False
     made = program[violation.subject.at]
@@ -177,7 +184,9 @@ def _is_repeated(program: Program, violation: Violation) -> bool:
 
 
 def _toggles_requires_grad(program: Program, at: int) -> bool:
-    """Whether a leaf begins, or ceases, to require grad before instruction `at`, behind something made from it."""
+    """Whether a write to `requires_grad`, or a detach in place, changes a leaf before instruction `at`, after an op has
+    used this leaf.
+    """
     used: set[Ref] = set()
     for step in program.instructions[:at]:
         if isinstance(step, (SetRequiresGrad, DetachInPlace)) and step.target in used & {*program.leaves}:
@@ -187,7 +196,7 @@ def _toggles_requires_grad(program: Program, at: int) -> bool:
 
 
 def _has_root_without_inputs(program: Program, call: Instruction) -> bool:
-    """Whether a call has a root that ops computed from none of its inputs."""
+    """Whether a call has a root that was computed from none of its inputs."""
     if not isinstance(call, CALLS):
         return False
     inputs = {*(call.inputs or program.leaves)}
@@ -235,4 +244,4 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "empty_value": lambda entry, program, it: not all(value.size for value in values(program).values()),
     }
 )
-"""Each key that is a condition, those that cost little first: whether what the entry says under it holds."""
+"""The condition of each key, the cheap ones first."""

@@ -1,4 +1,4 @@
-"""An entry of a file of known differences: which rule is broken, where, how far, and under which conditions."""
+"""One entry of a file of known differences: the violated rule, the conditions of the case, and the limits for values."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from packaging.version import InvalidVersion, Version
 from autograd_conformance.programs.language import Program
 
 NOT_REPORTED = "not reported"
-"""What stands in the place of a link where the difference was not reported to the framework."""
+"""Value of `link` for a difference that was not reported to the framework's developers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the conditions of entries are held against: the framework and where it runs."""
+    """The framework's version and the machine of a run, which the entry's `version`, `device` and `platform` are
+    compared with.
+    """
 
     version: str
     """The framework's version."""
@@ -29,136 +31,151 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One known difference. Every condition that it names has to hold: anything else is a failure.
+    """One known difference. A violation is this difference only if it fulfils every condition of the entry; otherwise
+    it is a failure.
 
-    A wrong value is excused only as far as `relative` and `absolute` say, where `nan` says so, or where `any_value`
-    does; an entry with none of them excuses no wrong value.
+    Wrong values are waived only within `relative` and `absolute`, or by `nan` or `any_value`. An entry without any of
+    these waives no wrong value.
     """
 
     rule: str
-    """The rule that the framework breaks, or a general one of which that is a special case."""
+    """The violated rule, or a more general rule that includes it."""
     op: str | None
-    """The op that it is about, or the op in place (`add_`); none: where another key names the case."""
+    """The op that the entry is about, in-place ops included (`add_`); None if another key names the case."""
     reason: str
     """Why the framework differs."""
     witness: Program
-    """A program that shows it: each run tries it, and an entry whose witness no longer does is stale."""
+    """A program that shows the difference. Each run tries it, and reports the entry as stale if the program no longer
+    shows it.
+    """
     link: str | None = None
-    """Where it is discussed, or `NOT_REPORTED`."""
+    """Address of the discussion, or `NOT_REPORTED`."""
     since: str | None = None
-    """The day since when it is known, as 2026-11-22."""
+    """Day since which the difference is known, such as 2026-11-22."""
     relative: float | None = None
-    """Values are off by no more than this part of the largest value that is expected; 1 at most."""
+    """Largest error, as a part of the largest expected magnitude; at most 1."""
     absolute: float | None = None
-    """Values may be off by this much more; 1 at most."""
+    """Error allowed in addition to `relative`; at most 1."""
     any_value: bool = False
-    """Values may be anything: memory is read, or written, that nobody knows the contents of, or nothing bounds them."""
+    """Values may be anything: the framework reads or writes memory with unknown contents, or nothing bounds the error.
+    """
     nan: bool = False
-    """Values that are no numbers were seen; the others are off by no more than the limits, or than rounding."""
+    """Some values are NaN. All other values are within the limits, or within rounding if the entry has no limits."""
     result_dtype: str | None = None
-    """The result, or a gradient, has this dtype, where another is expected; such an entry excuses no wrong value."""
+    """The result, or a gradient, has this dtype, and another one is expected. Such an entry waives no wrong value."""
     wrong_shape: bool = False
-    """The result has another shape than is due; such an entry excuses no wrong value."""
+    """The shape of the result differs from the expected one. Such an entry waives no wrong value."""
     elements: int | None = None
-    """The difference is about a leaf, or a wrong value, of that many elements."""
+    """Number of elements of the leaf, or of the wrong value, that the violation is about."""
     dimensions: int | None = None
-    """The difference is about a leaf, the only root of a call that raised and the target of a write among them, or a
-    wrong value, of that many dimensions."""
+    """Number of dimensions of the leaf, or of the wrong value, that the violation is about. For a call that raised, it
+    is the call's only root; for a write, its target.
+    """
     wrong_elements: int | None = None
-    """No more elements than that of the value, or of the gradient, are wrong."""
+    """Largest number of wrong elements in the value or gradient."""
     zero_operand: int | None = None
-    """This operand of the op may hold a zero: it is a leaf that does, or computed."""
+    """Position of an operand of the op that may contain a zero: it is a leaf with a zero, or a computed value."""
     empty_value: bool = False
-    """A value of the program, a leaf or computed, has no elements."""
+    """Some value of the program, a leaf or computed, has no elements."""
     makes_view: bool = False
-    """The op makes a view, or, where the failing instruction applies no op, some op of the program does."""
+    """The op makes a view; if the failing instruction applies no op, some op of the program makes a view."""
     op_repeated: bool = False
-    """The value in question was made by an op that had been applied to the same operands, with the same attributes."""
+    """The wrong value was computed by an op that was applied before to the same operands with the same attributes."""
     region_returns_detached: bool = False
-    """A function that begins before the failing instruction, or with it, gives out a view of what it computed, and a
-    view of the same that was detached."""
+    """A region that begins at or before the failing instruction returns both a view of a value that it computed and a
+    detached view of the same value.
+    """
     region_returns_op: bool = False
-    """A function that begins before the failing instruction gives out what the op made in it."""
+    """A region that begins before the failing instruction returns a result of the op."""
     returned: bool = False
-    """The failing instruction returned, where an error is expected; such an entry excuses no wrong value."""
+    """The failing instruction returned, and an error is expected. Such an entry waives no wrong value."""
     raised: str | None = None
-    """The kind of the error that was raised."""
+    """Kind of the raised error."""
     message: str | None = None
-    """The message of the exception that was raised has that in it."""
+    """Text that the message of the raised exception contains."""
     after: str | None = None
-    """That op, such a step, such a hook (`hook raise`), or an instruction of that word (`grad`, `assign`) stands
-    before."""
+    """An earlier instruction is this op, this optimizer step, this hook (`hook raise`), or has this word (`grad`,
+    `assign`).
+    """
     call: str | None = None
-    """The failing instruction is a call of that word, `backward` or `grad`."""
+    """The failing instruction is a call with this word: `backward` or `grad`."""
     graph_reused: bool = False
-    """The failing call goes through a value, its root included, through which an earlier call of the program went."""
+    """The failing call passes through a value that an earlier call passed through; roots count."""
     graph_partly_reused: bool = False
-    """The failing call, or one before it, goes through something that an earlier call went through, and through
-    something else that was not computed from that."""
+    """The failing call, or a call before it, reuses a part of the graph of earlier calls, and also passes through ops
+    that are not downstream of that part.
+    """
     root_reused: bool = False
-    """A root of the failing call, through which an earlier call went, was taken by an op behind that one."""
+    """An earlier call passed through a root of the failing call, and an op has taken this root as an operand since."""
     grad_already_set: bool = False
-    """The leaf that is wrong may hold, before the failing call, a gradient that an earlier one left there; if the entry
-    names an op, the failing call goes through it, and it takes the leaf.
+    """An earlier call may have set the `.grad` of the leaf in question. If the entry names an op, the failing call
+    passes through this op, applied to the leaf.
     """
     grad_is_none: bool = False
-    """The leaf that is wrong holds no gradient before the failing instruction: none was left or assigned there since it
-    was cleared."""
+    """The `.grad` of the leaf in question is None before the failing instruction: since it was last cleared, no call
+    accumulated into it and none was assigned.
+    """
     reaches_several_leaves: bool = False
-    """The failing call, or one before it, leaves gradients in the leaf that is wrong and in another one."""
+    """The failing call, or a call before it, accumulates into the leaf in question and into another leaf."""
     operands_share_leaf: bool = False
-    """An op before the failing instruction takes two operands that were computed from one leaf."""
+    """An op before the failing instruction has two operands that were computed from the same leaf."""
     duplicate_root: bool = False
-    """The failing call, or one before it, has a root twice, a root and what may be a view of it or the very same, or
-    one of its inputs among its roots."""
+    """The failing call, or a call before it, has the same root twice, two roots that may be views of the same value, or
+    a root that is also one of its inputs.
+    """
     writes_non_leaf: bool = False
-    """A write into what an op computed, or into a part of it, stands before."""
+    """An earlier instruction writes into a computed value, or into a view of one."""
     requires_grad_toggled: bool = False
-    """A leaf that has begun, or ceased, to require grad since something was computed from it stands before."""
+    """The `requires_grad` of a leaf changes before the failing instruction, after an op has used the leaf."""
     writes_shared_memory: bool = False
-    """A function, or a write by itself, that begins before the failing instruction, or with it, writes into memory in
-    which several values lie that it did not make."""
+    """A region that begins at or before the failing instruction writes into memory that it did not allocate and that
+    several values share. A write outside all regions counts as a region of one instruction.
+    """
     operand_written: bool = False
-    """Behind the op, a write into memory in which one of its operands lies, or a step that moves one, stands before the
-    failing instruction."""
+    """After the op was applied and before the failing instruction, a write or an optimizer step changes the memory of
+    one of its operands.
+    """
     writes_overlapping_leaf: bool = False
-    """Behind a view of a leaf that overlaps itself in memory, a write into that memory stands before the failing
-    instruction."""
+    """Before the failing instruction, a write changes a leaf that overlaps itself in memory, after a view of this leaf
+    was taken.
+    """
     root_without_inputs: bool = False
     """The failing call has a root that was computed from none of its inputs."""
     in_region: bool = False
-    """The failing instruction stands in a unit in which something is written to, or is a call through one."""
+    """A region contains an in-place write, and the failing instruction is in this region or is a call that passes
+    through it.
+    """
     through_region: bool = False
-    """The gradient that is read, or one that the failing call goes through, was left by a call with create_graph that
-    went through a unit.
+    """The gradient in question, or one that the failing call passes through, was computed through a region by a call
+    with create_graph.
     """
     step: str | None = None
-    """The failing instruction is the step of an optimizer with these settings, as the text form writes them."""
+    """The failing instruction is a step of an optimizer with these settings, in the notation of programs."""
     version: SpecifierSet | None = None
-    """The framework's versions that differ, such as >=2.12,<2.14."""
+    """Versions of the framework that differ, such as >=2.12,<2.14."""
     device: str | None = None
-    """The device that differs: cuda is any cuda device, cuda:1 that one."""
+    """The device that differs: `cuda` is any CUDA device, `cuda:1` is one."""
     dtype: str | None = None
-    """The dtype that programs, or the values that the difference is about, differ in."""
+    """The dtype in which the program computes, or of the value that the violation is about."""
     platform: str | None = None
     """The operating system or the processor that differs, such as Linux or x86_64."""
     left_out: bool = True
-    """Whether the op is left out of the programs of tests that are not about it."""
+    """Whether tests about other rules leave the op out of their programs."""
     where: str = field(default="", compare=False)
-    """The file that holds the entry."""
+    """Path of the file that contains the entry."""
     inherited: bool = field(default=False, compare=False)
-    """Whether it comes from a file that another one includes, as that of a framework whose mode is tested: the mode may
-    not show it, and is not asked to.
+    """Whether the entry comes from an included file, such as the file of the framework whose mode is tested. An
+    inherited entry is not stale if the mode does not show it.
     """
 
     @property
     def limited(self) -> bool:
-        """Whether it says how far values may be off."""
+        """Whether the entry limits how far values may be off."""
         return self.relative is not None or self.absolute is not None
 
     def applies(self, run: Environment) -> bool:
-        """Whether its conditions on the framework's version, device and platform hold; `InvalidVersion` where it asks
-        for a version and the framework's cannot be compared.
+        """Whether the entry's version, device and platform match a run. Raises `InvalidVersion` if the entry names
+        versions and the framework's own version is not comparable.
         """
         if self.version is not None and not self.version.contains(Version(run.version), prereleases=True):
             return False

@@ -1,5 +1,5 @@
-"""What does not go together in an entry: nothing that names the case, limits that excuse everything, keys that no
-violation has all of, a witness that cannot show the difference.
+"""Checks of an entry for contradictions: no key names the case, limits waive everything, keys exclude each other, or
+the witness cannot show the difference.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OUTCOMES = {
     "a shape": ("wrong_shape",),
     "values": ("relative", "absolute", "nan", "any_value", "wrong_elements"),
 }
-"""What may be observed in the place of what is expected, and the keys that say which: an entry has those of one."""
+"""The kinds of outcome, and the keys for each. An entry has keys of one kind only."""
 
 OF_PROGRAMS = (
     "zero_operand", "after", "call", "step", "graph_reused", "graph_partly_reused", "root_reused", "grad_already_set",
@@ -30,23 +30,23 @@ OF_PROGRAMS = (
     "writes_shared_memory", "operand_written", "writes_overlapping_leaf", "root_without_inputs", "duplicate_root",
     "empty_value",
 )  # fmt: skip
-"""The conditions that a program alone decides, with the failing instruction and the value in question."""
+"""Conditions that the program alone decides, given the failing instruction and the value in question."""
 
 
 def problem(entry: Known) -> str | None:
-    """What does not go together in an entry, if anything."""
+    """The first contradiction in an entry, as a message; None if there is none."""
     return next(filter(None, (check(entry) for check in CHECKS)), None)
 
 
 def witness_problem(entry: Known) -> str | None:
-    """Why the witness can never show the difference, if so: it has to be computed for that."""
+    """Why the witness cannot show the difference, as a message; None if it can. Computes the witness."""
     try:
         made = values(entry.witness)
     except Exception as error:  # operands of shapes that no op takes
         return f"witness: the program is not well-formed: {type(error).__name__}: {error}"
     sizes = {(each.size, each.ndim) for each in made.values()}
     if not any(_fits(entry, size, dimensions) for size, dimensions in sizes):
-        return "witness: it has no value with that many elements and dimensions"
+        return "witness: no value of the program has this number of elements and dimensions"
     if not _some_place(entry):
         keys = ", ".join(key for key in named(entry) if key in OF_PROGRAMS)
         return f"witness: no instruction of the program fulfils {keys}"
@@ -58,7 +58,7 @@ def _fits(entry: Known, size: int, dimensions: int) -> bool:
 
 
 def _some_place(entry: Known) -> bool:
-    """Whether all conditions that the program alone decides hold at some instruction, for some value."""
+    """Whether some instruction and value of the witness fulfil all conditions that the program alone decides."""
     keys = [key for key in named(entry) if key in OF_PROGRAMS]
     return not keys or any(
         all(CONDITIONS[key](entry, entry.witness, violation) for key in keys) for violation in imagined(entry.witness)
@@ -66,7 +66,9 @@ def _some_place(entry: Known) -> bool:
 
 
 def imagined(program: Program) -> Iterator[Violation]:
-    """A violation at each instruction, about each value that there is then."""
+    """One violation for each instruction and for each value that exists by then, for testing conditions without a
+    framework.
+    """
     refs: list[Ref] = []
     for at, step in enumerate(program):
         refs += [Ref(at, k) for k in range(results(step))]
@@ -81,7 +83,7 @@ def _names_nothing(entry: Known) -> str | None:
     if names_the_case({key: value for key, value in said.items() if value is not None}):
         return None
     return (
-        f"op: nothing names the case, so the entry would excuse whatever breaks {entry.rule!r}; give an op, or a key "
+        f"op: nothing names the case, so the entry would cover every violation of {entry.rule!r}; give an op, or a key "
         "that says where, such as after, message, graph_reused, grad_already_set or makes_view"
     )
 
@@ -89,25 +91,25 @@ def _names_nothing(entry: Known) -> str | None:
 def _op_is_missing(entry: Known) -> str | None:
     applied = {step.op for step in entry.witness if isinstance(step, (Apply, InPlace))}
     if entry.op is not None and entry.op not in applied:
-        return f"witness: it does not apply {entry.op!r}, which the entry is about"
+        return f"witness: the program does not apply {entry.op!r}, the op of the entry"
     for key in ("zero_operand", "operand_written", "region_returns_op"):
         if key in named(entry) and entry.op is None:
-            return f"{key}: {OPERANDS[key]}, and the entry names none"
+            return f"{key}: {OPERANDS[key]}, and the entry has no op"
     return None
 
 
 OPERANDS = {
-    "zero_operand": "it counts the operands of an op",
-    "operand_written": "it is about the operands of an op",
-    "region_returns_op": "it is about the result of an op",
+    "zero_operand": "it is the position of an operand of the op",
+    "operand_written": "it is about the operands of the op",
+    "region_returns_op": "it is about the result of the op",
 }
-"""What keys ask for that need an op."""
+"""Why a key needs an op, as a part of the message."""
 
 
 def _has_several_outcomes(entry: Known) -> str | None:
     said = {what: [key for key in keys if getattr(entry, key) not in (None, False)] for what, keys in OUTCOMES.items()}
     if entry.any_value and (entry.limited or entry.nan):
-        return "any_value: it leaves no room for relative, absolute and nan"
+        return "any_value: it waives all values; leave out relative, absolute and nan"
     given = {what: keys for what, keys in said.items() if keys}
     if len(given) < 2:
         return None
@@ -119,13 +121,13 @@ def _is_boundless(entry: Known) -> str | None:
     for key in ("relative", "absolute"):
         limit = getattr(entry, key)
         if limit is not None and limit > 1:
-            return f"{key}: {limit!r} is above 1, which excuses almost any value; say any_value = true in its place"
+            return f"{key}: {limit!r} is above 1, which waives almost any value; write any_value = true instead"
     return None
 
 
 def _is_impossible(entry: Known) -> str | None:
     if entry.dimensions == 0 and entry.elements not in (None, 1):
-        return f"elements: what has no dimensions has one element, not {entry.elements}"
+        return f"elements: a value without dimensions has 1 element, not {entry.elements}"
     if entry.wrong_elements == 0:
         return "wrong_elements: with 0 wrong elements there is no difference; give 1 or more"
     if entry.wrong_elements is not None and entry.elements is not None and entry.wrong_elements > entry.elements:
@@ -139,12 +141,12 @@ def _has_no_limit(entry: Known) -> str | None:
     if entry.rule not in OF_VALUES or values_waived or other_outcome:
         return None
     return (
-        f"relative: {entry.rule!r} is about values, and nothing says how far they may be off; give relative or "
-        "absolute, nan = true, or any_value = true where memory is read that nobody knows the contents of"
+        f"relative: {entry.rule!r} is about values, and no key limits how far they may be off; give relative or "
+        "absolute, or nan = true, or any_value = true if the framework reads memory with unknown contents"
     )
 
 
 CHECKS: tuple[Callable[[Known], str | None], ...] = (
     _op_is_missing, _has_several_outcomes, _is_boundless, _is_impossible, _has_no_limit, _names_nothing,
 )  # fmt: skip
-"""What is looked at in each entry, in this order."""
+"""The checks of each entry, in this order."""

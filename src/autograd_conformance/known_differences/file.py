@@ -1,4 +1,6 @@
-"""Files of known differences: TOML, every key with a type, and whatever makes no sense refused with file and line."""
+"""Reader of files of known differences. A file is TOML; each key has a type, and whatever is invalid is refused with
+its file and line.
+"""
 
 from __future__ import annotations
 
@@ -17,39 +19,41 @@ from autograd_conformance.known_differences.keys import ALWAYS, KEYS, RENAMED, R
 from autograd_conformance.places import PACKAGE
 
 FOLDERS = tuple(sorted(folder for room in ("frameworks", "adapters") for folder in (PACKAGE / room).glob("*/known")))
-"""The folders of the files that come with the suite: one for each adapter that has any."""
+"""Folders of the files that come with the suite, one for each adapter with known differences."""
 
 LARGEST = 4 * 2**20
-"""The bytes that a file may have."""
+"""Largest size of a file, in bytes."""
 
 LONGEST = 100_000
-"""The characters that a line of it may have."""
+"""Largest number of characters in a line."""
 
 PARTS = re.compile(r"(?:\.\s*[\w\"'-]+\s*){16}[=\]]")
-"""A key of more parts than any has: what reads TOML takes a time for it that grows with their square, or worse."""
+"""A dotted key of 16 parts or more. No key has so many, and the TOML reader's time for it grows at least with the
+square of their number.
+"""
 
 SHOWN = 80
-"""The characters of a value that a message shows."""
+"""Largest number of characters of a value in a message."""
 
 
 class MalformedKnownDifferences(Exception):
-    """A file of known differences that cannot be used; the message names file, line of the entry and key."""
+    """An unusable file of known differences. The message names the file, the entry's line and the key."""
 
 
 def known(framework: str, folders: Sequence[Path] = FOLDERS) -> tuple[Known, ...]:
-    """The known differences of a framework; none where it has no file of them."""
+    """The known differences of a framework that come with the suite; empty if it has none."""
     path = shipped(framework, folders)
     return read(path) if path is not None else ()
 
 
 def shipped(framework: str, folders: Sequence[Path] = FOLDERS) -> Path | None:
-    """The file that comes with the suite, or else with the package that offers the adapter; None without either."""
+    """Path of the framework's file that comes with the suite; None if there is none."""
     ours = next((path for folder in folders if (path := folder / f"{framework}.toml").exists()), None)
     return ours or known_file(framework)
 
 
 def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
-    """The known differences in a file; `MalformedKnownDifferences` where it cannot be read or says what makes no sense.
+    """The known differences in a file. Raises `MalformedKnownDifferences` if the file is unreadable or invalid.
 
     `within` are the files that include this one, the outermost first.
     """
@@ -57,22 +61,22 @@ def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
 
 
 def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
-    """The known differences in what a file holds, or is about to."""
+    """The known differences in the text of a file, which need not be written yet."""
     entries, others = _parts(text, path)
     inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
-        raise MalformedKnownDifferences(f"{path}: known has to be entries that begin with [[known]] each")
+        raise MalformedKnownDifferences(f"{path}: known has to be a list of entries; begin each with [[known]]")
     found = []
     for number, each in enumerate(entries):
         try:
             found.append(replace(_entry(each, path.parent not in FOLDERS), where=str(path)))
         except RefusedEntry as error:
             raise MalformedKnownDifferences(f"{path}, line {_line(text, number)}: {error}") from None
-    return (*found, *dict.fromkeys(inherited))  # two files that are included may include a third
+    return (*found, *dict.fromkeys(inherited))  # two included files may include the same third file
 
 
 def own_files(path: Path) -> tuple[Path, ...]:
-    """A file and all that it includes, but for those that come with the suite; it can be read."""
+    """A readable file and all files that it includes, except those that come with the suite."""
     found = [path]
     for other in _parts(_text(path), path)[1]:
         file = _place(path, other)
@@ -81,18 +85,18 @@ def own_files(path: Path) -> tuple[Path, ...]:
 
 
 def _text(path: Path) -> str:
-    """What a file holds, if it is no larger than any has to be."""
+    """The text of a file. Refuses a file that is too large, or has too long lines or keys."""
     try:
         if path.stat().st_size > LARGEST:
-            raise MalformedKnownDifferences(f"{path}: it has more than {LARGEST >> 20} MiB; write several files")
+            raise MalformedKnownDifferences(f"{path}: the file is larger than {LARGEST >> 20} MiB; write several files")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise MalformedKnownDifferences(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise MalformedKnownDifferences(f"{path}: it is not UTF-8 from byte {error.start} on") from error
+        raise MalformedKnownDifferences(f"{path}: the file is not UTF-8 from byte {error.start} on") from error
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > LONGEST:
-            raise MalformedKnownDifferences(f"{path}, line {number}: it has more than {LONGEST:,} characters")
+            raise MalformedKnownDifferences(f"{path}, line {number}: the line is longer than {LONGEST:,} characters")
         if PARTS.search(line):
             raise MalformedKnownDifferences(
                 f"{path}, line {number}: a key has too many parts; no key of an entry has a dot"
@@ -105,8 +109,8 @@ def _parts(text: str, path: Path) -> tuple[list[Any], list[str]]:
     try:
         form = tomllib.loads(text)
     except RecursionError as error:
-        raise MalformedKnownDifferences(f"{path}: it is nested too deeply") from error
-    except ValueError as error:  # no TOML, or a number of too many digits
+        raise MalformedKnownDifferences(f"{path}: the TOML is nested too deeply") from error
+    except ValueError as error:  # invalid TOML, or a number with too many digits
         raise MalformedKnownDifferences(f"{path}: {error}") from error
     entries, others = form.pop("known", []), form.pop("include", [])
     if form:
@@ -114,21 +118,21 @@ def _parts(text: str, path: Path) -> tuple[list[Any], list[str]]:
             f"{path}: {_unknown(next(iter(form)), ['known', 'include'])}; each entry begins with [[known]]"
         )
     if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
-        raise MalformedKnownDifferences(f'{path}: include has to be a list of names of files, as ["torch"]')
+        raise MalformedKnownDifferences(f'{path}: include has to be a list of file names, such as ["torch"]')
     return entries, others
 
 
 def _place(path: Path, other: str) -> Path:
-    """The file of a name that stands beside another one, or else comes with the suite."""
+    """Path of an included file: beside the including file, or else among those that come with the suite."""
     places = [folder / f"{other}.toml" for folder in (path.parent, *FOLDERS)]
     file = next(filter(Path.is_file, places), None)
     if file is None:
-        raise MalformedKnownDifferences(f"{path}: include: there is no file {other}.toml beside it, nor with the suite")
+        raise MalformedKnownDifferences(f"{path}: include: there is no file {other}.toml in the same folder, and none comes with the suite")
     return file
 
 
 def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:
-    """The entries of a file that is included by the last of those that include each other."""
+    """The entries of a file that the last file of `within` includes."""
     file = _place(path, other)
     if file in within:
         raise MalformedKnownDifferences(f"{path}: include: {file.name} includes this file")
@@ -136,7 +140,7 @@ def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, 
 
 
 def _entry(form: Mapping[str, Any], own: bool) -> Known:
-    """An entry; `RefusedEntry` where it makes no sense. The witness of one's `own` is computed, too."""
+    """Reads an entry; raises `RefusedEntry` if it is invalid. For a user's `own` entry the witness is computed as well."""
     said: dict[str, Any] = {}
     for name, (key, value) in by_present_name(form).items():
         if name not in KEYS:
@@ -187,13 +191,13 @@ def _unknown(key: str, keys: Any) -> str:
 
 
 def _line(text: str, number: int) -> int:
-    """The line, from 1, on which an entry begins: with it, the text so far holds that many entries."""
+    """Line on which entry `number` begins, from 1: the first line up to which the text has more entries than `number`."""
     lines = text.splitlines(keepends=True)
     named = [n for n, line in enumerate(lines, 1) if line.lstrip().startswith("[[")]
     for n in (*named[number:], *range(1, len(lines) + 1)):
         try:
             entries = tomllib.loads("".join(lines[:n])).get("known", [])
-        except ValueError:  # it ends in the midst of a value
+        except ValueError:  # the text ends inside a value
             continue
         if isinstance(entries, list) and len(entries) > number:
             return n

@@ -1,4 +1,4 @@
-"""Keys of known differences: what an entry may say, how each key is read, and what it has to be."""
+"""The keys of an entry, with the type of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from autograd_conformance.rules.catalogue import RULES
 
 
 class RefusedEntry(Exception):
-    """What is wrong with an entry."""
+    """An invalid entry; the message says why."""
 
 
 def _text(value: Any) -> str:
@@ -49,7 +49,7 @@ def _witness(value: Any) -> Program:
     try:
         return parse(_text(value), VOCABULARY)
     except MalformedProgram as error:
-        raise RefusedEntry(f"a witness is malformed: {error}") from None
+        raise RefusedEntry(f"the program is malformed: {error}") from None
 
 
 def _link(value: Any) -> str:
@@ -133,34 +133,34 @@ def _is_set(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that an entry may have."""
+    """The type of a key of an entry."""
 
     reads: Callable[[Any], Any]
-    """What it says, from TOML."""
+    """Converts the TOML value, or raises ValueError or `RefusedEntry`."""
     expects: str
-    """What it has to be, in words."""
+    """Description of valid values, as a part of a message."""
     names_the_case: Callable[[Any], bool] = _never
-    """Whether what it says tells the case from others that break the same rule. A size, a dtype, a limit, or where the
-    framework runs do not.
+    """Whether a value of this key separates the case from others that violate the same rule. Sizes, dtypes, limits and
+    the place where the framework runs do not.
     """
 
     @property
     def is_flag(self) -> bool:
-        """Whether it says no more than that something holds."""
+        """Whether the values of this key are true and false."""
         return self.reads is _flag
 
 
 USUAL = ("leaf", "backward")
-"""Words of instructions that stand in almost every program, which name no case."""
+"""Words of instructions that occur in almost every program, and so name no case."""
 
 SHORTEST = 5
-"""How many characters of a message name a case, at least."""
+"""Smallest number of characters of a `message` that names a case."""
 
 RESULT_DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16", "float16", "float32",
     "float64", "complex64", "complex128",
 )  # fmt: skip
-"""The dtypes that a result may have by mistake."""
+"""Dtypes that an unexpected result may have."""
 
 KEYS: Mapping[str, Key] = {
     "rule": Key(_rule, "the name of a rule"),
@@ -216,7 +216,7 @@ KEYS: Mapping[str, Key] = {
     "platform": Key(_text, "an operating system or a processor, such as 'Linux' or 'x86_64'"),
     "left_out": Key(_flag, "true or false"),
 }
-"""What an entry may say."""
+"""All keys of an entry, by name."""
 
 RENAMED: Mapping[str, str] = {
     "again": "graph_reused",
@@ -245,10 +245,10 @@ RENAMED: Mapping[str, str] = {
     "views": "makes_view",
     "repeated": "op_repeated",
 }
-"""The present name of each key that was renamed. Files may use the old names, for ever: `file` reads both."""
+"""The present name of each renamed key. Files may use the old names for ever; `file` reads both."""
 
 ALWAYS = ("rule", "reason", "witness")
-"""What every entry says."""
+"""Keys that every entry has."""
 
 OF_VALUES = frozenset({
     "gradients/forward", "gradients/op", "gradients/graph", "gradients/fan-out", "gradients/same-argument",
@@ -257,9 +257,9 @@ OF_VALUES = frozenset({
     "optimizers/skips", "optimizers/groups", "optimizers/variants", "networks/gradient", "recurrent/gradient",
     "training/loop",
 })  # fmt: skip
-"""Rules that are broken by wrong values, or by errors in the place of values."""
+"""Rules that wrong values violate, or errors instead of values."""
 
 
 def names_the_case(said: Mapping[str, Any]) -> bool:
-    """Whether some key of an entry tells the case from others that break the same rule."""
+    """Whether some key of an entry separates its case from others that violate the same rule."""
     return any(KEYS[key].names_the_case(value) for key, value in said.items())

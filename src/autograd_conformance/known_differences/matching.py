@@ -1,5 +1,5 @@
-"""Whether a violation is a known difference: every condition that an entry names holds, and values are within its
-limits.
+"""Decides whether a violation is a known difference: the violation fulfils every condition of an entry, and its values
+are within the entry's limits.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 MOVING = (
     "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
 )  # fmt: skip
-"""The rules that say where a step moves a leaf to."""
+"""The rules about the new value of a leaf after an optimizer step."""
 
 HIGHER = ("higher/op", "higher/op-third")
 """The rules about the gradient of a gradient through one op."""
 
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
-    """Whether a violation is the difference that an entry lists."""
+    """Whether a violation of a program is the difference that an entry lists."""
     rules = (violation.rule, *_general(entry, violation))
     if entry.rule not in rules and not _is_of_op_alone(entry, program, violation):
         return False
@@ -44,7 +44,7 @@ def is_known(entry: Known, program: Program, violation: Violation) -> bool:
 
 
 def _has_dtype(violation: Violation, dtype: str) -> bool:
-    """Whether a result, or a gradient of the right shape, has some dtype."""
+    """Whether a result has this dtype, or a gradient of the expected shape has it."""
     observed = violation.observed
     if isinstance(observed, GradientForm):
         shapes = [allowed.expected.shape for allowed in violation.allowed if isinstance(allowed.expected, GradientForm)]
@@ -53,10 +53,11 @@ def _has_dtype(violation: Violation, dtype: str) -> bool:
 
 
 def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
-    """The general rules of which the broken one is a special case: that a legal call returns, where the entry says
-    which error it raises instead, or that it comes as far as to the error that is due; that gradients are right, and
-    those of gradients, where it says which op's, in which calls, or behind which writes they are not; where a step
-    moves leaves to, where it says which step's.
+    """The more general rules whose entries may cover this violation.
+
+    An entry with an error kind or message covers a legal call that raised this error, and a call that raised it before
+    reaching the expected error. An entry about gradients covers gradients of gradients too, if it names an op, certain
+    calls or certain writes. An entry with an optimizer step covers all rules about the values after a step.
     """
     if entry.step and violation.rule in MOVING:
         return MOVING
@@ -75,14 +76,14 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
 
 
 def _is_of_op_alone(entry: Known, program: Program, violation: Violation) -> bool:
-    """Whether an entry about the gradient of one op is asked about a graph in which there is no other op."""
+    """Whether the entry is about the gradient of one op, and the violation about a graph in which this is the only op."""
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
     return (entry.rule, violation.rule) == ("gradients/op", "gradients/graph") and ops == {entry.op}
 
 
 def _is_cut_short(violation: Violation) -> bool:
-    """Whether a function that could not be computed again stopped a call which, further on, would have raised what it
-    has to: of two errors on a call's way, no rule says which comes first.
+    """Whether a failed recomputation stopped a call before it could raise the expected error. If a call can raise two
+    errors, no rule orders them.
     """
     stopped = isinstance(violation.observed, RaisedError) and violation.observed.kind is Kind.RECOMPUTED
     return stopped and all(

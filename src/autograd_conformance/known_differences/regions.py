@@ -1,4 +1,4 @@
-"""What stands in the units of a program, and what goes through them, as entries ask for it."""
+"""Conditions about the regions of a program: ops that are compiled or recomputed together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 def writes_in_region(program: Program, violation: Violation) -> bool:
-    """Whether the failing instruction stands in a unit in which something is written to, or is a call through one."""
+    """Whether a region contains an in-place write, and the failing instruction is in this region or is a call that
+    passes through it.
+    """
     units, behind = violation.regions, _before(program, violation.at)
     writes = {at: step.target for at, step in enumerate(program) if isinstance(step, InPlace)}
     through = {at for at, target in writes.items() if at < violation.at and target in behind}
@@ -22,15 +24,15 @@ def writes_in_region(program: Program, violation: Violation) -> bool:
 
 
 def derives_through_region(program: Program, violation: Violation) -> bool:
-    """Whether the gradient that is read, or one that the failing call goes through, was left by a call with
-    create_graph that went through a unit.
+    """Whether the failing instruction, or a value that the failing call passes through, reads a gradient that a call
+    with create_graph computed through a region.
     """
     read = {ref.at for ref in (*_before(program, violation.at), Ref(violation.at))}
     return any(_is_left_through_region(program, at, violation.regions) for at in read)
 
 
 def _is_left_through_region(program: Program, at: int, units: Collection[int]) -> bool:
-    """Whether instruction `at` reads a gradient that a call with create_graph left which went through a unit."""
+    """Whether instruction `at` reads a gradient that an earlier call with create_graph computed through a region."""
     read = program[at]
     if not isinstance(read, ReadGrad):
         return False
@@ -40,8 +42,8 @@ def _is_left_through_region(program: Program, at: int, units: Collection[int]) -
 
 
 def _before(program: Program, at: int) -> set[Ref]:
-    """What instruction `at`, if it is a call, goes through: ops, writes before it, and what made the gradients
-    that it differentiates again.
+    """The values that call `at` passes through: upstream of its roots, through ops and earlier writes, and of the roots
+    of `grad` calls whose results it differentiates. Empty if instruction `at` is no call.
     """
     call = program[at]
     if not isinstance(call, CALLS):
@@ -53,22 +55,22 @@ def _before(program: Program, at: int) -> set[Ref]:
 
 
 def returns_op(program: Program, violation: Violation, op: str) -> bool:
-    """Whether a unit that begins before the failing instruction gives out what an op made in it."""
+    """Whether a region that begins before the failing instruction returns a result of this op."""
     units = {unit for at, unit in violation.regions.items() if at < violation.at}
     given = (program[ref.at] for unit in units for ref in region_of(program, unit).results)
     return any(isinstance(step, Apply) and step.op == op for step in given)
 
 
 def returns_detached(program: Program, violation: Violation) -> bool:
-    """Whether a unit that begins before the failing instruction, or with it, gives out a view of what it computed, and
-    a view of the same that was detached.
+    """Whether a region that begins at or before the failing instruction returns both a view of a value that it computed
+    and a detached view of the same value.
     """
     units = {unit for at, unit in violation.regions.items() if at <= violation.at}
     return any(_returns_detached(program, unit) for unit in units)
 
 
 def _returns_detached(program: Program, unit: tuple[int, ...]) -> bool:
-    """Whether a unit gives out a view of what it computed, and a view of the same that was detached."""
+    """Whether a region returns both a view of a value that it computed and a detached view of the same value."""
     given = {ref: {type(step) for step in _aliases(program, ref)} for ref in region_of(program, unit).results}
     views = {owner(program, ref) for ref, made in given.items() if made == {Apply}}
     detached = {owner(program, ref) for ref, made in given.items() if made == {Apply, Detach}}
@@ -76,7 +78,7 @@ def _returns_detached(program: Program, unit: tuple[int, ...]) -> bool:
 
 
 def _aliases(program: Program, ref: Ref) -> Iterator[Apply | Detach]:
-    """The instructions that made a value of another in the same memory: views, and what detached it."""
+    """The view ops and detaches that lead from a value back to the value which owns its memory."""
     match program[ref.at]:
         case Detach(source) as step:
             yield step

@@ -1,4 +1,4 @@
-"""What a violation is about, as entries ask for it: how large that is, of which dtype, and how far off."""
+"""The value or leaf that a violation is about: its size, its dtype, and how far it is off."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 def elements(program: Program, about: Ref | None, violation: Violation) -> int | None:
-    """How many elements that has which a violation is about, where that is known."""
+    """Number of elements of the value that a violation is about; None if unknown."""
     shape = shape_of(program, about, violation)
     return None if shape is None else prod(shape)
 
 
 def dimensions(program: Program, about: Ref | None, violation: Violation) -> int | None:
-    """How many dimensions that has which a violation is about, where that is known."""
+    """Number of dimensions of the value that a violation is about; None if unknown."""
     shape = shape_of(program, about, violation)
     return None if shape is None else len(shape)
 
 
 def shape_of(program: Program, about: Ref | None, violation: Violation) -> Shape | None:
-    """The shape of the leaf, or of the value that is due; where something raised, of what that is about."""
+    """Shape of the leaf or of the expected value; for an error, the shape of the value that the error is about."""
     if about is not None and isinstance(leaf := program[about.at], Leaf):
         return leaf.value.shape
     if violation.want is not None:
@@ -40,12 +40,12 @@ def shape_of(program: Program, about: Ref | None, violation: Violation) -> Shape
 
 
 def dtypes(program: Program, subject: Ref | None) -> set[str | None]:
-    """The dtype that a program computes in, and that of the value that a violation is about."""
+    """The dtype in which a program computes, and the dtype of the value that a violation is about."""
     return {working_dtype(program), None if subject is None else _dtype(program, subject)}
 
 
 def _dtype(program: Program, ref: Ref) -> str | None:
-    """The dtype of a value; none where the program alone does not say it, as for an op on operands of several."""
+    """Dtype of a value; None if the program alone does not determine it, as for an op on operands of several dtypes."""
     found: list[str | None] = []
     for step in program.instructions[: ref.at + 1]:
         match step:
@@ -62,7 +62,9 @@ def _dtype(program: Program, ref: Ref) -> str | None:
 
 
 def is_within_limits(entry: Known, violation: Violation) -> bool:
-    """Whether a wrong value is within the limits of an entry; where no values were compared, whether it names none."""
+    """Whether a wrong value is within the limits of an entry. If no values were compared, whether the entry has no
+    limits.
+    """
     got, want = violation.got, violation.want
     if entry.any_value:
         return True
@@ -81,7 +83,7 @@ def is_within_limits(entry: Known, violation: Violation) -> bool:
 
 
 def wrong_elements(violation: Violation) -> int:
-    """How many elements of a value are wrong: further off than rounding takes them."""
+    """Number of elements that differ from the expected value by more than rounding."""
     got, want = violation.got, violation.want
     if got is None or want is None or got.shape != want.shape:
         return 0

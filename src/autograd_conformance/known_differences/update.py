@@ -1,8 +1,9 @@
-"""Known differences as a run writes them: an entry for each way in which rules were broken, with the tightest limits.
+"""Entries that a run writes for the violations that it found (`--update-known`), one for each kind of violation, with
+the tightest limits.
 
-Each process measures what its tests see; the sums of all are written once, at the end. An entry names its case: by the
-op that is to blame, by the message, or by what all programs that showed it have in common and some program that kept
-the rule has not. Where nothing does, none is written.
+Each process collects the violations of its tests; one process writes the entries at the end of the run. An entry names
+its case by the op at fault, by the error message, or by clauses that are true of all programs with the violation and
+false for some program that kept the rule. If nothing names the case, no entry is written.
 """
 
 from __future__ import annotations
@@ -31,36 +32,36 @@ from autograd_conformance.rules.violations.observed import (
 from autograd_conformance.rules.violations.violation import Violation
 
 Common = Mapping[str, frozenset[Clause]]
-"""For each rule, what all programs have in common that put it to the test and kept it."""
+"""For each rule, the clauses that are true of all programs that tested the rule and kept it."""
 
 HEADER = """\
-# Known differences, each with what was observed: put the reason in its place, and the link where it is reported.
+# Known differences. Each reason is what the run observed: write your own reason, and a link if you report the difference.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What two violations have in common that become one entry."""
+    """The features that two violations share if one entry covers both."""
 
     rule: str
     op: str | None
     raised: str | None
-    """The kind of the error that was raised."""
+    """Kind of the raised error."""
     message: str | None
-    """The longest part of its message that holds no number, which may be another each time."""
+    """Longest part of the error message without numbers, which may differ from run to run."""
     dtype: str | None
-    """The dtype, where values were compared."""
+    """The dtype of the program, if values were compared."""
     nan: bool
     any_value: bool
-    """Whether no limit holds the value: it was infinite, or not there."""
+    """Whether no limit bounds the error: a value was infinite or missing."""
     result_dtype: str | None
-    """The dtype of the result, where it is the wrong one."""
+    """Dtype of the result, if it is not the expected one."""
     wrong_shape: bool
-    """Whether the shape of the result is the wrong one."""
+    """Whether the result has an unexpected shape."""
 
     @staticmethod
     def of(program: Program, violation: Violation) -> Signature:
-        """What a violation is about."""
+        """The signature of a violation."""
         raised = violation.observed if isinstance(violation.observed, RaisedError) else None
         got, want = violation.got, violation.want
         compared = got is not None and want is not None and got.shape == want.shape
@@ -86,29 +87,29 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A way in which a rule was broken, over all programs that showed it."""
+    """One kind of violation, with what all programs that showed it have in common."""
 
     about: Signature
     relative: float | None
-    """How far off values were at most, as a part of the largest that is due; none where they were not compared."""
+    """Largest error as a part of the largest expected magnitude; None if no values were compared."""
     absolute: float
-    """How far off they were at most."""
+    """Largest absolute error."""
     witness: str
-    """The shortest program that shows it."""
+    """Shortest program that shows the violation."""
     observed: str
-    """What was observed of that, in a sentence."""
+    """What was observed for the witness, as a sentence."""
     left_out: bool
-    """Whether the op is left out of other tests' programs."""
+    """Whether tests about other rules leave the op out of their programs."""
     clauses: frozenset[Clause]
-    """What holds for all programs that showed it."""
+    """Clauses that are true of all programs that showed the violation."""
     seen: int = 1
-    """How many programs showed it."""
+    """Number of programs that showed the violation."""
 
     @staticmethod
     def of(
         program: Program, violation: Violation, left_out: bool, seen: int = 1, among: Iterable[Clause] | None = None
     ) -> Finding:
-        """What one violation of a program shows; of `among` some clauses, those that hold for it, too."""
+        """A finding of one violation; with `among`, only these clauses are tried."""
         about, relative, absolute = Signature.of(program, violation), None, 0.0
         got, want = violation.got, violation.want
         if about.dtype is not None and not about.any_value and got is not None and want is not None:
@@ -119,7 +120,7 @@ class Finding:
         return Finding(about, relative, absolute, witness, observed_text(violation), left_out, clauses, seen)
 
     def joined(self, other: Finding) -> Finding:
-        """One finding of two that are about the same: the wider limits, the shorter program."""
+        """Merges two findings with the same signature: the larger errors, the shorter witness, the clauses of both."""
         small = min(self, other, key=lambda each: (len(each.witness), each.witness))
         relative = None if self.relative is None else max(self.relative, other.relative or 0.0)
         absolute = max(self.absolute, other.absolute)
@@ -127,7 +128,7 @@ class Finding:
         return replace(small, relative=relative, absolute=absolute, clauses=clauses, seen=self.seen + other.seen)
 
     def entry(self, since: str, common: Common) -> str | None:
-        """The entry as TOML; none where nothing names the case."""
+        """The entry as TOML; None if nothing names the case."""
         about, kept = self.about, common.get(self.about.rule)
         said = {} if kept is None else _stated(self.clauses - kept, about.op, self.witness)
         named = {"op": about.op, "message": about.message, **said}
@@ -153,8 +154,8 @@ class Finding:
         return "\n[[known]]\n" + "".join(f"{key} = {_toml(v)}\n" for key, v in written.items() if v is not None)
 
     def _limits(self) -> dict[str, float | bool]:
-        """How far values may be off: in parts of the largest, or absolutely, for where terms cancel a part of what is
-        left says little; without a limit where neither is below 1.
+        """The limits for values: relative if at most 1, or else absolute if at most 1, or else `any_value`. After
+        cancellation, a relative limit says little.
         """
         if self.about.any_value:
             return {"any_value": True}
@@ -166,20 +167,20 @@ class Finding:
         return {"absolute": min(_above(self.absolute), 1.0), **nan} if self.absolute <= 1 else {"any_value": True}
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, which crosses pytest-xdist."""
+        """The finding as JSON data, for pytest-xdist."""
         about = {name: getattr(self.about, name) for name in Signature.__slots__}
         plain = {name: getattr(self, name) for name in Finding.__slots__}
         return {**plain, "about": about, "clauses": [list(clause) for clause in sorted(self.clauses, key=repr)]}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Finding:
-        """From plain data."""
+        """The finding from JSON data."""
         clauses = frozenset((key, value) for key, value in form["clauses"])
         return cls(**{**form, "about": Signature(**form["about"]), "clauses": clauses})
 
 
 def joined(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, one for each way in which a rule was broken."""
+    """The findings, merged by signature."""
     found: dict[Signature, Finding] = {}
     for each in findings:
         found[each.about] = found[each.about].joined(each) if each.about in found else each
@@ -187,13 +188,13 @@ def joined(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def common_to_both(one: Common, other: Common) -> dict[str, frozenset[Clause]]:
-    """What the programs of two processes that kept a rule have in common."""
+    """For each rule, the clauses that the programs of both processes have in common."""
     return {**one, **{rule: one.get(rule, clauses) & clauses for rule, clauses in other.items()}}
 
 
 def _stated(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str, str | int]:
-    """What an entry says of all that holds for its case: of several words that stand before, one; of several ops that
-    the programs apply, the one that the witness has last, where no op is to blame.
+    """The clauses that an entry contains, one for each key. Of several `op` or `after` clauses, it contains the one
+    that occurs last in the witness.
     """
     found = dict(sorted(clauses, key=lambda clause: (clause[0], witness.rfind(f" {clause[1]} "), repr(clause[1]))))
     if op is not None or "grad_already_set" in found:  # which is about the op, where an entry names one
@@ -204,7 +205,7 @@ def _stated(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str
 
 
 def _given_dtype(violation: Violation) -> str | None:
-    """The dtype of a result, or of a gradient of the right shape, where it is the wrong one."""
+    """Dtype of a result, or of a gradient with the expected shape, if the dtype is not the expected one."""
     observed = violation.observed
     if isinstance(observed, ResultDtype):
         return observed.dtype
@@ -214,7 +215,7 @@ def _given_dtype(violation: Violation) -> str | None:
 
 
 def _above(x: float) -> float:
-    """A short number that is a little above another."""
+    """A short number slightly larger than x."""
     return float(f"{x * 1.01:.2e}")
 
 

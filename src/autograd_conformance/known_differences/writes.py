@@ -1,5 +1,5 @@
-"""What programs write into, as entries ask for it: what was computed, memory of several values, an op's operands,
-memory in which a leaf overlaps itself.
+"""Conditions about in-place writes: into computed values, shared memory, operands of an op, and leaves that overlap
+themselves in memory.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from autograd_conformance.programs.regions import regions
 
 
 def writes_non_leaf(program: Program, at: int) -> bool:
-    """Whether a write into what an op computed, or into a part of it, stands before instruction `at`."""
+    """Whether an instruction before instruction `at` writes into a computed value, or into a view of one."""
     targets = (step.target for step in program.instructions[:at] if isinstance(step, InPlace))
     return any(isinstance(program[owner(program, target)], Apply) for target in targets)
 
 
 def writes_shared_memory(program: Program, at: int) -> bool:
-    """Whether a function that begins before instruction `at`, or with it, writes into memory in which several values
-    lie that it did not make; a write that stands in no function is one by itself.
+    """Whether a region that begins at or before instruction `at` writes into memory that it did not allocate and that
+    several values share. A write outside all regions counts as a region of one instruction.
     """
     for region in regions(program, lambda *_: True):
         if region.first > at:
@@ -44,8 +44,8 @@ def writes_shared_memory(program: Program, at: int) -> bool:
 
 
 def writes_operand(program: Program, at: int, op: str) -> bool:
-    """Whether a write into memory in which an operand of an op lies, or a step that moves one, stands behind the op and
-    before instruction `at`.
+    """Whether, after the op was applied and before instruction `at`, a write or an optimizer step changes the memory of
+    one of its operands.
     """
     read: set[int] = set()
     for step in program.instructions[:at]:
@@ -58,8 +58,8 @@ def writes_operand(program: Program, at: int, op: str) -> bool:
 
 
 def writes_overlapping_leaf(program: Program, at: int) -> bool:
-    """Whether a write into memory in which a leaf overlaps itself stands before instruction `at`, behind a view of that
-    leaf: one that was detached from what was broadcast or taken as windows.
+    """Whether, before instruction `at`, a write changes a leaf that overlaps itself in memory, after a view of this
+    leaf was taken. Such a leaf is a detached result of a broadcast or of sliding windows.
     """
     viewed: set[int] = set()
     for step in program.instructions[:at]:
@@ -74,7 +74,7 @@ def writes_overlapping_leaf(program: Program, at: int) -> bool:
 
 
 def _overlaps(program: Program, ref: Ref, detached: bool = False) -> bool:
-    """Whether a value is, or is a view of, one that was detached from a result in which elements may overlap."""
+    """Whether a value is, or is a view of, a detached result whose elements may share memory."""
     match program[ref.at]:
         case Detach(source):
             return _overlaps(program, source, True)
@@ -85,7 +85,7 @@ def _overlaps(program: Program, ref: Ref, detached: bool = False) -> bool:
 
 
 def owner(program: Program, ref: Ref) -> int:
-    """The instruction that made the memory in which a value lies."""
+    """Index of the instruction that allocated the memory of a value."""
     match program[ref.at]:
         case Detach(source):
             return owner(program, source)
@@ -99,6 +99,6 @@ def owner(program: Program, ref: Ref) -> int:
 
 
 def _assigned(program: Program, leaf: Ref, at: int) -> Ref | None:
-    """What was last assigned as a leaf's gradient before instruction `at`, if anything was."""
+    """The value that was last assigned to the `.grad` of a leaf before instruction `at`; None without an assignment."""
     steps = (step for step in reversed(program.instructions[:at]) if isinstance(step, AssignGrad) and step.leaf == leaf)
     return next((step.value for step in steps), None)
