@@ -27,7 +27,7 @@ GROUPS: dict[str, dict[C, str]] = {
         C.UNUSED: "Such a call has an option for unused inputs, None or an error; else they get zeros.",
         C.MATERIALIZES: "Such a call gives zeros for unused inputs, by an option or always.",
         C.ANY_INPUTS: "Inputs of such a call may be any values, even listed twice; else they are distinct leaves.",
-        C.CREATE_GRAPH: "A call has an option to record itself: its gradients have a history and can be differentiated.",
+        C.CREATE_GRAPH: "A call has an option to record itself, so that its gradients can be differentiated.",
         C.CREATES_IN_LEAVES: "Backward calls have this option, too, and not only the functional form.",
     },
     "Refusing calls": {

@@ -1,4 +1,4 @@
-"""Calls of modules to test: settings of every kind, with operands."""
+"""Test cases of modules: settings of every kind, with operands."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class Case(NamedTuple):
         return (*before, *parameters(self.op, self.attrs, self.sizes))
 
     def operands(self) -> Arrays:
-        """Values for the operands, multiples of 1/64; what is a variance is positive."""
+        """Values for the operands, multiples of 1/64; variances are positive."""
         rng = np.random.default_rng(zlib.crc32(str(self).encode()))
         values = [np.round(64 * rng.normal(size=shape)) / 64 for shape in self.shapes]
         return [np.abs(v) + 0.25 if n == "running_var" else v for n, v in zip(self.names, values, strict=True)]
 
     def requires(self) -> tuple[bool, ...]:
-        """Every operand that may require grad."""
+        """For every operand, whether it may require grad."""
         return tuple(not name.startswith("running") for name in self.names)
 
     def apply(self, *args: Ref) -> Apply:
-        """The call."""
+        """The call of the module."""
         return Apply(self.op, args, self.attrs, results(self.op, self.attrs))
 
 

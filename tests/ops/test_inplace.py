@@ -1,4 +1,4 @@
-"""The table of writes against PyTorch: every row's statement, reference, domains and its word on what it saves."""
+"""The table of in-place ops compared with PyTorch: every row's statement, reference, domains and saved values."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ INEXACT_WRITES = {f"{name}_": bound for name, bound in INEXACT.items()}
 
 
 def write(op: Op, attrs: Attrs, operands: list[torch.Tensor]) -> torch.Tensor:
-    """Run a row's statement on the first operand, and give that operand back."""
+    """Run a row's statement on the first operand, and return that operand."""
     names = dict(zip("abcdefghi", operands, strict=False))
     exec(spelled(op, attrs), {"torch": torch, "F": F, **names})
     return operands[0]
 
 
 def written(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | None = None) -> tuple[Any, torch.Tensor]:
-    """The leaves and the target after a recorded write to a copy of the first leaf."""
+    """The leaves, and the target, after a recorded write to a copy of the first leaf."""
     leaves = [torch.tensor(x, requires_grad=needed is None or i in needed) for i, x in enumerate(operands)]
     return leaves, write(op, attrs, [leaves[0].clone(), *leaves[1:]])
 
@@ -130,10 +130,10 @@ def test_domains_hold_what_they_fit(row):
 
 
 RESHAPING = {"transpose", "squeeze", "unsqueeze"}
-"""In place, these change the target's shape."""
+"""In-place ops that change the target's shape."""
 
 UNDIFFERENTIATED = {"asinh", "acosh", "atanh"}
-"""PyTorch has no derivative of these in place, only of the ops themselves."""
+"""In-place ops that PyTorch cannot differentiate, although it can differentiate the ops themselves."""
 
 
 @pytest.mark.parametrize("name", sorted(UNDIFFERENTIATED))

@@ -1,4 +1,4 @@
-"""Limits: what of an op a framework takes, in words, and the row of an op as such a framework has it."""
+"""Limits of a framework on an op: their description, and the row of the op inside the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch's modules as ops: what is staged, JAX and PyTorch agree; names; unequal lengths; loops."""
+"""PyTorch's modules as ops: staged functions, JAX and PyTorch agree; names; unequal lengths; loops."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_what_is_staged_and_jax_and_torch_agree(case: Case):
     assert all_near(made, again)
     assert all_near(pulled, by_jax)
     leaves = tensors(case, case.requires())
-    seen = TORCH.apply(case.op, leaves, case.attrs)
-    asked = [leaf for leaf in leaves if leaf.requires_grad]
-    gradients = torch.autograd.grad(seen, asked, [torch.tensor(g) for g in given])
-    assert all_near([s.detach() for s in seen], made, 1e-10)
+    observed = TORCH.apply(case.op, leaves, case.attrs)
+    differentiated = [leaf for leaf in leaves if leaf.requires_grad]
+    gradients = torch.autograd.grad(observed, differentiated, [torch.tensor(g) for g in given])
+    assert all_near([s.detach() for s in observed], made, 1e-10)
     assert all_near(gradients, [p for p, r in zip(pulled, case.requires(), strict=True) if r], 1e-10)
 
 
@@ -73,17 +73,17 @@ def test_nothing_calls_back_into_jax(case: Case):
 
 @each
 def test_the_names_and_shapes_are_those_of_the_module(case: Case, monkeypatch: pytest.MonkeyPatch):
-    seen = []
+    observed = []
     call = torch.func.functional_call
 
     def spy(module: torch.nn.Module, given: dict[str, torch.Tensor], *rest: Any) -> Any:
         kept = {name: tuple(held.shape) for name, held in module.state_dict().items() if "num_batches" not in name}
-        seen.append((kept, {name: tuple(held.shape) for name, held in given.items()}))
+        observed.append((kept, {name: tuple(held.shape) for name, held in given.items()}))
         return call(module, given, *rest)
 
     monkeypatch.setattr(torch.func, "functional_call", spy)
     TORCH.apply(case.op, tensors(case, case.requires()), case.attrs)
-    ((kept, given),) = seen
+    ((kept, given),) = observed
     assert kept == given == dict(parameters(case.op, case.attrs, case.sizes))
 
 
@@ -102,12 +102,12 @@ def test_second_derivatives(case: Case):
     second = vjp_of(op, case.attrs, shapes)(*operands, *weights)
     leaves = tensors(case, requires)
     made = TORCH.apply(case.op, leaves, case.attrs)
-    asked = [leaf for leaf in leaves if leaf.requires_grad]
+    differentiated = [leaf for leaf in leaves if leaf.requires_grad]
     try:
-        gradients = torch.autograd.grad(made, asked, [torch.tensor(g) for g in given], create_graph=True)
+        gradients = torch.autograd.grad(made, differentiated, [torch.tensor(g) for g in given], create_graph=True)
         used = [torch.tensor(w) for w, r in zip(weights, requires, strict=True) if r]
         bent = [(g, w) for g, w in zip(gradients, used, strict=True) if g.requires_grad]
-        found = torch.autograd.grad([g for g, _ in bent], asked, [w for _, w in bent], materialize_grads=True)
+        found = torch.autograd.grad([g for g, _ in bent], differentiated, [w for _, w in bent], materialize_grads=True)
     except RuntimeError as error:
         assert TORCH.classify(error) is Kind.NOT_IMPLEMENTED
         assert case.op in ("nn_attention", "nn_transformer")

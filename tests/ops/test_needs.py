@@ -1,4 +1,4 @@
-"""What a program asks of a framework for the sake of its dtypes."""
+"""Capabilities that a program requires because of its dtypes."""
 
 import pytest
 

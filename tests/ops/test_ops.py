@@ -1,6 +1,5 @@
-"""The op catalogue against PyTorch: every row's code, reference, domains, shapes and its word on what it saves.
-
-A bounded, fixed sample of each row's shapes, attributes and values is run by both, in float32 and in float64.
+"""The op catalogue compared with PyTorch: every row's code, reference, domains, shapes and saved values. Both run a
+bounded, fixed sample of each row's shapes, attributes and values, in float32 and in float64.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SAMPLES = 3
 FORWARD = {"float32": 2e-4, "float64": 1e-10}
 BACKWARD = {"float32": 5e-4, "float64": 1e-9}
 INEXACT = {"hardsigmoid": 1e-7}
-"""Ops whose float64 gradients PyTorch computes less exactly: hardsigmoid's has the slope 1/6 rounded to float32."""
+"""Ops whose float64 gradients PyTorch computes less accurately: the slope of hardsigmoid is 1/6 rounded to float32."""
 
 Arrays = list[np.ndarray]
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
@@ -38,12 +37,12 @@ each_row = pytest.mark.parametrize("row", OPS.values(), ids=OPS.keys())
 
 
 def draws(rng: np.random.Generator, shape: Shape) -> np.ndarray:
-    """What a strategy draws: multiples of 1/8 between -4 and 4, zeros among them."""
+    """Values as strategies draw them: multiples of 1/8 between -4 and 4, including zeros."""
     return rng.integers(-32, 33, shape) / 8 * (rng.random(shape) > 0.1)
 
 
 def cases(op: Op) -> Iterator[tuple[tuple[Shape, ...], Attrs]]:
-    """All shapes that fresh leaves bring, with all attributes, the first of each first."""
+    """All shapes of new leaves with all attributes; the first attributes of every shape come first."""
     for first in op.fresh:
         for others in rest_of(op, first):
             for attrs in choices_of(op, (first, *others)):
@@ -51,7 +50,7 @@ def cases(op: Op) -> Iterator[tuple[tuple[Shape, ...], Attrs]]:
 
 
 def sampled(op: Op, count: int = SAMPLES) -> list[tuple[tuple[Shape, ...], Attrs]]:
-    """The simplest case, and a few others that stay the same from run to run."""
+    """The simplest case, and a few others that are the same in every run."""
     first, *others = list(cases(op))
     rng = np.random.default_rng(zlib.crc32(op.name.encode()))
     chosen = rng.permutation(len(others))[: count - 1]
@@ -59,7 +58,7 @@ def sampled(op: Op, count: int = SAMPLES) -> list[tuple[tuple[Shape, ...], Attrs
 
 
 def fitted(op: Op, shapes: tuple[Shape, ...], dtype: str, seed: int) -> Arrays:
-    """Operands in their domains, kept apart where the row asks for that."""
+    """Operands in their domains, moved apart if the row requires it."""
     rng = np.random.default_rng(seed)
     for _ in range(200):
         values = [op.domain(i).fit(draws(rng, shape)).astype(dtype) for i, shape in enumerate(shapes)]
@@ -91,7 +90,7 @@ def tupled(results: Any) -> tuple[Any, ...]:
 
 
 def run_torch(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | None = None) -> tuple[Any, Any]:
-    """The leaves and the results."""
+    """The leaves and the results in PyTorch."""
     leaves = [torch.tensor(x) for x in operands]
     for i, leaf in enumerate(leaves):
         leaf.requires_grad_(needed is None or i in needed)
@@ -99,7 +98,7 @@ def run_torch(op: Op, attrs: Attrs, operands: Arrays, needed: tuple[int, ...] | 
 
 
 def run_reference(op: Op, attrs: Attrs, operands: Arrays, seed: int) -> tuple[Arrays, Arrays, Arrays]:
-    """Results, cotangents drawn for them, and the gradients that these bring."""
+    """Results, cotangents drawn for them, and the resulting gradients."""
 
     def both(*xs):
         out, pull = jax.vjp(lambda *ys: tupled(op.reference(J, *ys, **dict(attrs))), *xs)
@@ -149,8 +148,8 @@ def test_torch_and_the_reference_agree(row):
 
 
 def assert_saves(row: Op, results_of: Callable[..., Sequence[torch.Tensor]]) -> None:
-    """A second backward through the results of an op, or of a write, is refused exactly where the row says that it
-    saves something.
+    """A second backward call through the results of an op, or of a write, must raise if and only if the row says that
+    the op saves something.
     """
 
     def raises_freed(*call: Any) -> bool:
@@ -198,7 +197,7 @@ def test_domains_hold_what_they_fit(row):
 
 
 def fits_rank(op: Op, operand: int, shape: Shape) -> bool:
-    """Whether some case gives that operand that shape: domains of matrices know no vectors."""
+    """Whether some case gives the operand that shape: domains of matrices contain no vectors."""
     return any(case[operand] == shape for case, _ in cases(op))
 
 
@@ -219,7 +218,7 @@ def test_fresh_shapes_are_accepted_and_have_few_choices(row):
 
 @cache
 def derived_shapes() -> tuple[Shape, ...]:
-    """The shapes of the pool, and those that results have, which may enter any op that accepts them."""
+    """The shapes of the pool, and those of results, which any op that accepts them may get."""
     made = set(POOL)
     for op in OPS.values():
         made |= {shape for case, _ in sampled(op, 10) for shape in case}
@@ -269,12 +268,12 @@ def test_some_ops_have_several_results():
 
 
 def memory(tensor: torch.Tensor) -> int:
-    """Where a tensor's memory begins."""
+    """The address of a tensor's memory."""
     return tensor.untyped_storage().data_ptr()
 
 
 def strided(tensor: torch.Tensor) -> torch.Tensor:
-    """A recorded copy whose elements do not lie in row-major order, where the shape allows that."""
+    """A recorded copy whose elements are not in row-major order, if the shape allows that."""
     return tensor.mT.clone(memory_format=torch.contiguous_format).mT if tensor.ndim > 1 else tensor.clone()
 
 
@@ -300,7 +299,7 @@ def test_which_results_share_memory(row):
 
 
 def views_of(op: Op) -> Iterator[tuple[str, torch.Tensor]]:
-    """Recorded results of every case of an op that have elements."""
+    """Recorded results with elements, of every case of an op."""
     for shapes, attrs in cases(op):
         (leaf,) = [torch.tensor(x, requires_grad=True) for x in fitted(op, shapes, "float64", seed=0)]
         for result in tupled(code(op, attrs, 1)(leaf.clone())):
@@ -341,13 +340,15 @@ def _simplest(op: Op) -> tuple[Attrs, Arrays]:
 
 @pytest.mark.parametrize("op", ["gru", "gru_bidirectional"])
 def test_large_numbers_do_not_shut_gates(op: str):
-    """A derivative of a gate that is shut is the difference of two numbers near one: nothing but their rounding."""
+    """A derivative of a shut gate is the difference of two numbers near one, and so consists of their rounding errors
+    only.
+    """
     values = np.array([1.0, -4.0])
     assert all(domain.holds(values) and not domain.holds(values * LARGE) for domain in map(OPS[op].domain, range(9)))
 
 
 def test_a_product_of_a_matrix_with_one_row_and_stacked_ones_may_be_a_view():
-    """Not of an operand: PyTorch multiplies the transposes, and transposes the result."""
+    """The result is not a view of an operand: PyTorch multiplies the transposes, and transposes the result."""
     row, stacked = torch.ones(1, 2), torch.ones(2, 2, 3, requires_grad=True)
     made = row.requires_grad_() @ stacked
     assert made._is_view()

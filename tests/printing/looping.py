@@ -1,4 +1,4 @@
-"""Texts of training loops, and what it takes for a program with loops to do what its lines do."""
+"""Programs with training loops as text, and the comparison of a program with loops with its lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ assert DIALECT is not None
 
 
 def ran(lines: list[str]) -> tuple[dict[str, Any], int, str]:
-    """The names after some code, how many pieces of it ran, and the error that stopped it."""
+    """The variables after running code, the number of pieces that ran, and the error that stopped it."""
     scope: dict[str, Any] = {}
     done = 0
     with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
@@ -40,7 +40,7 @@ def ran(lines: list[str]) -> tuple[dict[str, Any], int, str]:
 
 
 def alike(program: Program) -> str:
-    """The form with loops, after it was run and did what the lines do."""
+    """The form with loops, after running it and comparing it with the program's lines."""
     written = loop(program, DIALECT)
     assert written is not None
     ast.parse(written)
@@ -77,7 +77,9 @@ def same(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
 
 
 def repeated(body: str, times: int, before: str = "", after: str = "") -> str:
-    """A text in which `@` is the number of the iteration and `^` that of the one before."""
+    """A text repeated per iteration: `@` is replaced by the number of the iteration, and `^` by that of the previous
+    one.
+    """
     iterations = [body.replace("@", str(k)).replace("^", str(k - 1)) for k in range(times)]
     return "; ".join(part for part in (before, *iterations, after) if part)
 

@@ -1,4 +1,4 @@
-"""No dialect writes an attribute as it comes: whatever it is, a literal stands in the code, or nothing is written."""
+"""Every dialect writes every attribute value as a literal, or refuses to write the code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DIALECTS: dict[str, Dialect] = {
 
 
 def usual(op: str) -> Attrs:
-    """Attributes that an op may have."""
+    """Valid attributes of an op."""
     row = row_of(op)
     if not row.fresh:
         return row.examples[0]
@@ -59,7 +59,7 @@ def usual(op: str) -> Attrs:
 
 
 def hostile(attrs: Attrs, value: str) -> Iterator[Attrs]:
-    """The same with a text in the place of one value, of what a tuple holds, and of all."""
+    """Valid attributes in which a text replaces one value, one element of a tuple, or everything."""
     for at, (name, was) in enumerate(attrs):
         others: tuple[Attr, ...] = (
             value,
@@ -74,7 +74,7 @@ def hostile(attrs: Attrs, value: str) -> Iterator[Attrs]:
 
 
 def written(op: str, template: Template, attrs: Attrs) -> str | None:
-    """The code, or None where the dialect refuses to write any."""
+    """The code; None if the dialect refuses to write it."""
     count = sum(map(len, TABLE[op].operands(dict(usual(op))))) if op in TABLE else 12
     try:
         return fill(template, [f"x{k}" for k in range(count)], attrs)
@@ -83,7 +83,7 @@ def written(op: str, template: Template, attrs: Attrs) -> str | None:
 
 
 def is_harmless(text: str) -> bool:
-    """Whether no name of what is hostile stands outside of a text, in code that can be read as code."""
+    """Whether no name from the hostile text occurs outside string literals, in code that can be parsed."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:

@@ -1,4 +1,4 @@
-"""A program with loops does what its lines do one by one, and reads as a person would write it."""
+"""A program with loops has the same effects as its lines, and is written as a person would write it."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_no_loop_where_nothing_repeats(text: str) -> None:
     assert loop(parse(text), None) is None
 
 
-def test_a_part_of_an_iteration_is_told_as_one() -> None:
+def test_a_part_of_an_iteration_is_printed_as_one() -> None:
     text = repeated(SGD, 3, W, f"{LINEAR}; zero w, b; backward l@".replace("@", "3"))
     *_, last = lines = alike(parse(text)).splitlines()
     assert lines[-7] == "# iteration 4"
@@ -202,7 +202,7 @@ def test_an_optimizer_clears_only_what_it_clears_alike() -> None:
     assert "zero_grad" not in alike(parse(PROGRAMS["cleared without its optimizer"]))
 
 
-def test_an_inner_iteration_is_told() -> None:
+def test_an_inner_iteration_is_marked() -> None:
     written = loop(parse(PROGRAMS["micro-batches"]), DIALECT, at=34)
     assert written is not None
     assert "        loss.backward()  # <-- here, in iteration 2, in inner iteration 3" in written.splitlines()
@@ -222,7 +222,7 @@ def test_an_op_may_be_called_what_means_something() -> None:
 
 
 class ThirdRound(Mutant):
-    """The third step that follows a clearing and a backward call is made twice."""
+    """A framework whose third step after a clearing and a backward call is done twice."""
 
     def reset(self) -> None:
         super().reset()
@@ -249,7 +249,7 @@ def failing(member: Mutant, text: str) -> RuleViolated:
     return caught.value
 
 
-def test_a_failure_is_told_in_the_fewest_lines(tmp_path: Path) -> None:
+def test_a_failure_is_printed_in_the_fewest_lines(tmp_path: Path) -> None:
     text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]")
     broken = failing(ForgetsMomentum(), text)
     record = failure(broken, "test", Session("evaluation.mutants.stateful:ForgetsMomentum", tmp_path))
@@ -257,7 +257,7 @@ def test_a_failure_is_told_in_the_fewest_lines(tmp_path: Path) -> None:
     assert record.at == 4
 
 
-def test_a_failure_is_told_as_a_loop(tmp_path: Path) -> None:
+def test_a_failure_is_printed_as_a_loop(tmp_path: Path) -> None:
     text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]; optimizer w sgd lr=0.5")
     broken = failing(ThirdRound(), text.replace(" momentum=0.5", ""))
     record = failure(broken, "test", Session("tests.printing.test_loops:ThirdRound", tmp_path))

@@ -1,4 +1,4 @@
-"""Drawn programs, rolled: their loops do what their lines do."""
+"""Drawn programs with loops have the same effects as their lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ KINDS = (
 
 @st.composite
 def unrolled(draw: st.DrawFn) -> Program:
-    """A drawn body, as often as is drawn, cut off anywhere; a value may be carried on, and be read in the end."""
+    """A drawn body, repeated and cut off at any line; a value may be carried between iterations, and be read after the
+    loop.
+    """
     statements: list[str] = []
     made: list[str] = []
     for k in range(draw(st.integers(2, 7))):
@@ -91,7 +93,7 @@ def test_drawn_loops_do_what_the_lines_do(program: Program) -> None:
 @given(programs(12), st.data())
 @settings(max_examples=100, suppress_health_check=list(HealthCheck), deadline=None)
 def test_programs_of_every_kind_twice(drawn: Drawn, data: st.DataObject) -> None:
-    """Whatever is drawn, done again and again, is a loop."""
+    """Any drawn program, when repeated, is a loop."""
     program, size = drawn.program, len(drawn.program)
     times = data.draw(st.integers(2, 3))
     steps = [

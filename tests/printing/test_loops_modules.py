@@ -1,4 +1,4 @@
-"""A module whose parameters are its own is made once, and called in the loop."""
+"""A module whose parameters no other module uses is constructed once and called in the loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.printing.looping import W, alike, repeated
 
 
 def cells(op: str, gates: int, states: str) -> str:
-    """Training a recurrent network whose state is carried over, and detached."""
+    """A training loop of a recurrent network whose state is carried over and detached."""
     rows = [float(k + 1) for k in range(gates)]
     weight, bias, its = str([[row] for row in rows]), str(rows), states.split()
     before = [

@@ -1,4 +1,6 @@
-"""Attributes and settings are what the rows offer: other names, types and texts are refused, in JSON and as text."""
+"""Attributes and settings are validated against their rows: other names, types and texts are refused, in JSON and in
+text.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,7 @@ def test_what_no_row_offers_is_refused(bad: dict[str, Any], part: str) -> None:
         "a = leaf [1, 2]; step a sgd groups=((1,(('lr','x'),)),)",
     ],
 )
-def test_the_text_form_is_held_to_the_same(text: str) -> None:
+def test_the_text_form_is_validated_in_the_same_way(text: str) -> None:
     with pytest.raises(MalformedProgram):
         parse(text, VOCABULARY)
 

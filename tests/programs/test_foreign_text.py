@@ -1,4 +1,4 @@
-"""Text that somebody else wrote is made harmless: cut, whole characters alone, nothing that a terminal obeys."""
+"""Text from a framework is sanitised: it is cut, contains whole characters only, and no control characters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_hundred_megabytes_cost_nothing():
 
 
 class Sly(str):
-    """A text that says of itself what it likes."""
+    """A string class whose methods return wrong values."""
 
     def __len__(self) -> int:
         raise ValueError("no length")
@@ -61,7 +61,7 @@ class Sly(str):
 
 
 class Says(Exception):
-    """An exception with whatever text."""
+    """An exception with any text as its message."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -71,7 +71,7 @@ class Says(Exception):
 
 
 class Renamed(type):
-    """A type of exceptions that has no name to tell."""
+    """An exception type whose name cannot be read."""
 
     @property
     def __name__(cls) -> str:  # type: ignore[override]

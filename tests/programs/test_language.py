@@ -1,4 +1,6 @@
-"""The language of programs: both written forms are exact, and whatever is malformed is refused by name and reason."""
+"""The language of programs: both written forms are exact, and malformed programs are refused with the instruction and
+the reason.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ WORDS = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
 
 @st.composite
 def literals(draw: Any) -> Literal:
-    """Any tensor that the language can write, sensible or not."""
+    """Any literal that the language can express, well formed or not."""
     shape, dtype = draw(SHAPES), draw(st.sampled_from(("float32", "float64")))
     size = math.prod(shape)
     values = NUMBERS if dtype == "float64" else NARROW
@@ -81,7 +83,7 @@ ATTRIBUTES: st.SearchStrategy[Attr] = st.recursive(
 
 @st.composite
 def anything(draw: Any) -> Program:
-    """A well-formed program of made-up ops: every field takes every value that the language allows."""
+    """A well-formed program of invented ops, in which every field may have every value that the language allows."""
     steps: list[Instruction] = [Leaf(draw(literals()), draw(st.booleans()))]
     dropped: set[Ref] = set()
     for _ in range(draw(st.integers(0, 8))):
@@ -103,7 +105,7 @@ RETAINS = st.sampled_from((None, True, False))
 
 @st.composite
 def instructions(draw: Any, kind: Any, live: list[Ref], handles: list[Ref], leaves: list[Ref]) -> Instruction:
-    """An instruction of a kind, on values that are there."""
+    """An instruction of a given class, on existing values."""
     one = st.sampled_from(live or [Ref(0)])
     some = st.lists(one, min_size=1, max_size=3).map(tuple)
     attrs = st.dictionaries(WORDS, ATTRIBUTES, max_size=3).map(lambda found: tuple(found.items()))
@@ -297,7 +299,7 @@ JUNK = st.recursive(
 @exactly
 @given(program=anything(), data=st.data())
 def test_damage_is_refused_or_harmless(program: Program, data: st.DataObject):
-    """One field of a program's JSON form is deleted or replaced: the result is refused, or is a sound program."""
+    """If one field of a program's JSON form is deleted or replaced, the result is refused or is a valid program."""
     form = deepcopy(to_json(program))
     at = data.draw(st.integers(0, len(program) - 1))
     step = form["instructions"][at]

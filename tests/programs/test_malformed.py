@@ -1,4 +1,4 @@
-"""Whatever breaks the language is refused, by the instruction or the line, and by the reason."""
+"""Malformed programs are refused, with the instruction or line and the reason."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_malformed_text_is_named(text: str, parts: tuple[str, ...]):
     assert all(part in str(error.value) for part in parts), str(error.value)
 
 
-def test_validate_is_told_by_the_instruction_that_breaks():
+def test_validate_names_the_malformed_instruction():
     good = parse("a = leaf 1; b = exp a")
     assert validate(good) is good
     with pytest.raises(MalformedProgram, match=r"instruction 2 \(detach\): %0.2 does not exist"):

@@ -1,4 +1,4 @@
-"""Regions: where they begin and end, what goes in, what comes out, and under which grad modes they run."""
+"""Regions: their first and last instructions, inputs, results and grad modes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pairs(program: Program, at: int, run: Sequence[int]) -> bool:
     return len(run) < 2
 
 
-def told(text: str, holds=everything) -> list[tuple[tuple[int, ...], str, str]]:
+def described(text: str, holds=everything) -> list[tuple[tuple[int, ...], str, str]]:
     """The regions of a program: their instructions, and their inputs and results by name."""
     program = parse(text)
     name = names(program)
@@ -49,17 +49,17 @@ def told(text: str, holds=everything) -> list[tuple[tuple[int, ...], str, str]]:
     ],
 )
 def test_a_region_is_as_long_as_it_can_be(text, found):
-    assert told(text) == found
+    assert described(text) == found
 
 
-def test_what_it_cannot_hold_stands_between_two():
+def test_an_instruction_that_it_cannot_contain_separates_two():
     text = f"{A}; b = square a; write b exp_; c = sin b"
-    assert told(text, no_writes) == [((1,), "a", "b"), ((3,), "b", "c")]
+    assert described(text, no_writes) == [((1,), "a", "b"), ((3,), "b", "c")]
 
 
 def test_it_is_cut_where_it_may_not_go_on():
     text = f"{A}; b = sin a; c = sin b; d = sin c; e = sin d; f = sin e"
-    assert [steps for steps, _, _ in told(text, pairs)] == [(1, 2), (3, 4), (5,)]
+    assert [steps for steps, _, _ in described(text, pairs)] == [(1, 2), (3, 4), (5,)]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_it_is_cut_where_it_may_not_go_on():
         ),
     ],
 )
-def test_it_runs_under_the_modes_that_all_of_it_stands_under(text, modes, inner):
+def test_it_runs_under_the_modes_common_to_its_instructions(text, modes, inner):
     program = parse(text)
     (region,) = regions(program, everything)
     assert region.modes == modes
@@ -85,7 +85,7 @@ OPS = ("sin", "cos", "exp", "tanh", "square", "negative", "sigmoid")
 
 
 def chain(*ops: str, data: str = "[1, 2]") -> str:
-    """A program that applies ops, each to the result of the one before."""
+    """A program that applies ops, each to the result of the previous one."""
     return "; ".join([f"v0 = leaf {data}", *(f"v{k} = {op} v{k - 1}" for k, op in enumerate(ops, 1))])
 
 
@@ -100,7 +100,7 @@ def test_a_few_end_early():
     assert all(lengths(chain("sin", before, behind)) == [3] for before in OPS for behind in OPS)
 
 
-def test_where_one_ends_hangs_on_what_stands_there_alone():
+def test_the_end_of_a_region_depends_only_on_the_instructions_there():
     ends = next((one, two) for one in OPS for two in OPS if lengths(chain("sin", "sin", one, two)) == [3, 1])
     assert lengths(chain("exp", "tanh", *ends)) == lengths(chain("sin", "cos", *ends, data="5")) == [3, 1]
     assert lengths(f"a = leaf 2; z = leaf 3; backward a; {chain('cos', 'exp', *ends)}; backward v4 with [1, 1]") == [

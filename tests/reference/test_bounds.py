@@ -1,4 +1,4 @@
-"""The bound: right answers are inside it, wrong ones outside, however well or badly a computation is conditioned."""
+"""Bounds: correct results are inside and wrong ones outside, for well- and ill-conditioned computations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.situations import gradients
 
 INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp"})
-"""Ops whose gradients PyTorch is known to compute less exactly than their dtype allows."""
+"""Ops whose gradients PyTorch is known to compute less accurately than their dtype allows."""
 
 TORCH = Torch()
 
@@ -40,23 +40,23 @@ some = settings(
 
 @pytest.fixture(autouse=True, scope="module")
 def exact_ops() -> Iterator[None]:
-    """Draw without the ops that torch is known to get wrong."""
+    """A draft without the ops that PyTorch is known to compute inaccurately."""
     with alphabet.using(alphabet.current().without(INEXACT)):
         yield
 
 
 def errors(program: Program) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """For every value and every first gradient: what torch gives, the exact number, and the bound."""
+    """For every value and every first gradient: PyTorch's result, the exact number, and the bound."""
     reference, dtype = Reference(program), working_dtype(program)
     held: set[Ref] = set()
-    for at, (step, seen) in enumerate(zip(program, run(program, TORCH), strict=True)):
-        if not isinstance(seen.outcome, Returned):
+    for at, (step, observed) in enumerate(zip(program, run(program, TORCH), strict=True)):
+        if not isinstance(observed.outcome, Returned):
             continue
         if isinstance(step, Apply):
-            for k, tensor in enumerate(seen.outcome.values):
+            for k, tensor in enumerate(observed.outcome.values):
                 yield tensor.value, reference.values[Ref(at, k)], forward_bound(reference, Ref(at, k), dtype).array()
         if isinstance(step, Backward):
-            for leaf, gradient in seen.gradients.items():
+            for leaf, gradient in observed.gradients.items():
                 if gradient is not None and leaf not in held:
                     held.add(leaf)
                     yield (
@@ -141,7 +141,7 @@ ILL_CONDITIONED = [
 
 @pytest.mark.parametrize("text", ILL_CONDITIONED)
 def test_what_cancellation_loses_is_inside(text: str):
-    """Where a fixed relative tolerance would cry wolf."""
+    """Errors from cancellation are inside the bound; a fixed relative tolerance would report a false alarm here."""
     program = parse(text, VOCABULARY)
     wolves = 0
     for got, want, bound in errors(program):
@@ -185,8 +185,8 @@ NEARLY_EQUAL = """
     a = leaf f32 [[[0.25, -0.375, -0.75], [1, -0.375, -0.5]], [[-0.875, -0.75, -0.875], [0, -0.125, -0.875]]]
     b = nn_layer_norm a normalized_shape=(3,) affine=False; c = sin b; d = sum c dim=(0,1,2) keepdim=False; backward d
 """
-"""A norm of numbers that are nearly equal, whose gradient is what their rounding leaves of it: off by 2e-5 in float32,
-by its rounding in float64."""
+"""A norm of nearly equal numbers, whose gradient is dominated by their rounding errors: off by 2e-5 in float32, and by
+its rounding error in float64."""
 
 
 @pytest.mark.parametrize("text", [NEARLY_EQUAL, NEARLY_EQUAL.replace("f32", "")])
@@ -261,8 +261,8 @@ def test_the_narrowest_dtype_counts(text: str, dtype: str):
 @some
 @given(drawn=programs(8))
 def test_few_runs_allow_no_more_than_all(drawn: Drawn):
-    for at, (step, seen) in enumerate(zip(drawn.program, run(drawn.program, TORCH), strict=True)):
-        if isinstance(step, Apply) and isinstance(seen.outcome, Returned):
+    for at, (step, observed) in enumerate(zip(drawn.program, run(drawn.program, TORCH), strict=True)):
+        if isinstance(step, Apply) and isinstance(observed.outcome, Returned):
             dtype = working_dtype(drawn.program)
             largest = forward_bound(drawn.reference, Ref(at), dtype).array()
             for share in (0.001, 0.1, 0.99, 1.01, 3.0):

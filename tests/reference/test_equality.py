@@ -1,4 +1,4 @@
-"""Equality of arrays: what the quick comparison of bytes says is what NumPy says."""
+"""Equality of arrays: the fast comparison of bytes agrees with NumPy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ ARRAYS += [np.array([x, 1.0], dtype) for dtype in ("float32", "float64") for x i
 
 @pytest.mark.parametrize("one", ARRAYS, ids=repr)
 def test_numpy_says_the_same(one: np.ndarray) -> None:
-    """Of any two arrays, the two zeros, NaN and numbers that a shorter format rounds among them."""
+    """The result agrees with NumPy for any two arrays, including both zeros, NaN, and numbers that a shorter format
+    rounds.
+    """
     for other in ARRAYS:
         assert is_equal(one, other) == np.array_equal(one, other, equal_nan=one.dtype.kind == "f" == other.dtype.kind)
 
 
 def test_a_dtype_that_float64_does_not_hold() -> None:
-    """Two whole numbers that are one as float64 are not equal."""
+    """Two integers that are equal as float64 are not equal."""
     assert not is_equal(np.array(2**53), np.array(2**53 + 1))

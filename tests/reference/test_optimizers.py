@@ -19,7 +19,7 @@ from autograd_conformance.reference.optimizers import LeafState, slack, stepped,
 
 DTYPES = ("float32", "float64")
 SHAPES: tuple[tuple[tuple[int, ...], int], ...] = (((), 5), ((0,), 2), ((5,), 1), ((2, 3), 8), ((3, 1, 11), 3))
-"""Shapes, and how many steps are made with each."""
+"""Shapes, and the number of steps for each."""
 
 CHOICES = [pytest.param(row, choice, id=f"{row.name}-{i}") for row in OPTIMIZERS.values() for i, choice in
            enumerate(row.choices)]  # fmt: skip
@@ -32,7 +32,7 @@ IMPLEMENTED = [
 
 
 def gradients(shape: tuple[int, ...], seed: int = 0, steps: int = 4) -> Iterator[np.ndarray]:
-    """Gradients with zeros among them; some elements never have another, some always have the same."""
+    """Gradients that contain zeros; some elements are always zero, and some are constant."""
     random = np.random.default_rng(seed)
     kind = random.integers(0, 5, size=shape)
     first = random.normal(size=shape)
@@ -58,16 +58,18 @@ def numpy(tensor: torch.Tensor) -> np.ndarray:
 def held_against_torch(
     row: Row, settings: Mapping[str, Attr], start: torch.Tensor, fed: Iterator[np.ndarray]
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Each step's old value, PyTorch's new one, the reference's from what was seen, and the slack."""
+    """For each step: the old value, PyTorch's new value, the reference's new value from the observed ones, and the
+    slack.
+    """
     leaf = start.requires_grad_()
     optimizer = getattr(torch.optim, row.torch)([leaf], **settings)
     state = LeafState()
     dtype = str(leaf.dtype).removeprefix("torch.")
     for gradient in fed:
         leaf.grad = torch.empty_like(leaf).copy_(torch.as_tensor(gradient))
-        old, seen = numpy(leaf), numpy(leaf.grad)
+        old, observed = numpy(leaf), numpy(leaf.grad)
         optimizer.step()
-        want = stepped(row.name, settings, state, old, seen)
+        want = stepped(row.name, settings, state, old, observed)
         yield old, numpy(leaf), want, slack(row.name, settings, state, dtype)
 
 
@@ -138,7 +140,7 @@ OTHER: dict[str, Attr] = {
     "eps": 0.5, "amsgrad": True, "lr_decay": 1.0, "alpha": 0.5, "centered": True,
 }  # fmt: skip
 KEPT = "initial_accumulator_value"
-"""What PyTorch keeps of a group and does not use, a known difference."""
+"""Settings of a group that PyTorch stores and does not use, a known difference."""
 
 OVERRIDES = [
     pytest.param(row, name, id=f"{row.name}-{name}")
@@ -170,7 +172,7 @@ def test_a_parameter_group_may_override_it(row: Row, name: str) -> None:
 
 
 def by_optax(row: Row, settings: Mapping[str, Any]) -> optax.GradientTransformation | None:
-    """The optimizer as optax's users write it, where optax has it."""
+    """The optimizer as users of optax write it, if optax has it."""
     s = row.formula(settings)
     match row.name:
         case "sgd" if not s["dampening"]:
@@ -237,7 +239,7 @@ def test_nothing_is_traced_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def faulty(row: Row, fault: optax.GradientTransformation, choice: Mapping[str, Attr], dtype: str) -> bool:
-    """Whether a framework with this formula is found out within four steps."""
+    """Whether a framework with this formula is detected within four steps."""
     values = [np.array(v, dtype=dtype).astype(float) for v in [START, *run_by_jax(fault, START, FED)]]
     state = LeafState()
     for old, got, gradient in zip(values, values[1:], FED, strict=False):
@@ -323,7 +325,7 @@ def test_a_rate_that_is_a_millionth_off_is_outside_the_slack_of_float64(row: Row
     assert faulty(row, off, settings, "float64")
 
 
-def test_a_state_that_was_forgotten_is_seen() -> None:
+def test_a_forgotten_state_is_detected() -> None:
     for row, choice in ((row, row.choices[1]) for row in OPTIMIZERS.values()):
         settings, state, value = dict(choice), LeafState(), START
         for gradient in FED[:2]:

@@ -1,4 +1,4 @@
-"""The reference against JAX itself, finite differences and the store on disk: three ways in which it could be wrong."""
+"""The reference compared with JAX itself, with finite differences, and with functions loaded from the store on disk."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ few = settings(
 
 
 def near(got: np.ndarray, want: np.ndarray, rtol: float) -> bool:
-    """Whether two arrays have one shape and are `rtol` of the largest element apart at most, or of one: sums cancel."""
+    """Whether two arrays have the same shape and differ by at most `rtol` times the largest element, or times one: sums
+    cancel.
+    """
     scale = max(np.abs(want).max(), 1.0) if np.size(want) else 0.0
     return np.shape(got) == np.shape(want) and bool((np.abs(got - want) <= rtol * scale).all())
 
 
 def legal_calls(program: Program) -> Iterator[Backward]:
-    """The backward calls of a program that are not refused for their arguments."""
+    """The backward calls of a program whose arguments are valid."""
     reference = Reference(program)
     for step in program:
         if isinstance(step, Backward) and all(
@@ -122,10 +124,10 @@ def test_composed_gradients_equal_jax_in(strategy):
 
 
 def agree(program: Program, call: Backward) -> None:
-    """The composed and the whole gradient of every leaf are one."""
-    due = Reference(program).pullback(call)
+    """The composed gradient and the whole-program gradient of every leaf are equal."""
+    contributed = Reference(program).pullback(call)
     for leaf, want in whole.gradients(program, call).items():
-        assert near(due.get(leaf, np.zeros_like(want)), want, 1e-9), f"{leaf} of {program}"
+        assert near(contributed.get(leaf, np.zeros_like(want)), want, 1e-9), f"{leaf} of {program}"
 
 
 HALVES = "p, q = split a sizes=(1, 1) dim=0"
@@ -148,8 +150,8 @@ def test_gradients_known_by_hand(text: str, gradients: dict[int, object]):
     program = parse(text, VOCABULARY)
     call = program[-1]
     assert isinstance(call, Backward)
-    due = Reference(program).pullback(call)
-    assert {r.at: g.tolist() for r, g in due.items() if isinstance(program[r.at], Leaf)} == gradients
+    contributed = Reference(program).pullback(call)
+    assert {r.at: g.tolist() for r, g in contributed.items() if isinstance(program[r.at], Leaf)} == gradients
     agree(program, call)
 
 
@@ -170,19 +172,19 @@ def test_a_kink_is_not_smooth():
 
 
 def smooth(program: Program, call: Backward) -> bool:
-    """Whether differences of the reference's own forward pass agree, to either side, with its gradients."""
-    due = Reference(program).pullback(call)
+    """Whether one-sided differences of the reference's own forward pass agree with its gradients."""
+    contributed = Reference(program).pullback(call)
     for leaf in program.leaves:
-        if leaf in due and due[leaf].size:
+        if leaf in contributed and contributed[leaf].size:
             sides = slopes(program, call, leaf)
-            scale = max(1.0, np.abs(due[leaf]).max(), np.abs(sides).max())
-            if not (np.abs(sides - due[leaf].ravel()) <= 1e-3 * scale).all():
+            scale = max(1.0, np.abs(contributed[leaf]).max(), np.abs(sides).max())
+            if not (np.abs(sides - contributed[leaf].ravel()) <= 1e-3 * scale).all():
                 return False
     return True
 
 
 def slopes(program: Program, call: Backward, leaf: Ref, h: float = 1e-6) -> np.ndarray:
-    """The one-sided differences of the weighted roots to either side of a leaf's elements."""
+    """The one-sided differences of the weighted roots in both directions, for each element of a leaf."""
     here = weighted(program, call, leaf, 0, 0.0)
     size = np.size(Reference(program).values[leaf])
     sides = [
@@ -192,7 +194,9 @@ def slopes(program: Program, call: Backward, leaf: Ref, h: float = 1e-6) -> np.n
 
 
 def weighted(program: Program, call: Backward, leaf: Ref, element: int, by: float) -> float:
-    """The roots' elements weighted with the cotangents, one element of a leaf moved; what is detached stays."""
+    """The sum of the roots' elements, weighted with the cotangents, after one element of a leaf was moved; detached
+    values stay.
+    """
     reference, still = Reference(), Reference(program).values
     for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
         reference.add(step)
@@ -210,17 +214,17 @@ KEY = ("forward", "double", (("k", 2),), ((2,),))
 
 
 def double() -> Source:
-    """Staged code with a constant in it."""
+    """Staged code with one constant."""
     return stage(lambda x: (x * np.array([2.0, 3.0]),), (2,))
 
 
 def never() -> Source:
-    """What must not be called: the store already has the code."""
+    """A function that must not be called, because the store has the code."""
     raise AssertionError("made again")
 
 
 def works(store: Store, make=double) -> bool:
-    """Whether a store gives the right function."""
+    """Whether a store returns the correct function."""
     return store.staged(KEY, make).function(np.ones(2))[0].tolist() == [2.0, 3.0]
 
 
@@ -244,7 +248,7 @@ def test_a_second_process_reads_what_the_first_wrote(tmp_path: Path):
         assert not done.returncode, done.stderr
 
 
-def test_a_full_batch_is_written_without_being_asked(tmp_path: Path):
+def test_a_full_batch_is_written_automatically(tmp_path: Path):
     first = Store(tmp_path / "staged.sqlite")
     for n in range(store_module.BATCH):
         first.staged((n,), double)
@@ -289,7 +293,7 @@ def test_code_that_calls_jax_is_not_stored(tmp_path: Path):
 
 
 def imported(*modules: str) -> set[Path]:
-    """The files of some of our modules, and of all of ours that they import, at any depth."""
+    """The files of some modules, and of all modules of the suite that they import, at any depth."""
     found: dict[str, Path] = {}
     pending = list(modules)
     while pending:

@@ -1,6 +1,5 @@
-"""What derivatives need and what may be saved, against PyTorch: write to an operand or a result, then walk back.
-
-Where PyTorch raises, what was written to must be something that may be saved; where it does not, the gradients must be
+"""The values that derivatives need and that may be saved, compared with PyTorch: write to an operand or a result, then
+call backward. If PyTorch raises, the written value must be one that may be saved; if it does not, the gradients must be
 those of the recorded values.
 """
 
@@ -32,18 +31,18 @@ pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWa
 ONE = (1, 1)
 
 UNTRACKED = {"kron"}
-"""Ops whose operands PyTorch saves through `_unsafe_view`, without their version: later writes go unnoticed."""
+"""Ops whose operands PyTorch saves through `_unsafe_view`, without their version: it does not detect later writes."""
 
 
 class Target(NamedTuple):
-    """What is written to after the op: operand or result number `k`; the numbers of results go on from `RESULTS`."""
+    """The value that is written to after the op, operand number `k` or result number `k`."""
 
     operand: bool
     k: int
 
 
 def gradients(op: Op, attrs: Attrs, values: Arrays, requires: tuple[bool, ...], target: Target | None) -> list:
-    """The gradients of the operands that require grad, where `target` is written to before the walk."""
+    """The gradients of the operands that require grad, with a write to `target` before the backward call."""
     leaves = [torch.tensor(x, requires_grad=r) for x, r in zip(values, requires, strict=True)]
     operands = [leaf.clone() for leaf in leaves]
     if op.name in WRITES:
@@ -60,20 +59,22 @@ def gradients(op: Op, attrs: Attrs, values: Arrays, requires: tuple[bool, ...], 
 
 
 def subsets(count: int) -> list[tuple[bool, ...]]:
-    """Which operands may require grad: any of up to three, one or all of more."""
+    """The sets of operands that require grad: any of up to three, one or all of more."""
     if count <= 3:
         return [r for r in product((True, False), repeat=count) if any(r)]
     return [*(tuple(i == k for i in range(count)) for k in range(count)), (True,) * count]
 
 
 def targets(op: Op, shapes: tuple[Shape, ...], results: int) -> list[Target]:
-    """What can be written to afterwards: a write leaves no old value of its target behind."""
+    """The values that can be written to afterwards: operands and results, except a write's target, whose old value is
+    overwritten.
+    """
     operands = [Target(True, k) for k in range(len(shapes)) if op.name in OPS or k > 0]
     return operands + [Target(False, k) for k in range(results) if not op.overlaps]
 
 
-class StepObservation(NamedTuple):
-    """One write to something that an op read or made, and what came of it; `error` is None where nothing was raised."""
+class ObservedWrite(NamedTuple):
+    """A write to an operand or a result, and its effect; `error` is None if nothing was raised."""
 
     case: str
     target: Target
@@ -83,17 +84,17 @@ class StepObservation(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        """Whether what was written to may have been saved."""
+        """Whether the written value may have been saved."""
         return self.target.k in self.may.operands if self.target.operand else self.may.results
 
 
 @cache
-def seen(name: str, cases: int = CASES) -> tuple[StepObservation, ...]:
+def observed_writes(name: str, cases: int = CASES) -> tuple[ObservedWrite, ...]:
     """Every write to every operand and result, for every choice of operands that require grad, in some cases."""
-    return tuple(_seen(row_of(name), cases))
+    return tuple(_observed_writes(row_of(name), cases))
 
 
-def _seen(op: Op, cases: int) -> Iterator[StepObservation]:
+def _observed_writes(op: Op, cases: int) -> Iterator[ObservedWrite]:
     for shapes, attrs in sampled(op, cases):
         values = fitted(op, shapes, "float64", seed=0)
         results = 1 if op.name in WRITES else len(tupled(code(op, attrs, len(shapes))(*map(torch.tensor, values))))
@@ -107,20 +108,20 @@ def _seen(op: Op, cases: int) -> Iterator[StepObservation]:
                     right = all(same(a, b) for a, b in zip(found, recorded, strict=True))
                 except RuntimeError as raised:
                     error = str(raised)
-                yield StepObservation(f"{op.name}{shapes} {attrs}, {requires} require grad", target, may, error, right)
+                yield ObservedWrite(f"{op.name}{shapes} {attrs}, {requires} require grad", target, may, error, right)
 
 
 def same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     return a is b if a is None or b is None else np.array_equal(a, b, equal_nan=True)
 
 
-def described(one: StepObservation) -> str:
+def described(one: ObservedWrite) -> str:
     return f"{one.case}; {'operand' if one.target.operand else 'result'} {one.target.k} written to: {one.error}"
 
 
 @each_row
 def test_torch_raises_only_for_what_may_be_saved(row):
-    for one in seen(row.name):
+    for one in observed_writes(row.name):
         if one.error is None:
             continue
         if row.multi:
@@ -132,7 +133,7 @@ def test_torch_raises_only_for_what_may_be_saved(row):
 
 @each_row
 def test_where_torch_does_not_raise_its_gradient_is_the_recorded_one(row):
-    wrong = [described(one) for one in seen(row.name) if not one.right]
+    wrong = [described(one) for one in observed_writes(row.name) if not one.right]
     if row.name in UNTRACKED:
         assert wrong, "PyTorch notices these writes now: no exception is needed any more"
     else:
@@ -140,7 +141,7 @@ def test_where_torch_does_not_raise_its_gradient_is_the_recorded_one(row):
 
 
 @pytest.mark.parametrize("name", [name for name, row in OPS.items() if row.also_saves])
-def test_what_a_row_says_is_saved_besides_was_seen_to_be(name):
+def test_what_a_row_lists_as_also_saved_was_observed_to_be(name):
     row = OPS[name]
     cases = [(shapes, attrs) for shapes, attrs in sampled(row, 40) if not any(0 in s for s in shapes)]
     if takes(row, ONE):  # which no fresh leaf has: some formulas are linear there, and still keep what they keep

@@ -1,4 +1,4 @@
-"""The reference computes by JAX's own defaults, whatever the user's environment says."""
+"""The reference uses JAX's own defaults, whatever the user's environment says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store of staged functions runs nothing that this user did not sign, and keeps nothing where others can write."""
+"""The store of staged functions runs only code that this user signed, and stores nothing where others can write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ root = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only roo
 
 
 class Touches:
-    """What makes a file when it is read by pickle."""
+    """An object that makes a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,7 +32,7 @@ class Touches:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A store that has one function on disk."""
+    """A store with one function on disk."""
     made = Store(tmp_path / "cache" / "staged.sqlite", SECRET)
     assert works(made)
     made.close()
@@ -40,7 +40,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def rewritten(store: Store, content: bytes) -> None:
-    """Put other content into all rows."""
+    """Replace the content of all rows."""
     with sqlite3.connect(store.path) as database:
         database.execute("UPDATE staged SET source = ?", (content,))
 
@@ -103,7 +103,7 @@ def test_what_is_signed_reads_back_for_what_it_is_about_alone() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder for a key, which no other test's key is remembered for."""
+    """A folder for a key that no other test has cached."""
     return tmp_path / "user" / "autograd-conformance"
 
 

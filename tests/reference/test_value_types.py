@@ -1,4 +1,4 @@
-"""Values that the program has no name for, and derivatives as ops."""
+"""Values of the reference that the program has no name for, and derivatives as ops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT = (
 )
 
 
-def test_values_without_a_name_are_told_by_their_type_and_are_no_value_of_the_program():
+def test_values_without_a_name_have_types_of_their_own_and_are_no_values_of_the_program():
     program = parse(TEXT, VOCABULARY)
     reference = Reference(program)
     named = {ref for ref in reference.values if not isinstance(ref, (GradTensor, InternalValue))}
@@ -38,7 +38,7 @@ def test_a_derivative_is_recorded_with_the_op_and_its_arity():
     ("op", "base", "order"),
     [("exp", "exp", 0), (Vjp("exp", 1), "exp", 1), (Vjp(Vjp("multiply", 2), 3), "multiply", 2)],
 )
-def test_the_op_behind_a_derivative(op: str | Vjp, base: str, order: int):
+def test_the_base_op_of_a_derivative(op: str | Vjp, base: str, order: int):
     assert (base_op(op), derivative_order(op)) == (base, order)
 
 

@@ -1,4 +1,4 @@
-"""JAX over all that was recorded, as one function, agrees with the composition that verdicts are made from."""
+"""`jax.vjp` over the whole recorded program agrees with the composed gradients, on which verdicts are based."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_programs_with_writes_and_higher_orders_have_the_same_gradients():
             or any(not np.isfinite(v).all() for v in reference.values.values())
         ):
             return
-        due = reference.pullback(call)
+        contributed = reference.pullback(call)
         for leaf in expectation.traversal.leaves:
             again = whole.recorded(reference, call, leaf)
-            if again is not None and leaf in due:
-                scale = max(1.0, float(np.abs(due[leaf]).max(initial=0.0)))
-                assert np.abs(again - due[leaf]).max(initial=0.0) <= 1e-8 * scale
-                compared[bool(np.any(due[leaf]))] += 1
+            if again is not None and leaf in contributed:
+                scale = max(1.0, float(np.abs(contributed[leaf]).max(initial=0.0)))
+                assert np.abs(again - contributed[leaf]).max(initial=0.0) <= 1e-8 * scale
+                compared[bool(np.any(contributed[leaf]))] += 1
 
     agree()
     assert compared[True] > 30
