@@ -1,4 +1,4 @@
-"""What a program contains: the features that autograd breaks on, by name, for counting them."""
+"""Names the features of a program in which autograd often fails, for counting them."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ from autograd_conformance.tape.model import Tape
 
 
 def features(program: Program) -> set[str]:
-    """Every feature of a program, where each call returns if it may and raises if it must."""
-    follower = ActionBuilder(_undrawn, "float64")
+    """All features of a program, if each call returns when it may and raises when it must."""
+    follower = ActionBuilder(_no_draws, "float64")
     tape = follower.tape
     assert tape is not None
     tape.counts = True
-    found = set(_written(program))
+    found = set(_in_instructions(program))
     earlier: list[tuple[int, Expectation]] = []
     for at, step in enumerate(program):
         modes = program.mode(at)
         expectation = tape.expect(at, step, modes)
         if isinstance(step, Backward):
-            found.update(_shape_of_traversal(step, expectation, tape))
-            found.update(_history(step, expectation, tape, earlier))
+            found.update(_in_traversal(step, expectation, tape))
+            found.update(_in_calls(step, expectation, tape, earlier))
             earlier.append((at, expectation))
-        found.update(_touched(step, modes, tape))
+        found.update(_in_memory(step, modes, tape))
         with follower.under(*modes):
             follower.add(step)
         if follower.fails:
@@ -66,12 +66,12 @@ def features(program: Program) -> set[str]:
     return found - ({"legal instruction after an error"} if follower.fails else set())
 
 
-def _undrawn(strategy: object) -> object:
+def _no_draws(strategy: object) -> object:
     raise AssertionError("a program that is followed draws nothing")
 
 
-def _written(program: Program) -> Iterator[str]:
-    """What can be read off the instructions."""
+def _in_instructions(program: Program) -> Iterator[str]:
+    """Features of the instructions in isolation."""
     used = {ref for step in program if not isinstance(step, ZeroGrad) for ref in operands(step)}
     leaves = [(Ref(at), step) for at, step in enumerate(program) if isinstance(step, Leaf)]
     for ref, leaf in leaves:
@@ -93,11 +93,11 @@ def _written(program: Program) -> Iterator[str]:
     for call in calls:
         if any(c is not None and 0.0 in c.data for c in call.cotangents):
             yield "cotangent with zeros"
-    yield from _asked(program)
+    yield from _in_actions(program)
 
 
-def _asked(program: Program) -> Iterator[str]:
-    """What is asked for besides computing values."""
+def _in_actions(program: Program) -> Iterator[str]:
+    """Features of gradient calls, hooks, modes and other actions."""
     if any(len(modes) > 1 for modes in program.modes):
         yield "grad modes inside one another"
     if sum(isinstance(s, (Backward, Grad)) and s.create_graph for s in program) > 1:
@@ -134,8 +134,8 @@ def _asked(program: Program) -> Iterator[str]:
         yield "several hooks on one value"
 
 
-def _touched(step: Instruction, modes: Modes, tape: Tape) -> Iterator[str]:
-    """What is written, and who shares memory with whom."""
+def _in_memory(step: Instruction, modes: Modes, tape: Tape) -> Iterator[str]:
+    """Features of writes and shared memory."""
     reference, memory = tape.reference, tape.reference.storages
     if isinstance(step, Apply) and OPS[step.op].aliases is Certainty.ALWAYS and step.args[0] in memory.bases:
         yield "view of a view"
@@ -157,8 +157,8 @@ def _touched(step: Instruction, modes: Modes, tape: Tape) -> Iterator[str]:
         yield "write to a detached value"
 
 
-def _shape_of_traversal(call: Backward, expectation: Expectation, tape: Tape) -> Iterator[str]:
-    """What one call goes through."""
+def _in_traversal(call: Backward, expectation: Expectation, tape: Tape) -> Iterator[str]:
+    """Features of the graph that one call traverses."""
     traversal = expectation.traversal
     users: dict[Ref, set[int]] = {}
     for node in traversal.nodes:
@@ -175,10 +175,10 @@ def _shape_of_traversal(call: Backward, expectation: Expectation, tape: Tape) ->
         yield "several roots on one subgraph"
 
 
-def _history(
+def _in_calls(
     call: Backward, expectation: Expectation, tape: Tape, earlier: list[tuple[int, Expectation]]
 ) -> Iterator[str]:
-    """How one call relates to the calls before it."""
+    """Features of a call in relation to earlier calls."""
     traversal = expectation.traversal
     nodes = {node.at for node in traversal.nodes}
     freed = [node.freed_by for node in traversal.nodes if node.must_be_freed and node.freed_by is not None]
@@ -203,7 +203,7 @@ def _history(
 
 
 def programs_of(case: Program | Drawn | Related) -> tuple[Program, ...]:
-    """The programs that a test checks at once: one, drawn or not, or two that are related."""
+    """The programs that a test checks together: one, drawn or not, or two related ones."""
     match case:
         case Program():
             return (case,)
@@ -216,16 +216,16 @@ def programs_of(case: Program | Drawn | Related) -> tuple[Program, ...]:
 
 
 def size(program: Program) -> tuple[int, int]:
-    """How many ops and how many calls a program has."""
+    """Numbers of ops and of calls of a program."""
     return sum(isinstance(s, Apply) for s in program), sum(isinstance(s, (Backward, Grad, ZeroGrad)) for s in program)
 
 
 ELSEWHERE = ("memory", "networks", "optimizers", "recurrent", "regions")
-"""Families whose situations have tests of their own."""
+"""Families of situations with separate tests."""
 
 
 def situations(elsewhere: Collection[str] = ELSEWHERE) -> dict[str, Callable[..., Any]]:
-    """The situations of all families but those in `elsewhere`, by name."""
+    """The situations by name, except those of the families in `elsewhere`."""
     modules = (module.name for module in pkgutil.iter_modules(families.__path__))
     names = [f"{families.__name__}.{name}" for name in modules if name not in elsewhere]
     defined = [vars(importlib.import_module(name)) for name in names]

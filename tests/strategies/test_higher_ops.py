@@ -1,4 +1,6 @@
-"""Second and third derivatives of ops: every op has programs; what is wrong or missing is told apart and left out."""
+"""Second and third derivatives of ops: every op has programs, and ops with faulty or missing derivatives are
+excluded.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.suites.test_higher_ops import passes_lower_orders
 
 STEPS = frozenset({"sign", "floor", "ceil", "round"})
-"""Ops whose derivatives are zero: there is nothing to differentiate twice."""
+"""Ops whose derivatives are zero, so that no second derivative exists."""
 
 TORCH = Torch()
 pytestmark = pytest.mark.filterwarnings("ignore:Using backward.. with create_graph:UserWarning")
@@ -112,18 +114,18 @@ WRONG_THRICE = {"layer_norm", "layer_norm_affine", "batch_norm", "batch_norm_aff
 
 
 @pytest.mark.parametrize("op", sorted(WRONG_THRICE | {"group_norm", "rms_norm", "multiply", "sigmoid", "divide"}))
-def test_the_audit_finds_the_third_derivatives_that_torch_has_wrong(op: str):
+def test_the_audit_finds_faulty_third_derivatives_of_torch(op: str):
     assert audit.is_twice_only(op, InProcess(TORCH), ("float64",)) == (op in WRONG_THRICE)
 
 
-def test_a_wrong_third_derivative_is_told_as_that_ops():
+def test_a_faulty_third_derivative_is_reported_for_its_op():
     found = [violation_of(p, InProcess(TORCH)) for p in audit.curvatures("layer_norm", ("float64",), times=3)]
     assert {(v.rule, v.op) for v in found if v} == {("higher/op-third", "layer_norm")}
 
 
 @pytest.mark.parametrize(("made", "judged"), [("b = leaf [3, 5]", True), ("b = roll a shifts=1 dims=0", False)])
-def test_an_op_with_a_wrong_third_derivative_is_asked_for_it_by_itself(made: str, judged: bool, tmp_path: Path):
-    """With another op it would break a rule about both, which nobody lists."""
+def test_an_op_with_a_faulty_third_derivative_is_tested_without_other_ops(made: str, judged: bool, tmp_path: Path):
+    """A program with another op would violate a rule about both ops, which no known difference lists."""
     text = f"a = leaf [0, 2]; {made}; c = leaf [0, 0]; d = layer_norm_affine a b c normalized_shape=(2,) eps=1.0; "
     calls = "backward d with [0, 1] create=True; e = held a; zero a; backward e with [0, 1] create=True; f = held a"
     program = parse(f"{text}{calls}; zero a; backward f with [0, 1]", VOCABULARY)
@@ -131,7 +133,7 @@ def test_an_op_with_a_wrong_third_derivative_is_asked_for_it_by_itself(made: str
     assert passes_lower_orders(program, "layer_norm_affine", session) is judged
 
 
-def test_ops_that_are_many_in_one_are_not_asked():
+def test_composite_ops_are_not_differentiated_three_times():
     assert audit.is_long("gru")
     assert not audit.is_twice_only("gru", InProcess(TORCH), ("float64",))
 
@@ -140,7 +142,7 @@ def test_ops_that_are_many_in_one_are_not_asked():
 
 
 class Flat(torch.autograd.Function):
-    """Sin with a derivative that is right and constant."""
+    """Sin with a constant first derivative."""
 
     @staticmethod
     def forward(ctx, x):
@@ -154,7 +156,7 @@ class Flat(torch.autograd.Function):
 
 
 class Once(torch.autograd.Function):
-    """Sin whose derivative says that it has none."""
+    """Sin whose derivative raises an error that says it is not implemented."""
 
     @staticmethod
     def forward(ctx, x):
@@ -196,14 +198,14 @@ def test_the_audit_finds_an_op_whose_second_derivative_fails(function):
     assert not audit.is_once_only("cos", InProcess(framework), framework.dtypes)
 
 
-def test_a_wrong_second_derivative_breaks_its_rule():
+def test_a_faulty_second_derivative_violates_its_rule():
     framework = WithSin(Flat)
     found = [violation_of(p, InProcess(framework)) for p in audit.curvatures("sin", ("float64",))]
     rules = {(v.rule, v.op) for v in found if v}
     assert rules == {("higher/op", "sin"), ("higher/differentiable", None)}  # its gradient's history is missing, too
 
 
-def test_a_second_derivative_that_is_not_implemented_is_told_and_breaks_none():
+def test_a_second_derivative_that_is_not_implemented_is_reported_and_violates_no_rule():
     framework = WithSin(Once)
     for program in audit.curvatures("sin", ("float64",)):
         observation = run(program, framework)
@@ -226,7 +228,7 @@ def test_not_implemented_is_no_answer_to_a_first_derivative():
     assert violation.observed == RaisedError(Kind.NOT_IMPLEMENTED, "NotImplementedError", "this is not implemented")
 
 
-def test_what_cannot_be_differentiated_twice_is_left_out_of_programs_that_do(tmp_path: Path):
+def test_ops_without_second_derivatives_are_not_in_programs_that_need_them(tmp_path: Path):
     session = Session("torch", tmp_path, audited=AuditResult(once=frozenset({"cosh"}), twice=frozenset({"sinh"})))
     session.prepare()
     current = alphabet.current()

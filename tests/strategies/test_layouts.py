@@ -1,4 +1,4 @@
-"""Layouts: the op of a view makes the value of its base, and in PyTorch it lies in memory as the layout says."""
+"""Layouts: the view op computes the value from its base, and in PyTorch the value has the layout in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from autograd_conformance.strategies.building.layouts import (
 SHAPES = ((3,), (2, 3), (3, 2), (2, 2, 3), (1, 3), (3, 1), (0, 3), (1, 2, 1, 2))
 
 DENSE = ("reversed",)
-"""The layouts that PyTorch copies for."""
+"""The layouts for which PyTorch copies."""
 
 ADAPTER = Torch()
 
@@ -44,7 +44,7 @@ def test_a_view_is_the_value(shape: tuple[int, ...], layout: Layout) -> None:
 
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout not in (*DENSE, "offset")])
-def test_it_lies_otherwise(layout: Layout) -> None:
+def test_the_value_is_not_contiguous(layout: Layout) -> None:
     wanted = value((2, 3, 4), layout)
     made = view(wanted, layout)
     assert made is not None
@@ -54,7 +54,7 @@ def test_it_lies_otherwise(layout: Layout) -> None:
 
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout not in (*DENSE, "offset")])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_where_a_layout_shows_it_lies_otherwise(shape: tuple[int, ...], layout: Layout) -> None:
+def test_values_differ_from_contiguous_where_predicted(shape: tuple[int, ...], layout: Layout) -> None:
     made = view(value(shape, layout), layout)
     if differs_from_contiguous(shape, layout):
         assert made is not None
@@ -67,14 +67,14 @@ def test_where_a_layout_shows_it_lies_otherwise(shape: tuple[int, ...], layout: 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_behind_every_shape(shape: tuple[int, ...], layout: Layout) -> None:
+def test_downstream_ops_fit_every_shape(shape: tuple[int, ...], layout: Layout) -> None:
     made = downstream_op(shape, layout)
     assert (made is None) == (len(shape) < LEAST_RANK[layout])
     if made is not None:
         ADAPTER.apply(made[0], [torch.ones(shape)], made[1])
 
 
-def test_a_cotangent_lies_otherwise() -> None:
+def test_a_cotangent_is_not_contiguous() -> None:
     leaf = torch.ones(2, 3, requires_grad=True)
     seen: list[torch.Tensor] = []
     leaf.register_hook(seen.append)

@@ -1,4 +1,4 @@
-"""Networks as strategies: both ways to call them agree, their settings all occur, and what is wrong in them is seen."""
+"""Strategies of networks: both ways to call one agree, all settings occur, and faults in modules are detected."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def modules() -> Iterator[alphabet.Alphabet]:
 
 
 def drawn(strategy: st.SearchStrategy[Drawn], count: int = 40) -> list[Program]:
-    """Some programs of a strategy."""
+    """Programs drawn from a strategy."""
     found: list[Program] = []
 
     @settings(PLAIN, max_examples=count)
@@ -88,20 +88,20 @@ def drawn(strategy: st.SearchStrategy[Drawn], count: int = 40) -> list[Program]:
 def judged(
     program: Program, seen: Observation | None = None, claims: frozenset[Capability] = TORCH.capabilities
 ) -> Judgement:
-    """The judgement of PyTorch's run of a program, or of what is said to be one."""
+    """The judgement of PyTorch's run of a program, or of a given observation."""
     reference = Reference() if program.stateful else Reference(program)
     return judge(program, seen or run(program, TORCH), reference, claims)
 
 
 def exercised(program: Program) -> Counter[str]:
-    """How often PyTorch's run of a program puts each rule to the test; it breaks none."""
+    """Number of programs of PyTorch that exercise each rule, all without a violation."""
     judgement = judged(program)
     assert judgement.violation is None
     return Counter(judgement.exercised)
 
 
 def text(source: str) -> Program:
-    """A program in text form."""
+    """A program from its text."""
     return parse(source, VOCABULARY)
 
 
@@ -199,7 +199,7 @@ def test_every_module_occurs():
 
 
 @pytest.mark.parametrize("strategy", [sequences.detached_states, sequences.carried_states])
-def test_sequences_in_parts_are_what_they_are_called(strategy: Callable[[], st.SearchStrategy[Drawn]]):
+def test_sequences_in_parts_carry_their_state_as_named(strategy: Callable[[], st.SearchStrategy[Drawn]]):
     rule = {"detached_states": "recurrent/detached-state", "carried_states": "recurrent/carried-state"}
     counts, stepped = Counter[bool](), 0
     for program in drawn(strategy(), 50):
@@ -241,7 +241,7 @@ FIRST = "w = leaf [2, 3]; x = leaf [1, 4] const; h = multiply x w; a = tanh h; b
         ("v = leaf [1, 1]; b = multiply a v; backward b with [1, 1]", "carried", False),
     ],
 )
-def test_a_state_is_told_from_the_same_op_on_the_same_parameter(rest: str, rule: str, meets: bool):
+def test_a_state_is_distinguished_from_the_same_op_on_the_same_parameter(rest: str, rule: str, meets: bool):
     assert (f"recurrent/{rule}-state" in exercised(text(FIRST + rest))) == meets
 
 
@@ -249,7 +249,7 @@ def test_a_state_is_told_from_the_same_op_on_the_same_parameter(rest: str, rule:
 
 
 def long_sequence(cell: str, dtype: str) -> tuple[Program, Reference, Recurrent]:
-    """Twelve steps of a cell, and a call of the output."""
+    """Twelve steps of a cell, and a call on the output."""
     random = np.random.default_rng(5)
     a = ActionBuilder(lambda strategy: 0, dtype)
     a.tensor = lambda shape, dtype=dtype, domain=ANY: _literal(random, shape, dtype)  # type: ignore[method-assign]
@@ -280,7 +280,7 @@ def test_the_bound_of_a_long_sequence_is_neither_tight_nor_wide(cell: str, dtype
 
 
 def scaled(observation: Observation, ref: Ref, factor: float) -> Observation:
-    """What was seen, with a gradient at the end multiplied by a number."""
+    """The observation with one gradient at the end multiplied by a number."""
     gradient = observation[-1].gradients[ref]
     assert isinstance(gradient, Gradient)
     wrong = replace(gradient, value=gradient.value * factor)
@@ -288,7 +288,7 @@ def scaled(observation: Observation, ref: Ref, factor: float) -> Observation:
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_a_millionth_is_seen_in_every_parameter_and_blamed_on_the_module(cell: str):
+def test_an_error_of_a_millionth_is_detected_in_every_parameter_and_blamed_on_the_module(cell: str):
     program, _, network = long_sequence(cell, "float64")
     observation = run(program, TORCH)
     assert judged(program, observation).violation is None
@@ -314,7 +314,7 @@ def test_other_modules_have_a_rule_of_their_own():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", [relations.modules, relations.recurrent_modules, relations.packed])
-def test_pairs_compare_what_a_module_gives_and_nothing_else(pair: Callable[[], st.SearchStrategy[Related]]):
+def test_pairs_compare_only_a_modules_results(pair: Callable[[], st.SearchStrategy[Related]]):
     used = Counter[bool]()
 
     @settings(PLAIN, max_examples=25)
@@ -332,7 +332,7 @@ def test_pairs_compare_what_a_module_gives_and_nothing_else(pair: Callable[[], s
         alike = next(a for a in related.alike if one[-1].gradients[a.first] is not None)
         gradient = one[-1].gradients[alike.first]
         assert gradient is not None
-        if np.abs(gradient.value).max() > 1e-2:  # a hundredth of less may be within what rounding explains in float32
+        if np.abs(gradient.value).max() > 1e-2:  # a hundredth of a smaller one may be within the rounding of float32
             used[True] += 1
             assert relate(related, scaled(one, alike.first, 1.01), other).violation is not None
 

@@ -1,4 +1,4 @@
-"""Programs drawn near others: few functions, many programs, and everything that Hypothesis does with them as ever."""
+"""The pool: programs reuse regions of earlier ones and differ otherwise, and Hypothesis shrinks failures as usual."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TARGET = InProcess(TorchRegions())
 
 def drawn(
     strategy: hypothesis.strategies.SearchStrategy[Drawn],
-    near: Pool | None,
-    look: Callable[[Program], None] = lambda program: None,
+    used: Pool | None,
+    inspect: Callable[[Program], None] = lambda program: None,
     count: int = 120,
     phases: tuple[Phase, ...] = (Phase.generate,),
-    serves: Callable[[Program], bool] | None = None,
+    relevant: Callable[[Program], bool] | None = None,
 ) -> list[Program]:
-    """The programs that one seed draws, near each other where there is a pool."""
+    """The programs drawn from one seed, with a pool if there is one."""
     ran: list[Program] = []
 
     @hypothesis.seed(3)
@@ -44,33 +44,33 @@ def drawn(
     )  # fmt: skip
     @given(strategy)
     def run(case: Drawn) -> None:
-        assume(near is None or near.accept(lambda: compiled_regions(case, TARGET)))
+        assume(used is None or used.accept(lambda: compiled_regions(case, TARGET)))
         ran.append(case.program)
-        if near is not None and serves is not None:
-            near.record_relevance(serves(case.program))
-        look(case.program)
+        if used is not None and relevant is not None:
+            used.record_relevance(relevant(case.program))
+        inspect(case.program)
 
-    with pool.using(near):
+    with pool.using(used):
         run()
     return ran
 
 
 def forms(programs: list[Program]) -> set[object]:
-    """The programs less what their tensors hold."""
+    """The programs without the values of their tensors."""
     return {tuple(type(step) if isinstance(step, Leaf) else step for step in program) for program in programs}
 
 
 @pytest.mark.parametrize(
     "strategy", [lifetime.retained(), pytest.param(sequences(), marks=pytest.mark.slow)], ids=["retained", "sequences"]
 )
-def test_many_programs_have_few_functions(strategy):
-    near = Pool(EACH)
-    programs = drawn(strategy, near)
-    found = {function for program in programs for function in compiled_regions(program, TARGET)}
+def test_many_programs_have_few_regions(strategy):
+    used = Pool(EACH)
+    programs = drawn(strategy, used)
+    found = {region for program in programs for region in compiled_regions(program, TARGET)}
     assert len(programs) == 120 and len(found) < 40
     assert len({repr(program) for program in programs}) > 100
     assert len(forms(programs)) > 40
-    assert len({function for each in drawn(strategy, None) for function in compiled_regions(each, TARGET)}) > 120
+    assert len({region for each in drawn(strategy, None) for region in compiled_regions(each, TARGET)}) > 120
 
 
 def test_one_seed_draws_the_same():
@@ -81,22 +81,22 @@ def clears(program: Program) -> bool:
     return any(isinstance(step, ZeroGrad) for step in program)
 
 
-def test_programs_are_drawn_near_those_that_do_what_a_test_is_about():
+def test_programs_that_exercise_the_rule_are_repeated():
     plain = drawn(lifetime.retained(), Pool(EACH))
-    near = drawn(lifetime.retained(), Pool(EACH), serves=clears)
-    assert sum(map(clears, near)) > 1.3 * sum(map(clears, plain))
+    used = drawn(lifetime.retained(), Pool(EACH), relevant=clears)
+    assert sum(map(clears, used)) > 1.3 * sum(map(clears, plain))
 
 
 @pytest.mark.slow
-def test_what_fails_is_shrunk():
-    def look(program: Program) -> None:
+def test_a_failing_program_is_shrunk():
+    def inspect(program: Program) -> None:
         calls = [step for step in program if isinstance(step, Backward)]
         shown.append(program)
         assert sum(step.retain_graph is True for step in calls) < 3
 
     shown: list[Program] = []
     with pytest.raises(AssertionError):
-        drawn(lifetime.retained(), Pool(EACH), look, 400, (Phase.generate, Phase.shrink))
+        drawn(lifetime.retained(), Pool(EACH), inspect, 400, (Phase.generate, Phase.shrink))
     assert len(shown[-1]) <= 5
 
 
@@ -120,19 +120,19 @@ OTHER = [
 @pytest.mark.parametrize(
     ("one", "other", "equal"), [(*each, True) for each in EQUAL] + [(*each, False) for each in OTHER]
 )
-def test_functions_are_told_apart_as_a_compiler_does(one, other, equal):
+def test_regions_are_distinguished_as_by_a_compiler(one, other, equal):
     found = [set(compiled_regions(parse(text, VOCABULARY), TARGET)) for text in (one, other)]
     assert (found[0] == found[1]) is equal
 
 
 @pytest.mark.slow
-def test_what_fails_in_two_functions_in_a_row_is_shrunk():
-    def look(program: Program) -> None:
+def test_a_failure_of_two_adjacent_regions_is_shrunk():
+    def inspect(program: Program) -> None:
         found = TARGET.regions(program)
         shown.append(program)
         assert all(one.last + 1 < other.first for one, other in pairwise(found))
 
     shown: list[Program] = []
     with pytest.raises(AssertionError):
-        drawn(gradients.chains(), None, look, 400, (Phase.generate, Phase.shrink))
+        drawn(gradients.chains(), None, inspect, 400, (Phase.generate, Phase.shrink))
     assert len(shown[-1]) <= 7

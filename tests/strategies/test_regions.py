@@ -1,4 +1,4 @@
-"""The situations of units occur: what each is about is counted in what it draws, and its rule is put to the test."""
+"""The situations of regions: each program contains the feature of its situation and exercises the situation's rule."""
 
 from __future__ import annotations
 
@@ -49,39 +49,39 @@ SITUATIONS = {
 }
 
 FLOORS: dict[str, dict[str, float]] = {
-    "results_apart": {"several results called from": 0.5, "called from twice, otherwise retained": 0.3},
-    "branches_apart": {"several functions called from": 0.9},
-    "viewed_results": {"results in one memory": 0.8, "result written behind": 0.8},
-    "unneeded_written": {"result written behind": 0.9},
+    "results_apart": {"calls on several results": 0.5, "two calls with different retain_graph": 0.3},
+    "branches_apart": {"calls on several regions": 0.9},
+    "viewed_results": {"results in one memory": 0.8, "result written after it": 0.8},
+    "unneeded_written": {"result written after it": 0.9},
     "inputs_given_out": {"result in an input's memory": 0.8},
-    "inputs_written": {"input or result written behind": 0.9},
-    "weights_stepped": {"input stepped behind": 0.9, "the same function again": 0.9},
-    "inputs_toggled": {"input toggled behind": 0.9, "the same function again": 0.8},
-    "hooked_between": {"input or result hooked behind": 0.9},
+    "inputs_written": {"input or result written after it": 0.9},
+    "weights_stepped": {"input stepped after it": 0.9, "the same region again": 0.9},
+    "inputs_toggled": {"input toggled after it": 0.9, "the same region again": 0.8},
+    "hooked_between": {"input or result hooked after it": 0.9},
     "twins": {"inputs in one memory": 0.7},
     "numbers_and_empties": {"number among the inputs": 0.9, "empty input": 0.2},
     "called_again": {
-        "the same function again": 0.9, "again with other flags": 0.2, "again under another mode": 0.2,
-        "again in another shape": 0.05, "again in another layout": 0.05, "again retained otherwise": 0.1,
+        "the same region again": 0.9, "again with other flags": 0.2, "again under another mode": 0.2,
+        "again in another shape": 0.05, "again in another layout": 0.05, "again with different retain_graph": 0.1,
     },
-    "called_after_an_error": {"the same function after an error": 0.5},
+    "called_after_an_error": {"the same region after an error": 0.5},
     "modes_inside": {"several modes inside": 0.7, "modes inside modes": 0.4},
-    "computed_again": {"the same computation again behind a write": 0.5},
+    "computed_again": {"the same computation again after a write": 0.5},
     "masks_inside": {"random op inside": 0.9},
 }  # fmt: skip
-"""What part of each situation's programs has what the situation is about."""
+"""Smallest share of each situation's programs that must have a feature."""
 
 
 @pytest.fixture(autouse=True, scope="module")
-def functions() -> Iterator[None]:
-    """Draw for a framework that takes functions as units."""
+def compiled_regions() -> Iterator[None]:
+    """Draw for a framework that compiles regions."""
     with alphabet.using(alphabet_of(TARGET, ("float64", "float32"))):
         yield
 
 
 @cache
 def drawn(name: str) -> tuple[tuple[Program, Observation], ...]:
-    """Programs of a situation, and what is observed of them."""
+    """Programs of a situation with their observations."""
     found = []
 
     @seed(20250130)
@@ -101,27 +101,27 @@ def drawn(name: str) -> tuple[tuple[Program, Observation], ...]:
 
 
 def features(program: Program, observation: Observation) -> Iterator[str]:
-    """What happens to the units of a program, by name."""
+    """Names of the features of a program's regions."""
     found = [region for region in observed_regions(program, observation) if region.results]
     for region in found:
-        yield from _beside(program, observation, region)
+        yield from _in_memory(program, observation, region)
         yield from _inside(program, region)
-        yield from _behind(program, region)
-        yield from _called_from(program, region)
+        yield from _afterwards(program, region)
+        yield from _in_calls(program, region)
     if sum(bool(_calls(program, region)) for region in found) > 1:
-        yield "several functions called from"
+        yield "calls on several regions"
     for k, region in enumerate(found):
         for before in found[:k]:
             if canonical(program, region, FRAMEWORK.dialect) == canonical(program, before, FRAMEWORK.dialect):
-                yield from _again(program, observation, before, region)
+                yield from _rerun(program, observation, before, region)
 
 
-def _beside(program: Program, observation: Observation, region: Region) -> Iterator[str]:
-    """Who lies where, and has what shape."""
-    seen = observation[region.last].values
-    inputs = [seen[ref] for ref in region.inputs if ref in seen]
+def _in_memory(program: Program, observation: Observation, region: Region) -> Iterator[str]:
+    """Features of memory and shapes of a region's inputs and results."""
+    values = observation[region.last].values
+    inputs = [values[ref] for ref in region.inputs if ref in values]
     memories = [value.memory for value in inputs if value.memory is not None]
-    results = [seen[ref].memory for ref in region.results if ref in seen and seen[ref].memory is not None]
+    results = [values[ref].memory for ref in region.results if ref in values and values[ref].memory is not None]
     if len({*memories}) < len(memories):
         yield "inputs in one memory"
     if {*memories} & {*results}:
@@ -135,7 +135,7 @@ def _beside(program: Program, observation: Observation, region: Region) -> Itera
 
 
 def _inside(program: Program, region: Region) -> Iterator[str]:
-    """What stands in a unit."""
+    """Features of the instructions in a region."""
     modes = {region.inner(program, at) for at in region.steps}
     if len(modes) > 1:
         yield "several modes inside"
@@ -143,29 +143,29 @@ def _inside(program: Program, region: Region) -> Iterator[str]:
         yield "modes inside modes"
     computed = Counter(program[at] for at in region.steps if isinstance(program[at], Apply))
     if any(number > 1 for number in computed.values()) and any(isinstance(program[at], InPlace) for at in region.steps):
-        yield "the same computation again behind a write"
+        yield "the same computation again after a write"
     if any(isinstance(step := program[at], Apply) and step.op in RANDOM_OPS for at in region.steps):
         yield "random op inside"
 
 
-def _behind(program: Program, region: Region) -> Iterator[str]:
-    """What is done to a unit's inputs and results behind it."""
+def _afterwards(program: Program, region: Region) -> Iterator[str]:
+    """Features of the instructions after a region that act on its inputs and results."""
     for step in program.instructions[region.last + 1 :]:
         match step:
             case InPlace(_, target):
                 origins = {*_origins(program, target)}
-                yield from ["result written behind"] if origins & {*region.results} else []
-                yield from ["input or result written behind"] if origins & {*region.results, *region.inputs} else []
+                yield from ["result written after it"] if origins & {*region.results} else []
+                yield from ["input or result written after it"] if origins & {*region.results, *region.inputs} else []
             case Step(leaves) if {*leaves} & {*region.inputs}:
-                yield "input stepped behind"
+                yield "input stepped after it"
             case SetRequiresGrad(target) if target in region.inputs:
-                yield "input toggled behind"
+                yield "input toggled after it"
             case Hook(target) | RetainGrad(target) if target in (*region.inputs, *region.results):
-                yield "input or result hooked behind"
+                yield "input or result hooked after it"
 
 
 def _origins(program: Program, ref: Ref) -> Iterator[Ref]:
-    """A value and those that it may be a view of."""
+    """A value and the values that it may be a view of."""
     yield ref
     match program[ref.at]:
         case Apply(_, (source, *_)):
@@ -175,29 +175,29 @@ def _origins(program: Program, ref: Ref) -> Iterator[Ref]:
 
 
 def _calls(program: Program, region: Region) -> list[tuple[Ref, bool | None]]:
-    """The calls from a unit's results, with what they say of the graph."""
+    """The calls on a region's results, with their `retain_graph`."""
     calls = (step for step in program if isinstance(step, Backward))
     return [(root, call.retain_graph) for call in calls for root in call.roots if root in region.results]
 
 
-def _called_from(program: Program, region: Region) -> Iterator[str]:
+def _in_calls(program: Program, region: Region) -> Iterator[str]:
     calls = _calls(program, region)
     if len({root for root, _ in calls}) > 1:
-        yield "several results called from"
+        yield "calls on several results"
     if len({*calls}) > len({root for root, _ in calls}):
-        yield "called from twice, otherwise retained"
+        yield "two calls with different retain_graph"
 
 
-def _again(program: Program, observation: Observation, before: Region, region: Region) -> Iterator[str]:
-    """How a function is called again."""
-    yield "the same function again"
+def _rerun(program: Program, observation: Observation, before: Region, region: Region) -> Iterator[str]:
+    """Features of a region that runs again."""
+    yield "the same region again"
     if isinstance(observation[before.first].outcome, Raised):
-        yield "the same function after an error"
+        yield "the same region after an error"
         return
     if before.modes != region.modes:
         yield "again under another mode"
     if {retain for _, retain in _calls(program, before)} != {retain for _, retain in _calls(program, region)}:
-        yield "again retained otherwise"
+        yield "again with different retain_graph"
     one, other = observation[before.last].values, observation[region.last].values
     pairs = [(one[a], other[b]) for a, b in zip(before.inputs, region.inputs, strict=True) if a in one and b in other]
     if any(a.requires_grad != b.requires_grad for a, b in pairs):
@@ -217,7 +217,7 @@ def test_every_situation_has_a_test_and_a_floor() -> None:
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_a_situation_is_what_it_is_about(name: str) -> None:
+def test_a_situation_has_its_feature(name: str) -> None:
     counts = Counter(feature for case in drawn(name) for feature in {*features(*case)})
     print(f"\n{name}: {dict(counts)} of {len(drawn(name))}")
     assert len(drawn(name)) == EACH
@@ -226,7 +226,7 @@ def test_a_situation_is_what_it_is_about(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_a_situation_puts_its_rule_to_the_test(name: str) -> None:
+def test_a_situation_exercises_its_rule(name: str) -> None:
     rule = next(mark.args[0] for mark in TESTS[f"test_{name}"].pytestmark if mark.name == "rule")
     check = Check(TARGET, known=known("torch"))
     exercised = 0
@@ -263,9 +263,7 @@ def test_nothing_is_drawn_for_other_frameworks(name: str) -> None:
         ("writes/refused-keeps-values", writes.written_leaves, 6),
     ],
 )  # fmt: skip
-def test_what_is_within_a_graph_is_put_to_the_test_where_a_unit_is_one_node(
-    rule: str, make: Callable[[], Any], least: int
-):
+def test_rules_inside_a_graph_are_exercised_where_a_region_is_one_node(rule: str, make: Callable[[], Any], least: int):
     target = InProcess(TorchCompileAot())
     near = Pool(target.programs_each)
     check = Check(target, known("torch-compile-aot_eager"), rule, pool=near)
@@ -285,7 +283,7 @@ def test_what_is_within_a_graph_is_put_to_the_test_where_a_unit_is_one_node(
 
 
 @pytest.mark.parametrize("make", [writes.written_unneeded, writes.written_unsaved, regions.unneeded_written])
-def test_what_no_derivative_needs_is_not_asked_of_a_unit_that_is_one_node(make: Callable[[], Any]):
+def test_unneeded_writes_are_not_drawn_where_a_region_is_one_node(make: Callable[[], Any]):
     @settings(max_examples=1, database=None, phases=[Phase.generate], deadline=None)
     @given(case=make())
     def run(case: Drawn) -> None:

@@ -1,6 +1,7 @@
-"""What is drawn, counted: situations that rules are about must come up often enough, or passing them means nothing.
+"""Counts features of drawn programs: if the situations of rules do not occur often enough, passing a rule means
+nothing.
 
-The floors are about half of what was seen when they were set. `pytest -s` prints the tables.
+The floors are about half of the shares observed when they were set. `pytest -s` prints the tables.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ EACH = 60
 PER_RULE = 60
 SUITES = sorted((Path(__file__).parents[2] / "suites").glob("test_*.py"))
 INEXACT = frozenset({"hardsigmoid", "digamma", "matrix_exp", "kron", "batch_norm_affine"})
-"""Ops that PyTorch is known to get wrong, or less exact than their dtype allows."""
+"""Ops in which PyTorch has known faults, or less accuracy than their dtype allows."""
 
 SITUATIONS: dict[str, Callable[[], st.SearchStrategy[Program | Drawn]]] = {
     name: make for name, make in situations().items() if name not in ("single_ops", "single_writes")
@@ -67,30 +68,30 @@ settings.register_profile(
 
 @pytest.fixture(autouse=True, scope="module")
 def exact_ops() -> Iterator[None]:
-    """Draw without the ops that torch is known to get wrong."""
+    """Draw without the ops that PyTorch is known to get wrong."""
     with alphabet.using(alphabet.Alphabet(tuple(OPS)).without(INEXACT)):
         yield
 
 
 @cache
 def counts(name: str, count: int) -> tuple[Counter[str], Counter[str], int]:
-    """How many of the programs that a strategy draws have each feature; sums over all; and how many there were."""
+    """Number of programs of a strategy with each feature, sums over all programs, and the number of programs."""
     strategy = programs() if name == "programs" else SITUATIONS[name]()
-    seen, sums = Counter[str](), Counter[str]()
+    counted, sums = Counter[str](), Counter[str]()
 
     @seed(20250130)
     @settings(settings.get_profile("counting"), max_examples=count)
     @given(drawn=strategy)
     def collect(drawn: Program | Drawn) -> None:
         (program,) = programs_of(drawn)
-        seen.update(features(program))
+        counted.update(features(program))
         ops, calls = size(program)
         sums.update({"programs": 1, "ops": ops, "calls": calls})
         sums.update(f"op {step.op}" for step in program if isinstance(step, Apply))
         assert validate(program, VOCABULARY) is program
 
     collect()
-    return seen, sums, sums["programs"]
+    return counted, sums, sums["programs"]
 
 
 # -- features ----------------------------------------------------------------------------------------------------------
@@ -153,28 +154,30 @@ FLOORS = {
     "write to a view": (0, 3),
     "write to what has views": (0, 1),
 }
-"""For each feature, in what part of the programs, in percent, it is at least: of programs(), and of all situations."""
+"""Smallest percentage of programs with each feature: of `programs()`, and of all situations."""
 
 
-def missing(seen: Counter[str], total: int, which: int) -> dict[str, str]:
+def missing(counted: Counter[str], total: int, which: int) -> dict[str, str]:
     """The features that too few programs have; prints the table."""
     print(f"\nof {total} {('drawn by programs()', 'drawn by all situations')[which]}:")
-    for name, count in seen.most_common():
+    for name, count in counted.most_common():
         print(f"{count:7} {count / total:6.1%}  {name}")
     return {
-        name: f"{seen[name]} of {total}" for name, floors in FLOORS.items() if 100 * seen[name] < floors[which] * total
+        name: f"{counted[name]} of {total}"
+        for name, floors in FLOORS.items()
+        if 100 * counted[name] < floors[which] * total
     }
 
 
 def test_programs_have_every_feature():
-    seen, _, total = counts("programs", N)
+    counted, _, total = counts("programs", N)
     assert total == N
-    assert not missing(seen, total, 0)
+    assert not missing(counted, total, 0)
 
 
 def test_situations_have_every_feature():
-    seen = sum((counts(name, EACH)[0] for name in SITUATIONS), Counter[str]())
-    assert not missing(seen, EACH * len(SITUATIONS), 1)
+    counted = sum((counts(name, EACH)[0] for name in SITUATIONS), Counter[str]())
+    assert not missing(counted, EACH * len(SITUATIONS), 1)
 
 
 def test_no_feature_goes_uncounted():
@@ -202,7 +205,7 @@ def test_every_situation_computes_and_calls(name: str):
 
 
 def test_nearly_every_op_is_drawn():
-    """Each op has a test of its own; this is about ops among others, of which a run may miss a few."""
+    """Each op also has a separate test. This test is about ops in combination, of which a run may miss a few."""
     sums = sum((counts(name, EACH)[1] for name in SITUATIONS), counts("programs", N)[1])
     used = Counter({name: sums[f"op {name}"] for name in OPS if sums[f"op {name}"]})
     rarest, common = used.most_common()[:-9:-1], used.most_common(8)
@@ -213,7 +216,7 @@ def test_nearly_every_op_is_drawn():
 
 @pytest.mark.parametrize("name", sorted(set(OPS) - INEXACT))
 def test_an_op_is_drawn_by_itself(name: str):
-    """Another op is drawn in its place where its operands tie or its results are large; not too often, though."""
+    """Another op replaces one with tied operands or large results, but not too often."""
     applied = []
 
     @settings(settings.get_profile("counting"), max_examples=10)
@@ -230,16 +233,16 @@ def test_an_op_is_drawn_by_itself(name: str):
 TORCH, COUNTING = Torch(), TorchSaved()
 KNOWN = known("torch")
 SAMPLED = {"op": sorted(set(OPS) - INEXACT)[::10], "write": sorted(set(WRITES) - {f"{op}_" for op in INEXACT})[::5]}
-"""Of the tests that are about one op each, or one write, these are run."""
+"""Names of the ops and writes for which tests of one op or write are run."""
 
 
 def suite_tests() -> Iterator[tuple[str, Callable[..., None]]]:
-    """Every test of the suites, with its rule; the settings of those that draw are those of counting."""
+    """All tests of the suites with their rules, and with the settings for counting if they draw."""
     before = settings.get_current_profile_name()
     settings.load_profile("counting")
     try:
         for path in SUITES:
-            if path.stem == "test_units":  # what needs units is counted beside this file
+            if path.stem == "test_units":  # situations of regions are counted in test_regions.py
                 continue
             spec = importlib.util.spec_from_file_location(f"counted_{path.stem}", path)
             assert spec is not None
@@ -258,7 +261,7 @@ ALL_TESTS = list(suite_tests())
 
 
 def draws_alone(test: Callable[..., None]) -> bool:
-    """Whether a test draws programs with nothing but a check, or an op or a write besides."""
+    """Whether a test's only fixtures are a check, and an op or a write."""
     asks = set(inspect.signature(test).parameters) - {"check", "op", "write"}
     return hasattr(test, "hypothesis") and not asks
 
@@ -280,19 +283,19 @@ LEAST = {
     "test_called_beside_writes": 0.35,
     "sequences/history": 0.5,
 }
-"""What part of a test's programs has to bring its rule's situation about, where that is not most of them.
+"""Smallest share of a test's programs that must exercise its rule, if that is not 0.8.
 
-Half of the programs of single ops have operands or cotangents that other ops lay out; one op stands several times in
-those of `test_again`, and is called from by itself or not. Of 600 programs each, 0.80 draw a cycle that counts, 0.76
-clear a gradient that is there, and 0.80 to 0.92 walk to a value that retains its gradient.
+Half of the programs of single ops contain another op for the layout of an operand or cotangent. An op occurs several
+times in programs of `test_again`, with or without separate calls. Of 600 programs each, a share of 0.80 drew a cycle
+that counts, 0.76 cleared an existing gradient, and 0.80 to 0.92 traversed a value that retains its gradient.
 """
 
 LEAST_PROGRAMS = {"test_rounds": 40}
-"""How many programs a test draws, where that is not as many as others do."""
+"""Number of programs of tests that draw fewer than others."""
 
 
 def all_of(test: Callable[..., None], check: Callable[[Program | Drawn | Related], None]) -> None:
-    """Run a test, for some ops where it is about one."""
+    """Run a test, for some ops if it has a parameter for the op."""
     parameters = [name for name in ("op", "write") if name in inspect.signature(test).parameters]
     for name in parameters:
         for value in SAMPLED[name]:
@@ -303,7 +306,7 @@ def all_of(test: Callable[..., None], check: Callable[[Program | Drawn | Related
 
 
 def test_every_rule_has_a_test():
-    """What is left open need not be sought out."""
+    """Every rule except those of level INFO, which judge nothing."""
     judged = {slug for slug, rule in RULES.items() if rule.level is not Level.INFO}
     assert not judged - {rule for rule, _ in ALL_TESTS}
 
@@ -343,12 +346,12 @@ def test_a_drawn_program_is_judged_by_the_reference_that_it_was_drawn_with():
 # -- frameworks that can less ------------------------------------------------------------------------------------------
 
 SMALL = ("add", "multiply", "negative", "sum", "exp", "reshape", "select", "clone", "tanh")
-"""A small framework's ops."""
+"""The ops of a small framework."""
 
 
 @pytest.mark.parametrize("ops", [tuple(sorted(set(OPS) - INEXACT)), SMALL], ids=["all ops", "few ops"])
 @pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
-def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
+def test_programs_need_only_claimed_capabilities(rule: str, test: Callable[..., None], ops: tuple[str, ...]):
     claims = RULES[rule].needs | {Capability.IMPERATIVE, Capability.FREES}
     for claim, others in CLAIMS_OF.items():
         claims |= {others[0]} if claim in claims and not claims & {*others} else set()
@@ -367,7 +370,7 @@ def test_nothing_is_asked_that_is_not_claimed(rule: str, test: Callable[..., Non
 
 
 @pytest.mark.parametrize(("rule", "test"), TESTS, ids=IDS)
-def test_nothing_is_asked_that_is_beyond_a_limit(rule: str, test: Callable[..., None]):
+def test_programs_stay_within_limits(rule: str, test: Callable[..., None]):
     target = InProcess(Limited())
 
     def check(case: Program | Drawn | Related) -> None:
@@ -381,7 +384,7 @@ def test_nothing_is_asked_that_is_beyond_a_limit(rule: str, test: Callable[..., 
             pytest.skip("not applicable")
 
 
-def test_what_is_beyond_a_limit_would_be_asked():
+def test_without_limits_programs_exceed_them():
     target, found = InProcess(Limited()), Counter[str]()
 
     @settings(settings.get_profile("counting"), max_examples=400)
@@ -416,7 +419,7 @@ def test_cotangents_of_other_shapes_are_for_frameworks_that_claim_to_refuse_them
 
 
 @pytest.mark.parametrize("op", ["cos", "atan", "silu", "gelu"])
-def test_a_nonlinear_value_is_made_where_the_usual_ops_are_left_out(op: str):
+def test_a_nonlinear_value_is_made_without_the_usual_ops(op: str):
     @settings(settings.get_profile("counting"), max_examples=10)
     @given(st.data())
     def drawn(data: st.DataObject) -> None:
@@ -428,8 +431,8 @@ def test_a_nonlinear_value_is_made_where_the_usual_ops_are_left_out(op: str):
         drawn()
 
 
-def test_what_stands_in_the_place_of_a_view_is_in_the_domain_too(monkeypatch: pytest.MonkeyPatch):
-    """A view that is too large is passed over for a calm op, whose result the op may not take."""
+def test_the_replacement_of_a_view_is_in_the_domain(monkeypatch: pytest.MonkeyPatch):
+    """An op of `CALM` replaces a view that is too large; its result must be in the op's domain."""
     monkeypatch.setattr(OpBuilder, "rarely", lambda self, rarity: rarity == "beside")
     monkeypatch.setattr(OpBuilder, "largest", 1)
     row, calm = OPS["binary_cross_entropy"], 0

@@ -1,4 +1,4 @@
-"""Training loops: what is drawn, what a bug changes in a program, what the model and PyTorch make of it."""
+"""Training loops: the drawn plans, the effect of a bug on a program, and the outcomes in the model and in PyTorch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PAIRS = [(name, bug) for name, row in PATTERNS.items() for bug, _ in row.bugs]
 
 
 def drawn(strategy: st.SearchStrategy, number: int, seed: int = 0) -> list:
-    """So many values of a strategy."""
+    """A number of values drawn from a strategy."""
     found = []
 
     @hypothesis.seed(seed)
@@ -58,7 +58,7 @@ def drawn(strategy: st.SearchStrategy, number: int, seed: int = 0) -> list:
 
 
 def judged(program: Program) -> Judgement:
-    """What the judge says of PyTorch."""
+    """The judgement of PyTorch's run."""
     with warnings.catch_warnings(action="ignore"):
         return judge(program, run(program, TORCH), Reference(), TORCH.capabilities)
 
@@ -72,7 +72,7 @@ def simple(pattern: str, *bugs: LoopBug, **changes: object) -> Plan:
 
 @pytest.fixture(scope="module", autouse=True)
 def _alphabet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What may be drawn is what PyTorch has."""
+    """Draw from PyTorch's alphabet."""
     session = Session("torch", tmp_path_factory.mktemp("training"))
     with alphabet.using(alphabet.current()):
         session.prepare()
@@ -107,7 +107,7 @@ def test_everything_occurs(sample: list[Plan]):
         assert {plan.count for plan in mine} == set(row.counts)
 
 
-def test_half_of_the_plans_are_right_and_few_are_wrong_twice(sample: list[Plan]):
+def test_half_of_the_plans_have_no_bug_and_few_have_two(sample: list[Plan]):
     counts = Counter(len(plan.bugs) for plan in sample)
     assert 0.4 < counts[0] / len(sample) < 0.7
     assert 0 < counts[2] < counts[1]
@@ -132,11 +132,11 @@ FREE = {
     LoopBug.ZERO: "zero ", LoopBug.CLEARED: "zero ", LoopBug.EARLY: "step ", LoopBug.BETWEEN: "step ",
     LoopBug.TWICE: ("backward ", "grad "), LoopBug.DETACH: "detach ", LoopBug.RETAIN: (),
 }  # fmt: skip
-"""The lines of a program that a bug may add, take away or move."""
+"""The instructions of a program that a bug may add, remove or move."""
 
 
 def _kinds(program: Program, free: str | tuple[str, ...]) -> list[str]:
-    """A program's lines without the names of values, less those that are free."""
+    """A program's lines without the names of values and without the lines that a bug may change."""
     lines = (re.sub(r"^[a-z0-9, ]+ = ", "", line) for line in render(program).splitlines())
     kept = (line for line in lines if not line.startswith(free))
     return [re.sub(r"\b[a-z]\d*\b,?", "", re.sub(r" retain=\w+", "", line)).strip() for line in kept]
@@ -144,16 +144,16 @@ def _kinds(program: Program, free: str | tuple[str, ...]) -> list[str]:
 
 @pytest.mark.parametrize(("pattern", "bug"), PAIRS, ids=lambda value: getattr(value, "name", value))
 def test_with_and_without_a_bug_a_loop_is_the_same_but_for_that(pattern: str, bug: LoopBug):
-    """As far as both go: a loop ends where a parameter grows too large, which the bug may bring about."""
+    """Compared as far as both programs go: a loop ends when a parameter grows too large, which the bug may cause."""
     differ, whole = 0, 0
     for plan in drawn(plans(pattern, (bug,)), 12):
         short = replace(plan, iterations=TURNS.get(pattern, 1), activation="tanh", loss="mse_loss", deletes=False)
         wrong, right = build(short), build(short.with_bugs())
-        had, due = _kinds(wrong, FREE[bug]), _kinds(right, FREE[bug])
-        both = min(len(had), len(due))
-        assert had[:both] == due[:both]
+        got, expected = _kinds(wrong, FREE[bug]), _kinds(right, FREE[bug])
+        both = min(len(got), len(expected))
+        assert got[:both] == expected[:both]
         differ += wrong != right
-        whole += len(had) == len(due)
+        whole += len(got) == len(expected)
     assert differ > 6
     assert whole > 6
 
@@ -204,7 +204,7 @@ def test_the_discriminator_s_batch_is_detached():
     ],
     ids=lambda value: value.pattern if isinstance(value, Plan) else None,
 )
-def test_what_a_mistake_changes(plan: Plan, changed: str):
+def test_the_effect_of_a_bug(plan: Plan, changed: str):
     seer, wrong = mistakes.prepare(plan)
     _, right = mistakes.prepare(plan.with_bugs())
     assert mistakes.outcome(wrong, right) == changed
@@ -220,7 +220,7 @@ def test_the_table_is_the_same_each_time(tmp_path: Path):
     assert rows[0].plans == 8
 
 
-def test_the_page_has_every_mistake_in_every_pattern():
+def test_the_page_has_every_bug_in_every_pattern():
     page = mistakes.PAGE.read_text(encoding="utf-8")
     for part in page.split("\n## ")[1:]:
         bug = next(m for m in LoopBug if part.startswith(m.value))
@@ -258,7 +258,7 @@ def test_related_loops_give_the_same(make):
 STEPPED = "a = leaf [1, 2]; b = square a; backward b with [1, 1]; step a sgd lr=0.125; c = square a"
 
 
-def test_a_call_behind_a_step_exercises_the_loop():
+def test_a_call_after_a_step_exercises_the_loop():
     assert judged(parse(f"{STEPPED}; backward c with [1, 1]")).exercised["training/loop"] == 1
     other = "a = leaf [1, 2]; d = leaf [1, 2]; b = square a; backward b with [1, 1]; step a sgd lr=0.125; c = square d"
     assert "training/loop" not in judged(parse(f"{other}; backward c with [1, 1]")).exercised
@@ -272,7 +272,7 @@ def test_a_refused_call_gives_nothing():
     assert np.array_equal(reference.grad(Ref(0)), [2, 4])
 
 
-def test_a_frozen_leaf_keeps_what_it_got_before():
+def test_a_frozen_leaf_keeps_its_gradient():
     reference = Reference(parse("a = leaf [1, 2]; b = square a; backward b with [1, 1]; requires a False"))
     assert np.array_equal(reference.grad(Ref(0)), [2, 4])
 

@@ -1,4 +1,4 @@
-"""Pairs: nothing is left out, and a framework that loses sight of a write is caught."""
+"""Write pairs: no pair is missing, and a framework that misses a write is detected."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_operand_and_result_is_written_in_every_way_at_every_time(name: st
     assert results <= found
 
 
-def test_what_a_write_overwrites_is_not_its_operand_any_more():
+def test_the_target_of_a_write_is_no_operand_of_a_pair():
     assert {t for _, t, *_ in write_pairs.pairs("mul_", ("float64",))} == {
         WrittenValue(True, 1),
         WrittenValue(False, 0),
@@ -70,7 +70,7 @@ def test_rows_alike_have_other_pairs():
 
 
 @pytest.mark.parametrize(("programs_each", "most"), [(0, suite.MOST), (16, max(1, suite.MOST // 16)), (10**6, 1)])
-def test_fewer_are_tried_where_regions_cost_much(programs_each: int, most: int):
+def test_fewer_programs_run_where_regions_take_long(programs_each: int, most: int):
     assert suite.program_limit(SimpleNamespace(programs_each=programs_each)) == most
 
 
@@ -101,7 +101,7 @@ def test_between_means_that_the_graph_is_walked_before_and_after():
 class Untracked(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
-        ctx.kept = x  # not by save_for_backward: its version is not looked at
+        ctx.kept = x  # not by save_for_backward, so its version is not checked
         return x.sin()
 
     @staticmethod
@@ -110,7 +110,7 @@ class Untracked(torch.autograd.Function):
 
 
 class LosesSight(Torch):
-    """Computes sin's derivative from whatever its operand holds by then."""
+    """Sin whose derivative uses the operand's current values, not the saved ones."""
 
     def apply(self, op, operands, attrs):
         return (Untracked.apply(operands[0]),) if op == "sin" else super().apply(op, operands, attrs)
@@ -128,7 +128,7 @@ def test_a_framework_that_loses_sight_of_a_write_is_caught():
         assert rule == ("writes/error-or-recorded" if target.operand else None)
 
 
-def test_torch_keeps_sight_of_everything_but_what_kron_saves():
+def test_torch_detects_every_write_except_to_tensors_saved_by_kron():
     framework = Torch()
     broken = [
         target
