@@ -21,12 +21,12 @@ DIFFERENT = {
     "name": ("other", "the name is 'other', not 'tiny'"),
     "version": ("1.1", "the version is '1.1', not '1.0'"),
     "ops": (Tiny.ops - {"sin", "exp"}, "the ops lack exp, sin"),
-    "capabilities": (Tiny.capabilities | {Capability.HOOKS}, "the capabilities have HOOKS besides"),
+    "capabilities": (Tiny.capabilities | {Capability.HOOKS}, "the capabilities also have HOOKS"),
     "dtypes": (("float64",), "the dtypes lack float32"),
-    "traits": (Traits(scalars=True), "the traits lack scalars=False; the traits have scalars=True besides"),
+    "traits": (Traits(scalars=True), "the traits lack scalars=False; the traits also have scalars=True"),
     "writes": (("add_",), " and "),
-    "limits": ({"sum": Limit({"keepdim": (False,)})}, "the limits have sum (keepdim False) besides"),
-    "modules": (("linear",), "the modules have linear besides"),
+    "limits": ({"sum": Limit({"keepdim": (False,)})}, "the limits also have sum (keepdim False)"),
+    "modules": (("linear",), "the modules also have linear"),
     "optimizers": ({"sgd": ("lr",)}, "the optimizers lack adam(betas, lr, weight_decay), sgd(lr, momentum, "),
 }
 
@@ -40,7 +40,7 @@ def test_a_difference_is_said_in_words(part):
     why = describe_difference(Description.from_json(said.to_json()), InProcess(other), "a worker")
     assert why is not None
     assert words in why
-    assert "in a worker it says other things of itself than where it was loaded first: the " in why
+    assert "in a worker its description differs from that of the first load: the " in why
 
 
 def test_no_order_of_a_set_makes_a_difference():
@@ -74,7 +74,7 @@ ENDED = {
 def test_a_run_ends_where_a_process_has_another_framework(name, tmp_path):
     seen = run(tmp_path, ONE, framework=f"{CHANGING}:{name}")
     assert seen.code == 10
-    said = ENDED[name].format("it says other things of itself than where it was loaded first: ")
+    said = ENDED[name].format("its description differs from that of the first load: ")
     assert f"adapter error: tiny: {said}" in " ".join(seen.output.split())
     assert "Traceback" not in seen.output
 
@@ -84,7 +84,7 @@ def test_a_run_ends_where_a_failure_is_run_again_on_another_framework(tmp_path):
     exp = SINE.replace("sin", "exp")
     seen = run(tmp_path, exp, "--confirm=1", framework=f"{CHANGING}:OtherWhenConfirming")
     assert seen.code == 10
-    assert "adapter error: tiny: in a fresh process it says other things of itself" in seen.output
+    assert "adapter error: tiny: in a fresh process its description differs" in seen.output
     assert "the version is '2.0', not '1.0'" in seen.output
 
 

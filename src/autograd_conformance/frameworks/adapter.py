@@ -239,7 +239,7 @@ class HasTraitSources(Protocol):
 
 @runtime_checkable
 class HasPackages(Protocol):
-    """An adapter that names its framework's packages; otherwise the suite infers them from the adapter's imports."""
+    """An adapter that names its framework's packages; otherwise the suite infers them from its imports."""
 
     packages: Sequence[str]
     """Modules or packages of the framework. The framework raised an error if the traceback enters one of them."""
@@ -247,7 +247,9 @@ class HasPackages(Protocol):
 
 @runtime_checkable
 class HasInsisted(Protocol):
-    """An adapter that turns off exceptions of the probe: the suite judges the named features even if they are missing."""
+    """An adapter that exempts features from the probe: the suite judges them even if the probe would find them
+    missing.
+    """
 
     insists: Collection[str]
     """Names of dtypes and of `ops.rows.shapes.FORMS` whose leaves must read back as written. Also "errors", if
@@ -265,7 +267,7 @@ class HasOptimizers(Protocol):
 
 @runtime_checkable
 class HasWrites(Protocol):
-    """An adapter that names its in-place ops; otherwise it supports the in-place form of each of its ops."""
+    """An adapter that names its in-place ops; otherwise it has the in-place form of each of its ops."""
 
     writes: Collection[str]
     """Rows of `ops.inplace` that `write` supports."""
@@ -281,7 +283,9 @@ class HasLimits(Protocol):
 
 @runtime_checkable
 class HasPreparation(Protocol):
-    """An adapter that needs to see a program before it runs; for example, to make a tape that survives the first call."""
+    """An adapter that needs to see a program before it runs; for example, to make a tape that outlasts the first
+    call.
+    """
 
     def prepare(self, program: Program) -> None:
         """Receive the next program. Called after `reset`.
@@ -308,7 +312,7 @@ class HasRandom(Protocol):
 
 @runtime_checkable
 class HasSavedTensorCounter(Protocol):
-    """An adapter that does not count saved tensors, because counting changes its behaviour, but can make one that
+    """An adapter that does not count saved tensors, because counting alters its behaviour, but can make one that
     does.
     """
 
@@ -377,7 +381,9 @@ class HasSimplerModes(Protocol):
 
 
 class FullAdapter(Adapter, Protocol):
-    """An adapter that claims every capability. `frameworks.requirements` lists the methods that each capability needs."""
+    """An adapter that claims every capability; `frameworks.requirements` lists the methods that each capability
+    needs.
+    """
 
     def backward(
         self,
@@ -432,7 +438,7 @@ class FullAdapter(Adapter, Protocol):
         """Set the default dtype of new tensors; None restores the initial one."""
 
     def memory(self, value: Value) -> int | None:
-        """Return a number that tensors share exactly if they share memory; None for a tensor without elements."""
+        """Return a number that tensors share exactly if they share memory; None for a tensor with no elements."""
 
     def saved(self) -> int:
         """Return the number of saved tensors that graphs still store. A tensor that two ops saved counts twice.

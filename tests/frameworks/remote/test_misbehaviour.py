@@ -42,13 +42,16 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("says nothing of its ops", "its greeting lacks ops"),
-        ("an op that there is not", "ops names sine, which there is not"),
-        ("a capability that there is not", "capabilities names TELEPATHY, which there is not; there are IMPERATIVE, "),
-        ("another version", "it speaks version 2 of the protocol, and this suite 1"),
-        ("a word that there is not", "'colour' is no part of a greeting; there are name, "),
+        ("says nothing of its ops", "its handshake lacks ops"),
+        ("an op that there is not", "ops names sine, which does not exist"),
+        (
+            "a capability that there is not",
+            "capabilities names TELEPATHY, which does not exist; the known names are IMPERATIVE, ",
+        ),
+        ("another version", "it speaks version 2 of the protocol, but this suite speaks 1"),
+        ("a word that there is not", "'colour' is not a key of a handshake; the keys are name, "),
         ("a trait that there is not", "traits has to be an object of some of scalars, "),
-        ("a source of no trait", "trait_sources names friendly, which there is not"),
+        ("a source of no trait", "trait_sources names friendly, which does not exist"),
         (
             "a package without a version",
             "packages['numpy'] has to be text of one line, of 1 to 300 characters, not None",
@@ -62,16 +65,19 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
         ("no such device", "far has no device 'cpu'"),
         (
             "ends before it greets",
-            "did not greet: the process ended itself with exit code 1; last it wrote: no such li",
+            "sent no handshake: the process ended itself with exit code 1; its last output was: no such li",
         ),
-        ("prints a banner", "it wrote 'Welcome to Far!', which is no JSON: its standard output is for answers alone"),
+        (
+            "prints a banner",
+            "it wrote 'Welcome to Far!', which is no JSON: its standard output may contain only replies",
+        ),
         ("rounds", "numbers of float64 that are hard to write: it gave ["),
-        ("another dtype", "its dtype is 'float32', not 'float64'; it was asked to run: a = leaf [1, 2]"),
+        ("another dtype", "its dtype is 'float32', not 'float64'; the program was: a = leaf [1, 2]"),
         ("dies after its answer", "the same program again: the process ended itself with exit code 3"),
-        ("dies", "the op sin: the process died of SIGSEGV; it was asked to run: a = leaf [1, 2]; b = sin a"),
+        ("dies", "the op sin: the process died of SIGSEGV; the program was: a = leaf [1, 2]; b = sin a"),
         ("garbage", "it wrote 'computing sin...', which is no JSON"),
-        ("not an object", "it wrote '[]', and an answer is an object"),
-        ("an older answer", "where 4 was next: each line is answered by one line, in the order in which they came"),
+        ("not an object", "it wrote '[]'; a reply is a JSON object"),
+        ("an older answer", "not 4: each request has one reply with its 'id', in the order of the requests"),
         ("no observation", "has no 'observation'"),
         ("an error of its own", "far: sin is not wired up"),
         ("too short", "it has 1 instructions, and the program has 2"),
@@ -94,8 +100,8 @@ def test_what_no_run_begins_with(fault: str, said: str):
     ("fault", "ending", "how"),
     [
         ("dies", Crashed, "the process died of SIGSEGV"),
-        ("ends", Crashed, "the process ended itself with exit code 7; last it wrote: out of luck"),
-        ("half a line, then the end", Crashed, "the process ended itself with exit code 0 in the middle of an answer"),
+        ("ends", Crashed, "the process ended itself with exit code 7; its last output was: out of luck"),
+        ("half a line, then the end", Crashed, "the process ended itself with exit code 0 in the middle of a reply"),
         ("closes its output", Crashed, "the process closed its output"),
         ("ends, and leaves a child", Crashed, "the process ended itself with exit code 0"),
         (
@@ -104,8 +110,8 @@ def test_what_no_run_begins_with(fault: str, said: str):
             "the process died of SIGKILL, by the framework or from outside, as where memory runs out",
         ),
         ("hangs", TimedOut, "did not come back in time (0.3 s)"),
-        ("drips", TimedOut, "did not come back in time (0.3 s), and left half an answer"),
-        ("half a line, then nothing", TimedOut, "did not come back in time (0.3 s), and left half an answer"),
+        ("drips", TimedOut, "did not come back in time (0.3 s), after an incomplete reply"),
+        ("half a line, then nothing", TimedOut, "did not come back in time (0.3 s), after an incomplete reply"),
     ],
 )
 def test_an_end_is_about_the_program_and_another_process_goes_on(fault: str, ending: type, how: str):
@@ -147,7 +153,7 @@ def test_identities_over_the_wire_tell_gradients_apart():
     )
     target = far("one identity")
     target.observe(SINE)
-    with pytest.raises(AdapterError, match=r"far: identity\(\) gave 7 for two gradients that are there at once, \["):
+    with pytest.raises(AdapterError, match=r"far: identity\(\) gave 7 for two different gradients, \["):
         target.observe(two)
     far().observe(two)
 
@@ -255,7 +261,7 @@ def test_a_command_that_there_is_not():
         _ = Remote(Connection(Command(("far-away",)))).name
     with pytest.raises(UnknownFramework, match="--framework-python=/far/python: there is no such program"):
         served("examples.tiny_adapter:Tiny", "/far/python", None)
-    with pytest.raises(UnknownFramework, match="--framework-python is for Python adapters"):
+    with pytest.raises(UnknownFramework, match="--framework-python is only for Python adapters"):
         served("remote: far", sys.executable, None)
 
 
@@ -273,7 +279,7 @@ def test_a_command_is_read_as_it_is_written():
 def test_the_kit_shows_what_a_far_end_says(capsys: pytest.CaptureFixture[str]):
     assert main(["check", sys.executable, str(FAR)]) == 0
     said = capsys.readouterr().out
-    assert "ok      it greets: far 0.1, Plain 1, protocol 1" in said
+    assert "ok      handshake: far 0.1, Plain 1, protocol 1" in said
     assert "ok      the op sin" in said
     assert f"autograd-conformance '--framework=remote: {sys.executable} {FAR}'" in said
 

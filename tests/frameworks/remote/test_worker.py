@@ -97,7 +97,7 @@ def test_writes_and_limits_go_over_the_wire():
 
 
 def test_a_limit_on_what_there_is_not_is_refused():
-    with pytest.raises(protocol.MalformedReply, match="limits names somersault, which there is not"):
+    with pytest.raises(protocol.MalformedReply, match="limits names somersault, which does not exist"):
         protocol.handshake(json.dumps(handshake(Limited()) | {"limits": {"somersault": {}}}).encode())
 
 

@@ -1,1 +1,1 @@
-"""Who raised an exception: the framework, the adapter, or one of the two that cannot be determined."""
+"""Finds out whether the framework or the adapter raised an exception, or that this cannot be determined."""

@@ -1,10 +1,10 @@
-"""Whose an exception is that an adapter does not know: its framework's, the adapter's own, or nobody can tell.
+"""Determines who raised an exception that the adapter does not recognise: the framework, the adapter, or unknown.
 
-It is the framework's only if the framework was entered. The traceback says so where one of its frames is the
-framework's. Of a framework that is compiled the adapter's own line is the last: then the operation that failed there
-says it, a call of something of the framework's, or an operator on one of its values. What fails on plain things alone
-is the adapter's bug. A framework that stands in the same file as its adapter cannot be told from it: there, only what
-is certainly a bug of one of the adapter's methods is the adapter's.
+An exception is the framework's if its traceback enters a frame of the framework. A compiled framework has no frames, so
+the traceback ends in the adapter. The failing expression then decides: if it calls into the framework or uses one of
+the framework's values, the exception is the framework's; if it involves only plain Python values, it is an adapter bug.
+If the framework and its adapter share a file, frames cannot separate them. The exception is then an adapter bug only if
+it is certainly a bug of one of the adapter's methods.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from autograd_conformance.frameworks.blame.ownership import Owner, Ownership, pl
 from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
 
 ADAPTER_BUGS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
-"""The exceptions that bugs of an adapter show as where its framework stands in the same file."""
+"""Types of exceptions that a bug of an adapter usually raises; used if the framework is in the same file."""
 RESOURCE_ERRORS = (MemoryError, RecursionError)
-"""The exceptions that plain things raise, too, where a framework uses up what there is."""
+"""Exceptions that plain Python code also raises when a framework exhausts memory or the stack."""
 RAISES = ("RAISE_VARARGS", "RERAISE")
 _CALLED = re.compile(r"(\w+)\(\) (?:takes|missing|got) ")
 _ALL_METHODS = frozenset(METHODS).union(*METHODS_OF.values())
 
 
 class Origin(Enum):
-    """Whose an exception is."""
+    """The party that raised an exception."""
 
     FRAMEWORK = auto()
     ADAPTER = auto()
@@ -47,14 +47,16 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class Blame:
-    """Whose an exception is, and the adapter's line that it came out of, if its traceback ends there."""
+    """The party that raised an exception, and the adapter's line that raised it, if the traceback ends in the
+    adapter.
+    """
 
     origin: Origin
     place: str | None = None
 
 
 def blame(error: BaseException, adapter: Adapter, values: Collection[object] = ()) -> Blame:
-    """Whose an exception is that came out of a call of an adapter; `values` are some of its framework's."""
+    """Determine who raised an exception of an adapter's call. `values` are some of the framework's values."""
     ownership = Ownership.of(adapter, values)
     last = _last(error.__traceback__, ownership)
     if last is None:
@@ -75,7 +77,7 @@ def blame(error: BaseException, adapter: Adapter, values: Collection[object] = (
 
 
 def _last(traceback: TracebackType | None, ownership: Ownership) -> TracebackType | None:
-    """The last entry of a traceback whose code somebody owns."""
+    """The last traceback entry whose code belongs to the suite, the adapter, the framework or generated code."""
     owned = (each for each in _entries(traceback) if ownership.owner(each.tb_frame) is not Owner.NEUTRAL)
     return next(reversed(list(owned)), None)
 
@@ -86,11 +88,11 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
-# -- where the framework stands in other files than the adapter --------------------------------------------------------
+# -- the framework and the adapter have separate files -----------------------------------------------------------------
 
 
 def _origin_of_separate(error: BaseException, last: TracebackType, adapter: Adapter, ownership: Ownership) -> Origin:
-    """Whose an exception is that came out of the adapter's own code, or of code made from its templates."""
+    """Origin of an exception in the adapter's own code, or in code generated from its templates."""
     if not isinstance(error, Exception) or isinstance(error, RESOURCE_ERRORS):
         return Origin.FRAMEWORK
     if _operation(last) in RAISES:
@@ -118,7 +120,7 @@ def _origin_of_separate(error: BaseException, last: TracebackType, adapter: Adap
 
 
 def _origin_of_raised(error: BaseException, adapter: Adapter, ownership: Ownership) -> Origin:
-    """Whose an exception is that the adapter raised on purpose: it may pass on what its framework said."""
+    """Origin of an exception from a `raise` statement of the adapter, which may pass on a framework's error."""
     if ownership.is_frameworks(type(error)):
         return Origin.FRAMEWORK
     reason = error.__cause__ or error.__context__
@@ -128,7 +130,7 @@ def _origin_of_raised(error: BaseException, adapter: Adapter, ownership: Ownersh
 
 
 def _origin_without_source(error: BaseException, frame: FrameType, expressions: Expressions) -> Origin:
-    """Whose an exception is that came out of code of which there are no lines."""
+    """Origin of an exception in code without source lines."""
     if isinstance(error, TypeError) and _CALLED.search(str(error)):
         return Origin.UNKNOWN
     entered = any(map(expressions.is_frameworks, frame.f_locals.values()))
@@ -142,12 +144,12 @@ def _origin_of_expression(error: BaseException, node: ast.expr, operation: str, 
         case ast.Subscript(of) if operation.startswith("BINARY_SUBSCR"):
             return Origin.ADAPTER if expressions.is_container(of) else _origin(expressions.subject(of))
         case _ if operation.startswith(("UNPACK", "STORE")):
-            return Origin.UNKNOWN  # what is taken apart, or put there, is not in the expression
+            return Origin.UNKNOWN  # the expression does not contain the unpacked or stored value
     return _origin(expressions.subject(node))
 
 
 def _origin_of_call(error: BaseException, node: ast.Call, expressions: Expressions) -> Origin:
-    """Whose the exception is of a call that entered no code of Python's."""
+    """Origin of an exception in a call that entered no Python code."""
     called = _called(node.func, expressions)
     if isinstance(error, TypeError) and is_python_function(called):
         return Origin.UNKNOWN if expressions.ownership.is_frameworks(called) else Origin.ADAPTER
@@ -155,7 +157,7 @@ def _origin_of_call(error: BaseException, node: ast.Call, expressions: Expressio
         return Origin.FRAMEWORK
     given = [expressions.value(each) for each in (*node.args, *(each.value for each in node.keywords))]
     if any(map(expressions.is_frameworks, given)):
-        return Origin.FRAMEWORK  # its own code was asked for: to be made an array, or a number, say
+        return Origin.FRAMEWORK  # the call ran the value's own code, such as a conversion to an array
     subject = expressions.subject(node)
     return (
         Origin.UNKNOWN if subject is Subject.FRAMEWORK else _origin(_subject_if_all_plain(node, subject, expressions))
@@ -163,14 +165,14 @@ def _origin_of_call(error: BaseException, node: ast.Call, expressions: Expressio
 
 
 def _subject_if_all_plain(node: ast.Call, subject: Subject, expressions: Expressions) -> Subject:
-    """A call of a function that is known, on things that are, is about plain things."""
+    """`PLAIN` for a known function with known arguments, all of them plain; the given subject for other calls."""
     arguments = (*node.args, *(each.value for each in node.keywords))
     known = [expressions.subject(each) for each in (node.func, *arguments)]
     return Subject.PLAIN if all(each is Subject.PLAIN for each in known) else subject
 
 
 def _called(function: ast.expr, expressions: Expressions) -> object:
-    """What is called, by the class of the value of which it is a method."""
+    """The called function; for a method of a framework's value, the attribute of the value's class."""
     if isinstance(function, ast.Attribute):
         of = expressions.value(function.value)
         if expressions.ownership.is_frameworks(of) and not isinstance(of, ModuleType | type):
@@ -188,7 +190,7 @@ def _origin(subject: Subject) -> Origin:
             return Origin.UNKNOWN
 
 
-# -- where it may stand in the same file -------------------------------------------------------------------------------
+# -- the framework and the adapter may share a file --------------------------------------------------------------------
 
 
 def _is_adapter_bug(error: BaseException, last: TracebackType, adapter: Adapter, ownership: Ownership) -> bool:
@@ -198,7 +200,7 @@ def _is_adapter_bug(error: BaseException, last: TracebackType, adapter: Adapter,
     match error:
         case NameError():
             return True
-        case NotImplementedError():  # a method that is still to be written
+        case NotImplementedError():  # a method without an implementation
             return _operation(last) == "RAISE_VARARGS"
         case AttributeError():
             return error.obj is adapter or isinstance(error.obj, ModuleType)
@@ -213,7 +215,7 @@ def _is_method(frame: FrameType, adapter: Adapter) -> bool:
 
 
 def _refuses_arguments(message: str, frame: FrameType, adapter: Adapter) -> bool:
-    """Whether a method of the adapter, written in Python, was not even entered."""
+    """Whether a Python method of the adapter rejected its arguments, so that its body never ran."""
     called = _CALLED.search(message)
     if called is None or called[1] not in _ALL_METHODS or "self" not in frame.f_locals:
         return False
@@ -223,5 +225,5 @@ def _refuses_arguments(message: str, frame: FrameType, adapter: Adapter) -> bool
 
 
 def _operation(at: TracebackType) -> str:
-    """The name of the bytecode instruction that failed."""
+    """Name of the bytecode instruction that failed."""
     return dis.opname[at.tb_frame.f_code.co_code[at.tb_lasti]]

@@ -1,6 +1,6 @@
-"""What the code that raised an exception was about: the framework's things, plain things, or nobody knows.
+"""Finds out whether a failing expression involves the framework's values, plain Python values, or unknown ones.
 
-Nothing is evaluated again: names are looked up in the frame, attributes and items only where that runs no code.
+Nothing is evaluated again. Names are read from the frame; attributes and items are read only if that runs no code.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from autograd_conformance.frameworks.blame.ownership import Ownership, is_neutra
 
 CONTAINERS = (tuple, list, dict, set, str)
 MANY = 20
-"""How many elements of a container are looked at."""
+"""Maximum number of elements of a container that are examined."""
 _MISSING = object()
 
 
 class Subject(Enum):
-    """What an expression is about."""
+    """The kind of values that an expression involves."""
 
     FRAMEWORK = auto()
     PLAIN = auto()
@@ -33,13 +33,13 @@ class Subject(Enum):
 
 
 class Expressions:
-    """The expressions of a frame, as far as its names tell what they stand for."""
+    """The expressions of a frame, with the values of its names."""
 
     def __init__(self, frame: FrameType, adapter: Adapter, ownership: Ownership) -> None:
         self.frame, self.adapter, self.ownership = frame, adapter, ownership
 
     def subject(self, node: ast.AST) -> Subject:
-        """What an expression, or what it is made of, is about."""
+        """The kind of values that an expression or its parts involve."""
         found = self.value(node)
         if found is not _MISSING:
             return Subject.FRAMEWORK if self.is_frameworks(found) else Subject.PLAIN
@@ -66,14 +66,14 @@ class Expressions:
         return Subject.UNKNOWN
 
     def is_frameworks(self, thing: object) -> bool:
-        """Whether a thing, or one of what it contains, is the framework's."""
+        """Whether an object, or an element of a container, belongs to the framework."""
         if type(thing) in CONTAINERS and not isinstance(thing, str):
             held: Iterable[object] = thing.values() if isinstance(thing, dict) else thing  # type: ignore[assignment]
             return any(map(self.ownership.is_frameworks, islice(held, MANY)))
         return self.ownership.is_frameworks(thing)
 
     def is_container(self, node: ast.expr) -> bool:
-        """Whether an expression gives a tuple, a list, a dict, a set or a text of Python's own."""
+        """Whether an expression is a built-in tuple, list, dict, set or string."""
         match node:
             case ast.Dict() | ast.List() | ast.Tuple() | ast.Set() | ast.ListComp() | ast.DictComp() | ast.JoinedStr():
                 return True
@@ -82,7 +82,7 @@ class Expressions:
         return type(self.value(node)) in CONTAINERS
 
     def value(self, node: ast.AST) -> Any:
-        """What an expression stands for, where that is known without running code; `_MISSING` elsewhere."""
+        """The value of an expression if it can be read without running code, else `_MISSING`."""
         match node:
             case ast.Constant(value):
                 return value
@@ -116,7 +116,7 @@ class Expressions:
 
 
 def _item(of: object, at: object) -> Any:
-    """An item of a container of Python's own."""
+    """An item of a built-in container, or `_MISSING`."""
     if type(of) not in CONTAINERS or at is _MISSING:
         return _MISSING
     try:
@@ -126,9 +126,7 @@ def _item(of: object, at: object) -> Any:
 
 
 def is_python_function(called: object) -> bool:
-    """Whether what was called is written in Python: then an error of the call itself is that it takes no such
-    arguments, and it never ran.
-    """
+    """Whether a callable is written in Python. A failing call that never entered it failed because of its arguments."""
     if isinstance(called, MethodType):
         called = called.__func__
     if isinstance(called, type):
@@ -137,13 +135,13 @@ def is_python_function(called: object) -> bool:
 
 
 def combined(found: Iterable[Subject]) -> Subject:
-    """What is made of several things is about the framework where one of them is."""
+    """The subject of several parts: the framework if one part involves it, else unknown if one part is unknown."""
     seen = set(found)
     return next((each for each in (Subject.FRAMEWORK, Subject.UNKNOWN) if each in seen), Subject.PLAIN)
 
 
 def failing_expression(at: TracebackType) -> ast.expr | None:
-    """The expression that a line of a traceback was at; None where its source cannot be had."""
+    """The expression at a traceback entry; None if its source is not available."""
     code = at.tb_frame.f_code
     line, end, first, last = next(islice(code.co_positions(), at.tb_lasti // 2, None))
     if line is None or end is None or first is None or last is None:

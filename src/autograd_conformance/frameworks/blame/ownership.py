@@ -1,8 +1,8 @@
-"""Whose code a frame of a traceback runs, and whose a value is: the suite's, the adapter's, the framework's.
+"""Finds out whether a frame's code, or a value, belongs to the suite, the adapter or the framework.
 
-The adapter's code is in the files of its classes, and in the modules beside them where its framework is another
-package. Whatever is neither the suite's, the adapter's, Python's nor NumPy's is the framework's; an adapter whose
-framework stands in the adapter's own files names its modules in the attribute `packages`.
+The adapter's code is in the files of its classes. The other modules of its package belong to it, too, if the framework
+is another package. Code is the framework's if it does not belong to the suite, the adapter, Python or NumPy. If the
+framework shares a package with its adapter, the adapter's attribute `packages` names the framework's modules.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from autograd_conformance.frameworks.adapter import Adapter
 
 SUITE_PACKAGE = "autograd_conformance"
 NEUTRAL = sys.stdlib_module_names | {"numpy", "builtins", "pytest", "_pytest", "hypothesis"}
-"""The packages that adapters and frameworks call alike: an error that comes out of them is their caller's."""
+"""Packages that adapters and frameworks both call. An exception in one of them belongs to the caller."""
 GENERATED_FILES = ("<string>", "<stdin>", "<compute")
-"""How the names of files begin that code has which was made from text."""
+"""Prefixes of the file names of generated code."""
 
 
 class Owner(Enum):
-    """Whose code it is."""
+    """The owner of code."""
 
     SUITE = auto()
     ADAPTER = auto()
     FRAMEWORK = auto()
     GENERATED = auto()
-    """Nobody's file: code that the suite, or the adapter, made from a template."""
+    """Generated code: the suite or the adapter made it from a template."""
     NEUTRAL = auto()
 
 
 @dataclass(frozen=True)
 class Ownership:
-    """Which modules and files are the adapter's, and which are its framework's."""
+    """The modules and files of an adapter, and those of its framework."""
 
     modules: frozenset[str]
-    """The modules that the adapter's classes stand in."""
+    """Modules that define the adapter's classes."""
     files: frozenset[str]
-    """Their files."""
+    """Files of these modules."""
     declared: tuple[str, ...]
-    """The modules, or packages, that the adapter says are its framework."""
+    """Modules or packages that the adapter declares to be its framework."""
     adapter_package: str | None
-    """The package whose other modules are the adapter's, too; None where the framework may be among them."""
+    """The adapter's package, if all of its modules belong to the adapter; None if the framework may be in it."""
     is_separate: bool
-    """Whether the framework stands in other files than the adapter."""
+    """Whether the framework and the adapter have separate files."""
 
     @classmethod
     def of(cls, adapter: Adapter, values: Collection[object] = ()) -> Ownership:
-        """The territory of an adapter, some of whose framework's values are known."""
+        """Find the modules and files of an adapter. `values` are some of its framework's values."""
         classes = [each for each in type(adapter).__mro__ if each.__module__ != "builtins"]
         declared = tuple(getattr(adapter, "packages", ()))
         modules = {each.__module__ for each in classes if not within(each.__module__, declared)}
@@ -67,7 +67,7 @@ class Ownership:
         )
 
     def owner(self, frame: FrameType) -> Owner:
-        """Whose code a frame runs."""
+        """The owner of the code that a frame runs."""
         name, code = frame.f_globals.get("__name__"), frame.f_code
         if isinstance(name, str) and within(name, self.declared):
             return Owner.FRAMEWORK
@@ -88,7 +88,7 @@ class Ownership:
         return Owner.GENERATED if made else Owner.NEUTRAL if is_neutral(name) else Owner.FRAMEWORK
 
     def is_frameworks(self, thing: object) -> bool:
-        """Whether a module, a class, a function or a value is the framework's."""
+        """Whether a module, class, function or value belongs to the framework."""
         name = module_of(thing)
         if name is None:
             return False
@@ -99,35 +99,35 @@ class Ownership:
 
 
 def module_of(thing: object) -> str | None:
-    """The name of the module that a thing is from; of a value, of its class."""
+    """Name of the module that defines an object, or that defines the class of a value."""
     if isinstance(thing, ModuleType):
         return thing.__name__
     of_class = isinstance(thing, type) or callable(thing)
     name: Any = getattr(thing, "__module__", None) if of_class else type(thing).__module__
     if isinstance(name, str):
         return name
-    bound = getattr(thing, "__self__", None)  # what is compiled may name no module
+    bound = getattr(thing, "__self__", None)  # a compiled function may have no module name
     owner = bound if isinstance(bound, type | ModuleType) else type(bound)
     return (owner.__name__ if isinstance(owner, ModuleType) else owner.__module__) if bound is not None else None
 
 
 def within(name: str, packages: Collection[str]) -> bool:
-    """Whether a module is one of some, or in a package of theirs."""
+    """Whether a module is one of the given packages, or inside one."""
     return any(name == each or name.startswith(f"{each}.") for each in packages)
 
 
 def is_neutral(name: object) -> bool:
-    """Whether a module is Python's, NumPy's, or of a tool for tests."""
+    """Whether a module belongs to Python, NumPy or a test tool."""
     return isinstance(name, str) and name.partition(".")[0] in NEUTRAL
 
 
 def is_suites(name: object) -> bool:
-    """Whether a module is the suite's."""
+    """Whether a module belongs to the suite."""
     return isinstance(name, str) and within(name, (SUITE_PACKAGE,))
 
 
 def place(code: CodeType, line: int) -> str:
-    """A line of code, as a message names it."""
+    """A line of code, as messages name it."""
     return f"{Path(code.co_filename).name}, line {line}"
 
 
@@ -136,13 +136,13 @@ def _is_generated(code: CodeType) -> bool:
 
 
 def _foreign(values: Collection[object], modules: Collection[str]) -> set[str]:
-    """The modules of some values that are neither Python's nor the suite's nor the adapter's."""
+    """Modules of some values' classes, without those of Python, the suite and the adapter."""
     names = {type(value).__module__ for value in values}
     return {name for name in names if not (name in modules or is_neutral(name) or is_suites(name))}
 
 
 def _imported(found: Collection[ModuleType], modules: Collection[str]) -> set[str]:
-    """The modules of other packages that the adapter's modules have names for."""
+    """Modules of other packages that the adapter's modules have names for."""
     things = (thing for module in found for thing in vars(module).values())
     known = (thing for thing in things if isinstance(thing, ModuleType | type) or callable(thing))
     names = {name for thing in known if (name := module_of(thing)) is not None}

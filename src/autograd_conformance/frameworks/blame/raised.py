@@ -1,6 +1,4 @@
-"""What an instruction's exception is: the framework's error of some kind, a bug of the adapter, or one of which nobody
-can tell whose it is.
-"""
+"""Turns an exception into an outcome: a framework error of some kind, an undecided one, or `AdapterError` for a bug."""
 
 from __future__ import annotations
 
@@ -18,12 +16,13 @@ from autograd_conformance.programs.language import Instruction
 from autograd_conformance.programs.observations import Kind, Raised
 
 MOST = 100
-"""How many exceptions are looked at that one came out of: a framework may make them as they are looked at."""
+"""Maximum number of chained exceptions that are examined; reading a chain may create new exceptions."""
 
 
 def raised_outcome(adapter: Adapter, step: Instruction, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """The outcome of an instruction that raised, or `AdapterError` where the adapter made a mistake; `values` are some
-    of the framework's.
+    """The outcome of an instruction that raised. Raises `AdapterError` for an adapter bug.
+
+    `values` are some of the framework's values.
     """
     kind = Kind.HOOK_RAISED if _is_hooks(error) else _kind(adapter, error)
     if kind is not Kind.UNKNOWN:
@@ -32,7 +31,7 @@ def raised_outcome(adapter: Adapter, step: Instruction, error: BaseException, va
 
 
 def unknown_outcome(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """The outcome of a call that raised what the adapter does not know, or `AdapterError`."""
+    """The outcome of a call that raised an exception that the adapter does not recognise, or `AdapterError`."""
     message, found = message_of(error), blame.blame(error, adapter, values)
     where = f" ({found.place})" if found.place else ""
     match found.origin:
@@ -50,8 +49,10 @@ def unknown_outcome(adapter: Adapter, call: str, error: BaseException, values: C
 
 
 def unread_outcome(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """The outcome of an instruction whose values could not be read: the framework's error where it computes what is
-    read, or where the adapter knows the error. To look at anything else is not what it was told to do.
+    """The outcome of an instruction whose result could not be read.
+
+    The framework raised the error if the adapter recognises it, or if `read()` failed: reading elements may compute
+    them. Any other failing call only inspects the value, so the outcome is undecided.
     """
     kind = Kind.HOOK_RAISED if _is_hooks(error) else _kind(adapter, error)
     if kind is not Kind.UNKNOWN:
@@ -62,12 +63,12 @@ def unread_outcome(adapter: Adapter, call: str, error: BaseException, values: Co
 
 
 def _is_hooks(error: BaseException) -> bool:
-    """Whether a hook of the program raised this, however it comes out."""
+    """Whether an exception contains the one that a hook of the program raised."""
     return any(isinstance(each, HookRaised) or HookRaised.MESSAGE in whole_message(each) for each in chain(error))
 
 
 def chain(error: BaseException) -> list[BaseException]:
-    """An exception, those that it was raised from, and those that it groups, each once: they may go in a circle."""
+    """An exception with those that it was raised from and those that it groups, each once; a chain may be cyclic."""
     found: list[BaseException] = []
     waiting: list[object] = [error]
     while waiting and len(found) < MOST:
@@ -79,16 +80,16 @@ def chain(error: BaseException) -> list[BaseException]:
 
 
 def _causes(error: BaseException) -> list[object]:
-    """What an exception was raised from, or groups."""
+    """The exceptions that another one was raised from or groups."""
     try:
         grouped = list(error.exceptions)[:MOST] if isinstance(error, BaseExceptionGroup) else []
         return [error.__context__ if error.__cause__ is None else error.__cause__, *grouped]
-    except BaseException:  # it says so itself, and may say anything
+    except BaseException:  # an exception's attributes may be properties that raise
         return []
 
 
 def _kind(adapter: Adapter, error: BaseException) -> Kind:
-    """The kind that the adapter makes of an exception; one that has no text cannot be told."""
+    """The adapter's kind of an exception; `UNKNOWN` if `classify` fails because the exception has no text."""
     try:
         kind = adapter.classify(error)
     except BaseException as inner:

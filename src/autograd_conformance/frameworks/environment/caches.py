@@ -1,4 +1,4 @@
-"""Where the suite, and frameworks that it drives, keep what can be made again: in the user's caches."""
+"""Folders in the user's cache for files of the suite, and of compilers, that can be recreated."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def caches() -> Path:
-    """The suite's folder in the user's caches, which the environment may have put elsewhere."""
+    """The suite's folder in the user's cache directory; `XDG_CACHE_HOME` overrides its location."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograd-conformance"
 
 
 def compiled(compiler: str, version: str) -> Path:
-    """The folder for what a version of a compiler made of programs, which the next run would have to compile again."""
+    """The folder for the output of one version of a compiler, which later runs reuse."""
     return caches() / compiler / version

@@ -1,4 +1,4 @@
-"""Devices by the names that users give them: `cuda:1`, or, where a module brings the device, `package.module:npu`."""
+"""Devices as users name them: `cuda:1`, or `package.module:npu` if a module provides the device."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from dataclasses import dataclass
 
 _BROUGHT = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<name>[^\W\d]\w*(:\d+)?)")
-"""A module and a device's name; behind the colon of `cuda:1` stands a number."""
+"""A module and a device's name. In `cuda:1`, the text after the colon is a number."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device, and where it comes from."""
+    """A device, and the module that provides it."""
 
     name: str
-    """What the framework calls it."""
+    """Name of the device in the framework."""
     module: str | None = None
-    """The module that has to be imported for the framework to know it."""
+    """Module to import so that the framework knows the device."""
 
     @classmethod
     def named(cls, text: str) -> Device:
-        """The device that a user names."""
+        """The device that a user named."""
         brought = _BROUGHT.fullmatch(text)
         return cls(text) if brought is None else cls(brought["name"], brought["module"])

@@ -1,8 +1,8 @@
-"""Whether the user stops the run: an exception that a signal brought, told from one that a framework raises.
+"""Distinguishes an exception that a user's signal caused from one that a framework raised.
 
-A framework may raise `KeyboardInterrupt` or `SystemExit` as it likes, which is an observation; Ctrl-C ends the run. The
-interpreter writes the number of each signal that it handles into a pipe, whoever handles it; the pipe is looked at
-only when such an exception comes out of a framework.
+Ctrl-C must end the run, but a framework that raises `KeyboardInterrupt` or `SystemExit` is an observation. The
+interpreter writes the number of each handled signal to a pipe. The pipe is read only if a framework raises such an
+exception.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import os
 import signal
 
 STOPPING = {number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))}
-"""The signals that stop a run, where the system has them."""
+"""Signals that stop a run, if the system has them."""
 
 
 class _Watch:
-    """The pipe of this process; none before `watch`."""
+    """The pipe of this process; its ends are -1 before `watch` is called."""
 
     reading, writing = -1, -1
 
 
 def watch() -> None:
-    """Note signals from now on; a process that does not takes every `KeyboardInterrupt` for the user's."""
+    """Record signals from now on. Without this call, every `KeyboardInterrupt` counts as the user's."""
     if _Watch.writing < 0:
         _Watch.reading, _Watch.writing = os.pipe()
         os.set_blocking(_Watch.reading, False)
@@ -33,7 +33,7 @@ def watch() -> None:
 
 
 def is_users(error: BaseException) -> bool:
-    """Whether an exception that came out of a framework was brought by a signal, not raised by the framework."""
+    """Whether a signal caused an exception that came from a framework."""
     if isinstance(error, Exception):
         return False
     if _Watch.writing < 0 or not _is_watching():
@@ -45,7 +45,7 @@ def is_users(error: BaseException) -> bool:
 
 
 def _is_watching() -> bool:
-    """Whether signals are noted still: an event loop of the framework's may have taken the interpreter's only place."""
+    """Whether signals are still recorded; a framework's event loop may have replaced the interpreter's only pipe."""
     try:
         before = signal.set_wakeup_fd(_Watch.writing, warn_on_full_buffer=False)
     except ValueError:

@@ -1,7 +1,7 @@
-"""The end of a framework's process, where that is another one than ours: what a program that it was running came to.
+"""Crashes and timeouts of a framework's process, each with the program that was running.
 
-A process that ended is a bug that shrinks; one that does not come back is told as it was found, since each try takes as
-long as a program may.
+A crash is shrunk like other failures. A timeout is reported as it occurred, because each attempt would take as long as
+a program may.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from autograd_conformance.programs.language import Program
 
 
 class Crashed(Exception):
-    """The process ended while it ran a program."""
+    """The framework's process ended during a program."""
 
     def __init__(self, program: Program, how: str, status: int | None = None) -> None:
         super().__init__(how)
         self.program = program
         """The program that was running."""
         self.how = how
-        """How the process ended, in words."""
+        """Description of how the process ended."""
         self.status = status
-        """Its exit code, or with a minus sign the signal that ended it; None where nobody knows."""
+        """The exit code, or the negative number of the signal that ended the process; None if unknown."""
 
 
 class TimedOut(BaseException):
-    """A program did not come back in time. No `Exception`: those are shrunk."""
+    """A program did not finish in time. It is not an `Exception`, because Hypothesis shrinks those."""
 
     def __init__(self, program: Program, how: str) -> None:
         super().__init__(how)
         self.program = program
         """The program that was running."""
         self.how = how
-        """How long it was waited for, in words."""
+        """Description of the timeout."""
 
 
 ENDED = (Crashed, TimedOut)
@@ -41,11 +41,11 @@ ENDED = (Crashed, TimedOut)
 KILLS = frozenset(
     -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT") if hasattr(signal, name)
 )
-"""How processes end that something outside of them killed; a framework may do so as well."""
+"""Exit statuses of a process that another process may have killed; a framework may also end in this way."""
 
 
 def describe_exit(status: int) -> str:
-    """How a process ended, in words: `status` is its exit code, or a signal with a minus sign."""
+    """Describe how a process ended: `status` is its exit code, or the negative number of a signal."""
     if status >= 0:
         return f"the process ended itself with exit code {status}"
     try:

@@ -1,4 +1,4 @@
-"""Environment variables that change what a framework does."""
+"""Environment variables that change a framework's behaviour."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from autograd_conformance.programs.foreign.text import harmless
 
 PLACES = ("_CACHE", "_DIR", "_FILE", "_HOME", "_PATH")
-"""How the names of those end that only say where something lies, which is nobody else's business."""
+"""Suffixes of variables that contain only a path. A report omits them, because paths are private."""
 
 
 def of(beginnings: Sequence[str]) -> dict[str, str]:
-    """Those that are set and whose names begin so, with their values; none that says where something lies."""
+    """The variables that are set and have one of the prefixes, with their values; variables with paths are omitted."""
     found = sorted(name for name in os.environ if name.startswith(tuple(beginnings)) and not name.endswith(PLACES))
     return {harmless(name): harmless(os.environ[name]) for name in found}

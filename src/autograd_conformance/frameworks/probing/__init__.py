@@ -1,1 +1,1 @@
-"""What an adapter declares, and whether its framework has it: declarations, smoke test, probe."""
+"""Checks of an adapter before the first program: its declarations, the smoke test, and the probe."""

@@ -1,4 +1,4 @@
-"""What an adapter says of itself, before it is asked to do anything: each attribute, and what it has to be."""
+"""Validates the attributes of an adapter, before any of its methods is called."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from autograd_conformance.programs.capabilities import PYTORCH, Capability, Trai
 from autograd_conformance.programs.language import DTYPES
 
 LONGEST = 80
-"""How many characters a name or a version may have."""
+"""Maximum number of characters of a name or version."""
 
 
 NO_PATH = "no path that leads elsewhere"
-"""What a name has to be, which names a file of known differences."""
+"""Description of a valid name. A name is also the name of a file of known differences."""
 
 
 def leads_elsewhere(name: str) -> bool:
-    """Whether a name is a path out of the folder that it is looked for in."""
+    """Whether a name is a path that leaves its folder."""
     return PurePath(name).is_absolute() or ".." in PurePath(name).parts
 
 
 def check(adapter: Adapter) -> None:
-    """Raise `AdapterError` where an attribute is not what it has to be."""
+    """Validate all attributes; raises `AdapterError` for the first invalid one."""
     for name in ("name", "version"):
         value = getattr(adapter, name)
         if not isinstance(value, str) or not 0 < len(value) <= LONGEST or not value.isprintable():
@@ -69,7 +69,7 @@ def _texts(values: Iterable[Any]) -> bool:
 
 
 def _all(adapter: Adapter, name: str, value: Any, wanted: type, words: str) -> None:
-    """Hold an attribute to be a collection, and no text, of things of a type."""
+    """Check that an attribute is a collection, but not a string, of values of one type."""
     if isinstance(value, str) or not isinstance(value, Collection) or not all(isinstance(v, wanted) for v in value):
         _refuse(adapter, name, f"a collection of {words}", value)
 

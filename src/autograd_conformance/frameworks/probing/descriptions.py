@@ -1,7 +1,7 @@
-"""What a framework says of itself, written down: so that another process can be held to it.
+"""A description of a framework as plain text, for comparing a framework that is loaded again with the first load.
 
-A run loads a framework many times: in the process that the user started, in workers, in the audit, in processes that
-run a failure again, and a server is started again after it ended. All of them have to speak of the same framework.
+A run loads a framework in several processes: the user's, pytest workers, the audit, processes that repeat a failure,
+and a server that is restarted after a crash. The framework must be the same in all of them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.programs.capabilities import Capability, Traits
 
 MOST = 5
-"""How many names of a part are shown where more are different."""
+"""Maximum number of differing names that a message shows for each part."""
 
 Json = Any
 
 
 class Described(Protocol):
-    """A target, or the greeting of a server."""
+    """A target, or the handshake of a server."""
 
     @property
     def name(self) -> str: ...
@@ -48,26 +48,26 @@ class Described(Protocol):
 
 @dataclass(frozen=True)
 class Description:
-    """What a framework says of itself, each part as texts in alphabetical order."""
+    """The description of a framework: for each part, its texts in alphabetical order."""
 
     parts: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, framework: Described) -> Description:
-        """The statement of a framework, in plain texts: a version may be of a class that compares in its own way."""
+        """Describe a framework in plain strings; a version may be an object with its own comparison."""
         return cls({name: tuple(sorted(f"{text}" for text in texts)) for name, texts in _parts(framework)})
 
     def to_json(self) -> dict[str, Json]:
-        """Its JSON form."""
+        """The JSON form."""
         return {name: list(texts) for name, texts in self.parts.items()}
 
     @classmethod
     def from_json(cls, form: Json) -> Description:
-        """The statement in a JSON form."""
+        """The description in a JSON form."""
         return cls({name: tuple(texts) for name, texts in form.items()})
 
     def differences(self, other: Description) -> list[str]:
-        """What another statement has otherwise, in words."""
+        """Descriptions of the differences from another description."""
         return [words for name in self.parts for words in _differences(name, self.parts[name], other.parts[name])]
 
 
@@ -87,12 +87,12 @@ def _parts(framework: Described) -> Iterator[tuple[str, Collection[str]]]:
 
 
 def _ordered(limit: Limit) -> Limit:
-    """A limit whose values stand in one order, whatever holds them."""
+    """A limit with its values in a fixed order."""
     return replace(limit, attrs={name: sorted(limit.attrs[name], key=repr) for name in sorted(limit.attrs)})
 
 
 SINGLE = ("name", "version")
-"""The parts that are one text."""
+"""Parts that have a single text."""
 
 
 def _differences(name: str, said: tuple[str, ...], now: tuple[str, ...]) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _differences(name: str, said: tuple[str, ...], now: tuple[str, ...]) -> Iter
     if missing := sorted({*said} - {*now}):
         yield f"the {name} lack {_some(missing)}"
     if more := sorted({*now} - {*said}):
-        yield f"the {name} have {_some(more)} besides"
+        yield f"the {name} also have {_some(more)}"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -112,12 +112,12 @@ def _some(names: Sequence[str]) -> str:
 
 
 def describe_difference(said: Description, framework: Described, where: str) -> str | None:
-    """A sentence on how a framework, loaded again, differs from what it said of itself before; None where it does not.
+    """A sentence on how a framework differs from an earlier description of it, or None if it does not.
 
-    `where` says which process it was loaded in, as "a worker".
+    `where` names the process that loaded the framework now, such as "a worker".
     """
     found = said.differences(Description.of(framework))
     if not found:
         return None
-    said_otherwise = f"{framework.name}: in {where} it says other things of itself than where it was loaded first"
-    return f"{said_otherwise}: {'; '.join(found)}"
+    changed = f"{framework.name}: in {where} its description differs from that of the first load"
+    return f"{changed}: {'; '.join(found)}"

@@ -1,8 +1,8 @@
-"""The probe: what a framework has is found by trying, once, after the smoke test and before any program is drawn.
+"""The probe: finds by experiment which claimed features a framework has. It runs once, after the smoke test.
 
-Values of every dtype and form are made and looked at. What reads back otherwise than it was written is not there, and
-is never drawn. What cannot be looked at is a capability that is missing, whatever was claimed. Each is said once, in
-the report's header. An adapter that insists on something has it judged as if it were there.
+The probe makes and reads values of each dtype and form. Programs do not use a dtype or form that does not read back as
+written. A capability whose method raises is treated as missing, even if the adapter claims it. The header of a report
+lists each such feature once. An adapter's `insists` exempts features from the probe, so that rules judge them.
 """
 
 from __future__ import annotations
@@ -25,33 +25,35 @@ from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
 
 ERRORS = "errors"
-"""What an adapter insists on that knows every error of its framework: one that it does not know is no refusal."""
+"""The entry of `insists` for an adapter that recognises every error of its framework. Any other error of such a
+framework is a violation, not a refusal of the call.
+"""
 METHOD_OF: dict[Capability, str] = {
     Capability.REQUIRES_GRAD: "requires_grad",
     Capability.IDENTITY: "identity",
     Capability.MEMORY: "memory",
     Capability.LAYOUT: "strides",
 }
-"""The method by which what a capability is about is looked at."""
+"""The method that reads the feature of a capability."""
 VIEWS = ("reshape", "expand_dims", "flatten", "slice")
-"""Ops that make views where there are any."""
+"""Ops that return views in frameworks with views."""
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What was found by trying."""
+    """The result of the probe."""
 
     missing: frozenset[Capability] = frozenset()
-    """The capabilities that are claimed and were not found."""
+    """Claimed capabilities that the probe did not find."""
     dtypes: frozenset[str] = frozenset()
-    """The dtypes that leaves do not keep."""
+    """Dtypes that leaves do not keep."""
     forms: frozenset[str] = frozenset()
-    """The forms of leaves, by `ops.rows.shapes.form`, that do not read back as they were written."""
+    """Forms of leaves, as named by `ops.rows.shapes.form`, that do not read back as written."""
     notes: tuple[str, ...] = ()
-    """What is not there, and how that was found, a line each."""
+    """Missing features, one line each with the reason."""
 
     def capabilities(self, adapter: Adapter) -> frozenset[Capability]:
-        """What an adapter claims, less what was not found; that it knows every error it says in another place."""
+        """The capabilities that an adapter claims and the probe found. `KNOWS_ERRORS` follows from `insists` alone."""
         knows = frozenset({Capability.KNOWS_ERRORS} if ERRORS in insisted(adapter) else ())
         return (frozenset(adapter.capabilities) - {Capability.KNOWS_ERRORS} - self.missing) | knows
 
@@ -60,12 +62,12 @@ NOTHING_MISSING = ProbeResult()
 
 
 def insisted(adapter: Adapter) -> frozenset[str]:
-    """What an adapter insists on."""
+    """The features that an adapter insists on."""
     return frozenset(getattr(adapter, "insists", ()))
 
 
 def probe(adapter: Adapter) -> ProbeResult:
-    """What an adapter that passed the smoke test lacks of what it names; `AdapterError` where nothing is left."""
+    """Probe an adapter that passed the smoke test. Raises `AdapterError` if no dtype, or no form of leaf, is left."""
     full, insists = cast(FullAdapter, adapter), insisted(adapter)
     dtypes = {d: why for d in adapter.dtypes if d not in insists and (why := _changed(full, d, _usual(adapter)))}
     usable = [d for d in adapter.dtypes if d not in dtypes]
@@ -77,7 +79,7 @@ def probe(adapter: Adapter) -> ProbeResult:
         if name not in insists and (why := _changed(full, usable[0], shape))
     }
     if {"numbers", "vectors"} <= {*forms}:
-        raise AdapterError(f"{adapter.name}: {forms['vectors']}; neither is a number")
+        raise AdapterError(f"{adapter.name}: {forms['vectors']}; a single number does not read back, either")
     looks = dict(_unreadable(full, usable[0], _usual(adapter)))
     notes = (
         *(f"{why}: programs in {name} are not drawn" for name, why in dtypes.items()),
@@ -95,7 +97,7 @@ def _usual(adapter: Adapter) -> Shape:
 
 
 def _tried(adapter: Adapter) -> Iterator[tuple[str, Shape]]:
-    """The forms of leaves that the framework may have, each with a shape."""
+    """Forms of leaves that the framework may have, each with a shape."""
     return ((name, shape) for name, shape in FORMS.items() if _usual(adapter) or shape == ())
 
 
@@ -104,7 +106,7 @@ def _data(dtype: str, shape: Shape) -> np.ndarray:
 
 
 def _changed(adapter: FullAdapter, dtype: str, shape: Shape) -> str | None:
-    """How a leaf does not read back as it was written, in words; None where it does."""
+    """Why a leaf does not read back as written; None if it does."""
     data, what = _data(dtype, shape), f"a {dtype} leaf of shape {shape}"
     match attempt(_written, adapter, data.copy()):
         case Raised(error):
@@ -117,17 +119,19 @@ def _changed(adapter: FullAdapter, dtype: str, shape: Shape) -> str | None:
 
 
 def _written(adapter: FullAdapter, data: np.ndarray) -> tuple[object, object]:
-    """What a leaf of some data reads back as: elements and dtype."""
+    """The elements and the dtype of a leaf, as they read back."""
     adapter.reset()
     leaf = adapter.leaf(data, True)
     return adapter.read(leaf), adapter.dtype(leaf)
 
 
 def _unreadable(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[tuple[Capability, str]]:
-    """The looks that are claimed and raise, each with how."""
+    """Claimed capabilities whose method raises, each with the reason."""
     values = list(_values(adapter, dtype, shape))
     gradients = [each for each in map(_none_if_raised(adapter.gradient), values[:1]) if each is not None]
-    flagged = gradients if Capability.CREATE_GRAPH in adapter.capabilities else []  # others are not asked for a flag
+    flagged = (
+        gradients if Capability.CREATE_GRAPH in adapter.capabilities else []
+    )  # other frameworks need no flag on gradients
     there = {Capability.IDENTITY: gradients, Capability.REQUIRES_GRAD: [*values, *flagged]}
     for capability, name in METHOD_OF.items():
         if capability in adapter.capabilities:
@@ -138,7 +142,7 @@ def _unreadable(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[tupl
 
 
 def _values(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[Value]:
-    """A leaf, a result, a view, and leaves of other forms, as far as they can be made; the first has a gradient."""
+    """A leaf with a gradient, a result, a view, and leaves of other forms, without those that cannot be made."""
     adapter.reset()
     leaf = _none_if_raised(adapter.leaf)(_data(dtype, shape), True)
     if leaf is None:
@@ -154,7 +158,7 @@ def _values(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[Value]:
 
 
 def _applied(adapter: FullAdapter, ops: Collection[str], leaf: Value, shape: Shape) -> Iterator[Value]:
-    """The results of those of some ops that take operands of that shape and give one."""
+    """Results of those ops that accept operands of a shape and return one result."""
     limits: Limits = getattr(adapter, "limits", {})
     for name, count, attrs in simplest(ops, shape):
         if not outside(limits, name, (shape,) * count, attrs):
@@ -173,7 +177,7 @@ def _raises(method: Callable[[Value], Any], value: Value, name: str) -> str | No
 
 
 def _none_if_raised(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that gives None where it raises: what it does is for rules to judge, not for the probe."""
+    """Make a method return None instead of raising; rules judge its errors, not the probe."""
 
     def quiet(*arguments: object) -> Any:
         result = attempt(method, *arguments)

@@ -1,7 +1,7 @@
-"""The smoke test: judges the adapter, not the framework, before any verdict is given.
+"""The smoke test: checks the adapter, not the framework, before the first program.
 
-It requires nothing that a rule tests: only that the adapter speaks the language of `frameworks.adapter` with
-something that can make a tensor and apply an op at all.
+It checks only that the adapter implements the interface of `frameworks.adapter`, can make a tensor and can apply an op.
+Rules test everything else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VECTOR: Shape = (2,)
 
 
 def smoke(adapter: Adapter) -> None:
-    """Raise `AdapterError` with the reason where the adapter does not do what an adapter has to."""
+    """Run the smoke test. Raises `AdapterError` with the reason if it fails."""
     declarations.check(adapter)
     _declarations(adapter)
     traits: Traits = getattr(adapter, "traits", PYTORCH)
@@ -44,7 +44,7 @@ def smoke(adapter: Adapter) -> None:
             validation.refuse(adapter, "read(leaf([1, 2]))", back, f"{data!r}, which went in")
         _try(adapter, "read()", validation.check_copy, adapter, leaf, "a leaf")
         named = _try(adapter, "dtype()", adapter.dtype, leaf)
-        if named != dtype:  # where another dtype stays what it is, this one is not there: the probe says so
+        if named != dtype:  # if another dtype is kept, the probe reports that this one is missing
             changed[dtype] = named
             if dtype in getattr(adapter, "insists", ()) or len(changed) == len(adapter.dtypes) or named not in DTYPES:
                 validation.refuse(adapter, f"dtype() of a {dtype} leaf", named, repr(dtype))
@@ -57,7 +57,7 @@ def smoke(adapter: Adapter) -> None:
 
 
 def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
-    """Hold the simplest op to give values; where the device has no kernel of it, the next one."""
+    """Check that the simplest op returns a result; if the device has no kernel for it, try the next op."""
     absent: AdapterError | None = None
     limits: Limits = getattr(adapter, "limits", {})
     for name, operands, attrs in simplest(adapter.ops, shape):
@@ -78,7 +78,7 @@ def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
 
 
 def _leaf(adapter: Adapter, data: np.ndarray) -> Any:
-    """A leaf; where only single numbers can be made one, the error says how to say so."""
+    """Make a leaf. If the adapter can make only leaves of one number, the error explains how to declare that."""
     try:
         return _try(adapter, "leaf()", adapter.leaf, data, True)
     except AdapterError as error:
@@ -90,12 +90,12 @@ def _leaf(adapter: Adapter, data: np.ndarray) -> Any:
             if is_users(other):
                 raise
             raise error from None
-        remedy = "an adapter whose values are single numbers says so: traits = Traits(scalars=True)"
-        raise AdapterError(f"{error}; of a single number it makes one: {remedy}") from None
+        remedy = "if its values are single numbers, declare traits = Traits(scalars=True)"
+        raise AdapterError(f"{error}; a leaf of a single number works; {remedy}") from None
 
 
 def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
-    """Hold a leaf to what it holds before any backward call: none, or zeros where the framework begins with them."""
+    """Check the gradient of a leaf before any backward call: None, or zeros if the traits say `begins_with_zeros`."""
     gradient = _try(adapter, "gradient()", adapter.gradient, leaf)
     if gradient is None:
         if traits.begins_with_zeros:
@@ -108,7 +108,7 @@ def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
     if held.shape != shape or held.any():
         validation.refuse(adapter, "gradient() of a fresh leaf", held, "None, or zeros of the leaf's shape")
     if not traits.begins_with_zeros:
-        remedy = "an adapter whose framework begins with them says so: traits = Traits(begins_with_zeros=True)"
+        remedy = "if its framework begins with zeros, declare traits = Traits(begins_with_zeros=True)"
         raise AdapterError(f"{adapter.name}: gradient() of a fresh leaf is not None, but zeros; {remedy}")
 
 
@@ -137,5 +137,5 @@ def _declarations(adapter: Adapter) -> None:
 
 
 def _try(adapter: Adapter, what: str, call: Callable[..., Any], *arguments: object) -> Any:
-    """What a call gives; `AdapterError`, which says `what` was called, where it raises."""
+    """Call a method of the adapter; raises `AdapterError`, with `what` as the name of the call, if it raises."""
     return call_adapter(adapter.name, what, call, *arguments)

@@ -1,4 +1,4 @@
-"""PyTorch as the suite tests it: the eager adapter, and the one that counts its saved tensors."""
+"""PyTorch in eager mode, with an adapter that counts its saved tensors."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 
 
 class Torch(TorchEager):
-    """PyTorch, eager."""
+    """PyTorch in eager mode."""
 
     insists = insists()
 
     def saved_tensor_counter(self) -> TorchSaved:
-        """The same framework with its saved tensors counted."""
+        """The same framework with counted saved tensors."""
         return TorchSaved(self.requested_device)

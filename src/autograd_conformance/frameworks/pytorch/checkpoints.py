@@ -1,4 +1,4 @@
-"""PyTorch's checkpoints, called in other ways than the usual one: what they close over, and the reentrant ones."""
+"""Less usual forms of PyTorch's checkpoints: with captured operands, reentrant, and compiled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DOCUMENTATION = "https://docs.pytorch.org/docs/stable/checkpoint.html"
 
 
 class TorchCheckpointCaptured(TorchCheckpoint):
-    """Every function is checkpointed, and finds its operands in what it closes over: it has no arguments."""
+    """Checkpoints each region as a function without arguments, which captures its operands."""
 
     name = "torch-checkpoint-captured"
     traits = Traits(recomputes=True, captures=True)
@@ -36,34 +36,34 @@ class TorchCheckpointCaptured(TorchCheckpoint):
     call = "checkpoint(partial({arguments}), use_reentrant=False)"
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Checkpoints whose functions have arguments, and none."""
+        """Checkpoints with arguments, and eager PyTorch."""
         return {
             "with the operands as arguments": partial(TorchCheckpoint, self.requested_device),
             **super().simpler_modes(),
         }
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """`torch.utils.checkpoint.checkpoint` of a function of nothing."""
+        """`torch.utils.checkpoint.checkpoint` of a function without arguments."""
         return checkpoint(partial(function, *inputs), use_reentrant=False)
 
 
 class TorchCheckpointReentrant(TorchRegions):
-    """Every function is checkpointed by the older implementation: it is one node of the graph, whose derivative is a
-    backward call of its own.
+    """Checkpoints each region with the older, reentrant implementation. The region is then one node of the graph, and
+    its derivative is a nested backward call.
     """
 
     name = "torch-checkpoint-reentrant"
     capabilities = TorchRegions.capabilities - {
         Capability.FUNCTIONAL, Capability.UNUSED, Capability.MATERIALIZES, Capability.ANY_INPUTS, Capability.INPUTS,
     }  # fmt: skip
-    """Its documentation: it supports `torch.autograd.backward` alone, without `inputs`."""
+    """The documentation says that reentrant checkpoints support only `torch.autograd.backward`, without `inputs`."""
     traits = Traits(one_node=True, recomputes=True)
     trait_sources: ClassVar[Mapping[str, str]] = {"one_node": DOCUMENTATION, "recomputes": DOCUMENTATION}
     prelude = TorchCheckpoint.prelude
     call = "checkpoint({arguments}, use_reentrant=True)"
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """The other implementation, and PyTorch that keeps what it computed."""
+        """The other implementation of checkpoints, and eager PyTorch."""
         device = self.requested_device
         return {
             "with use_reentrant=False": partial(TorchCheckpoint, device),
@@ -71,10 +71,11 @@ class TorchCheckpointReentrant(TorchRegions):
         }
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """What its documentation does not exclude: all that comes out of a function requires grad, or nothing does, for
-        it makes all of it require grad; there is no detach in it, no grad mode, and nothing that is drawn in the shape
-        of a value that requires grad. Nor are there views, for what a function of one's own returns may not be written
-        to where it is one.
+        """Whether the documentation allows an instruction in the region.
+
+        Either all results of a region require grad or none does, because the checkpoint makes all of them require grad.
+        The region contains no detach, no change of grad mode, and no random op with the shape of a value that requires
+        grad. It contains no views, because the result of a custom function must not be written to if it is a view.
         """
         first = run[0] if run else at
         return (
@@ -91,7 +92,7 @@ class TorchCheckpointReentrant(TorchRegions):
 
 
 class TorchCompileCheckpoint(TorchCompileAot):
-    """Every function is checkpointed, in a function that is compiled."""
+    """Checkpoints each region inside a compiled function."""
 
     name = "torch-compile-checkpoint"
     traits = Traits(one_node=True, recomputes=True)
@@ -104,7 +105,7 @@ class TorchCompileCheckpoint(TorchCompileAot):
         self.dialect = replace(self.dialect, unit_head="")
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Without the one, without the other, and without both."""
+        """The compiler alone, the checkpoint alone, and eager PyTorch."""
         device = self.requested_device
         return {
             "without the checkpoint": partial(TorchCompileAot, device),
@@ -113,12 +114,12 @@ class TorchCompileCheckpoint(TorchCompileAot):
         }
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """All that can be done again: writes only into what the function made itself."""
+        """Whether an instruction can be recomputed: it writes only to values of its region."""
         return is_repeatable(program, at, run)
 
     def made(self, function: Function) -> Function:
-        """A compiled function that checkpoints it; it has code of its own, for the compiler keeps what it made of a
-        function with its code.
+        """A compiled function that checkpoints the given one. It gets its own code object, because the compiler stores
+        its output by the function's code.
         """
 
         def whole(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...] | None:

@@ -1,4 +1,4 @@
-"""Variations of the compiled modes: sizes that are symbols, compilers that remember nothing, compiled steps."""
+"""Variants of the compiled modes: symbolic sizes, no reuse between programs, and compiled optimizer steps."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from autograd_conformance.programs.language import Attrs, Groups
 
 
 class TorchCompileAotDynamic(TorchCompileAot):
-    """`TorchCompileAot` with sizes that are symbols."""
+    """`TorchCompileAot` with symbolic sizes."""
 
     name = "torch-compile-aot_eager-dynamic"
     dynamic = True
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """The same with sizes that are numbers, and what is less than that."""
+        """The same mode with fixed sizes, and its simpler modes."""
         static = TorchCompileAot(self.requested_device)
         return {"without dynamic=True": partial(TorchCompileAot, self.requested_device), **static.simpler_modes()}
 
 
 class TorchCompileInductorDynamic(TorchCompileInductor):
-    """`TorchCompileInductor` with sizes that are symbols."""
+    """`TorchCompileInductor` with symbolic sizes."""
 
     name = "torch-compile-inductor-dynamic"
     dynamic = True
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """The same with sizes that are numbers, and what is less than that."""
+        """The same mode with fixed sizes, and its simpler modes."""
         static = TorchCompileInductor(self.requested_device)
         return {"without dynamic=True": partial(TorchCompileInductor, self.requested_device), **static.simpler_modes()}
 
 
 class TorchCompileAotFresh(TorchCompileAot):
-    """`TorchCompileAot` that forgets every function between programs: what it does with one depends on no other."""
+    """`TorchCompileAot` that drops all compiled regions between programs, so that programs do not affect each other."""
 
     name = "torch-compile-aot_eager-fresh"
 
     def reset(self) -> None:
-        """Nothing that was compiled is kept."""
+        """Drop all compiled regions."""
         super().reset()
         self.function.cache_clear()
         torch.compiler.reset()
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """No compiler; it is no less of one where functions are kept."""
+        """Eager PyTorch; keeping compiled regions would not be a simpler mode."""
         return {"without torch.compile": super().simpler_modes()["without torch.compile"]}
 
 
 class TorchCompileAotSteps(TorchCompileAot):
-    """`TorchCompileAot` whose optimizers' steps are compiled, too: of a whole training step that is compiled as one
-    function, PyTorch runs all but the call itself compiled.
+    """`TorchCompileAot` with compiled optimizer steps. When a whole training step is compiled, PyTorch compiles
+    everything but the backward call.
     """
 
     name = "torch-compile-aot_eager-steps"
@@ -71,5 +71,5 @@ class TorchCompileAotSteps(TorchCompileAot):
         torch.compile(self.optimizer(leaves, optimizer, settings, groups).step, backend=self.backend)()
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """The same with steps as they are, and what is less than that."""
+        """The same mode with eager steps, and its simpler modes."""
         return {"without a compiled step": partial(TorchCompileAot, self.requested_device), **super().simpler_modes()}

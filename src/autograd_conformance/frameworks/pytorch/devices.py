@@ -1,4 +1,4 @@
-"""Devices as PyTorch knows them: which dtypes one has, and which memory a tensor on it lies in."""
+"""PyTorch devices: opening one, its dtypes, and the storage of its tensors."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from autograd_conformance.frameworks.environment.devices import Device
 
 
 def open_device(device: Device) -> torch.device:
-    """PyTorch's own device; the module that brings it is imported before."""
+    """The device in PyTorch; imports the module that provides it."""
     if device.module is not None:
         importlib.import_module(device.module)
     return torch.device(device.name)
 
 
 def dtypes_of(device: torch.device, names: Sequence[str]) -> tuple[str, ...]:
-    """Those of some dtypes that a device has; raises what it says of the last one where it has none."""
+    """The given dtypes that a device supports. If it supports none, raises its error for the last one."""
     had: list[str] = []
     for name in names:
         try:
@@ -32,6 +32,6 @@ def dtypes_of(device: torch.device, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def storage_of(value: torch.Tensor) -> int:
-    """Where a tensor's storage begins; where its device gives no address, which storage it is."""
+    """Address of a tensor's storage; the address of the storage object if the device has no addresses."""
     storage = value.untyped_storage()
     return storage.data_ptr() or storage._cdata

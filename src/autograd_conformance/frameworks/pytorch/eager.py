@@ -1,4 +1,4 @@
-"""PyTorch, run eagerly: each instruction is one call of its public interface."""
+"""PyTorch in eager mode: each instruction is one call of its public interface."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
 
 KEPT = 4096
-"""How many calls are kept as functions, to be made again with the same attributes."""
+"""Maximum number of functions that are kept for ops with equal attributes."""
 
 
 def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
-    """What an optimizer is made of: the leaves, or a dict for each parameter group."""
+    """The first argument of an optimizer: the leaves, or a dict for each parameter group."""
     if not groups:
         return list(leaves)
     rest = iter(leaves)
@@ -60,10 +60,10 @@ def _names(operands: int) -> list[str]:
 
 
 class _Generator:
-    """PyTorch's own random number generators, as Hypothesis wants to know them: it seeds them before each program.
+    """PyTorch's random number generators, as Hypothesis needs them. Hypothesis seeds them before each program.
 
-    `torch.manual_seed` writes down a stack trace for every kind of device that is not in use, which took a fifth of a
-    small program's time; on the CPU its generator is seeded alone.
+    `torch.manual_seed` records a stack trace for each kind of device that is not in use, which took a fifth of a small
+    program's time. On the CPU, only the CPU's generator is seeded.
     """
 
     getstate = staticmethod(torch.get_rng_state)
@@ -77,7 +77,7 @@ ON_CPU, ON_ANY = _Generator(torch.default_generator.manual_seed), _Generator(tor
 
 
 class TorchEager:
-    """PyTorch 2 in eager mode on one device: one that it knows, or one that a module of somebody else's brings."""
+    """PyTorch 2 in eager mode on one device, which may be provided by another package's module."""
 
     name = "torch"
     version = torch.__version__
@@ -89,7 +89,7 @@ class TorchEager:
     variables = ("ATEN_", "MKL_", "OMP_", "PYTORCH_", "TORCH")
 
     def __init__(self, device: str = "cpu") -> None:
-        torch.set_num_threads(1)  # six elements need no pool, and workers share the cores
+        torch.set_num_threads(1)  # small tensors need no thread pool, and workers share the cores
         named = Device.named(device)
         self.requested_device, self.device = device, open_device(named)
         self.dtypes = dtypes_of(self.device, TorchEager.dtypes)
@@ -99,9 +99,9 @@ class TorchEager:
         self.usual = torch.get_default_dtype()
 
     def reset(self) -> None:
-        """Optimizers belong to one program; PyTorch itself keeps no state between programs.
+        """Drop the optimizers of the last program, and its gradients. PyTorch has no other state between programs.
 
-        But a gradient that is differentiable and the tensor that holds it keep each other alive, as its warning says.
+        A gradient with a graph and the tensor that stores it form a reference cycle, as PyTorch's warning says.
         """
         for holding in self._holding:
             value = holding()
@@ -111,7 +111,7 @@ class TorchEager:
         self.made_optimizers: dict[object, torch.optim.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
-        """A tensor from an array of its dtype."""
+        """A tensor with the array's dtype."""
         made = torch.tensor(data, device=self.device, requires_grad=requires_grad)
         self._holding.append(ref(made))
         return made
@@ -173,13 +173,13 @@ class TorchEager:
         return [None if c is None else torch.tensor(c, device=self.device) for c in arrays]
 
     def _give_back(self, arrays: Sequence[np.ndarray | None], given: Sequence[torch.Tensor | None]) -> None:
-        """Cotangents are copied for PyTorch: what it left in the copies is what the arrays hold."""
+        """Copy PyTorch's copies of the cotangents back into the arrays, so that the suite detects a write to them."""
         for array, tensor in zip(arrays, given, strict=True):
             if array is not None and tensor is not None:
                 array[...] = tensor.numpy(force=True)
 
     def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
-        """The statement of `ops.catalogue`."""
+        """The in-place op's statement in `ops.catalogue`."""
         _statement(op, attrs, 1 + len(operands))(target, *operands)
 
     def detach_in_place(self, value: torch.Tensor) -> None:
@@ -209,7 +209,7 @@ class TorchEager:
         handle.remove()
 
     def hook_result(self, gradient: torch.Tensor, effect: str, factor: float) -> torch.Tensor:
-        """What a hook makes of a gradient."""
+        """The value that a hook returns for a gradient."""
         match effect:
             case "scale":
                 return gradient * factor
@@ -233,7 +233,7 @@ class TorchEager:
     def optimizer(
         self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()
     ) -> torch.optim.Optimizer:
-        """The optimizer of these leaves and settings, which is made when it is first spoken of."""
+        """The optimizer of these leaves and settings, which is created on first use."""
         key = (tuple(map(id, leaves)), optimizer, settings, groups)
         if key not in self.made_optimizers:
             self.made_optimizers[key] = _OPTIMIZERS[optimizer](_params(leaves, groups), **dict(settings))
@@ -254,7 +254,7 @@ class TorchEager:
         _CLIPS[kind](leaves, bound)
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
-        """Clear as the optimizers' `zero_grad` does: to None, or in place to zeros where there is a gradient."""
+        """Clear like the optimizers' `zero_grad`: to None, or in place to zeros if there is a gradient."""
         for leaf in leaves:
             if set_to_none:
                 leaf.grad = None
@@ -262,33 +262,33 @@ class TorchEager:
                 leaf.grad.zero_()
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
-        """What a leaf, or another value, holds."""
+        """The `.grad` of a leaf or of another value."""
         try:
             plain = leaf.retains_grad or leaf.is_leaf
-        except RuntimeError:  # a view that was made without grad mode, whose base was written: it may not be asked
+        except RuntimeError:  # PyTorch raises for a view that was made under no_grad, if its base was written to
             plain = False
         if plain:
             return leaf.grad
-        with warnings.catch_warnings(action="ignore"):  # PyTorch's advice to retain it: we only look
+        with warnings.catch_warnings(action="ignore"):  # PyTorch advises to call retain_grad, but this only reads
             return leaf.grad
 
     def identity(self, gradient: torch.Tensor) -> int:
-        """Where a gradient's memory begins: two gradients that share it are one object.
+        """Address of a gradient's memory. Two gradients with the same memory count as one object.
 
-        Some derivatives are tensors of zeros that have no memory at all.
+        Some derivatives are tensors of zeros without memory.
         """
         if gradient._is_zerotensor():
             return id(gradient)
         return gradient.data_ptr() or (storage_of(gradient) if gradient.numel() else 0)
 
     def read(self, value: torch.Tensor) -> np.ndarray:
-        """A copy of the values."""
-        if value._is_zerotensor():  # of a view of one, numpy would read memory that is not there
+        """A copy of the elements."""
+        if value._is_zerotensor():  # NumPy would read invalid memory of a view of one
             value = value.clone()
         return value.numpy(force=True).copy()
 
     def dtype(self, value: torch.Tensor) -> str:
-        """The dtype's name."""
+        """Name of the dtype."""
         return _DTYPES.get(value.dtype) or str(value.dtype).rpartition(".")[2]
 
     def requires_grad(self, value: torch.Tensor) -> bool:
@@ -296,16 +296,16 @@ class TorchEager:
         return value.requires_grad
 
     def memory(self, value: torch.Tensor) -> int | None:
-        """Where the storage begins."""
+        """Address of the storage."""
         return storage_of(value) if value.numel() and not value._is_zerotensor() else None
 
     def strides(self, value: torch.Tensor) -> tuple[int, ...]:
-        """The strides in elements."""
+        """The strides, in elements."""
         return value.stride()
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its message; of another device than the CPU, the dispatcher may say that it has no
-        kernel of an op.
+        """Classify an error by its message. On devices other than the CPU, the dispatcher may report a missing
+        kernel.
         """
         if not isinstance(error, (RuntimeError, ValueError)):
             return Kind.UNKNOWN

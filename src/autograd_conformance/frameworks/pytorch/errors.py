@@ -1,4 +1,4 @@
-"""PyTorch's messages, and the kinds of error that they are."""
+"""PyTorch's error messages, with the kind of error of each."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ MESSAGES = (
     ("Double backwards is not supported", Kind.NOT_IMPLEMENTED),
     ("aot_autograd() does not yet handle", Kind.NOT_IMPLEMENTED),
 )
-"""How PyTorch's RuntimeErrors and ValueErrors are told apart: by the most stable part of the message."""
+"""The most stable part of the message of each RuntimeError or ValueError, with its kind."""
 
 READ_FROM = "2.13."
-"""How the version begins whose messages these are: of others, an error that is not among them may be a new wording."""
+"""Prefix of the PyTorch versions that have these messages. In other versions, an unknown error may be a rewording."""
 
 
 def insists() -> tuple[str, ...]:
-    """What adapters insist on: that every error by which PyTorch refuses a call is known."""
+    """The adapters' `insists`: with these versions, every error with which PyTorch refuses a call is known."""
     return ("errors",) if version("torch").startswith(READ_FROM) else ()

@@ -1,4 +1,4 @@
-"""Which values of a program require grad, told from the program alone, before anything runs."""
+"""Determines which values of a program require grad, before the program runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from autograd_conformance.programs.operands import operands, results
 
 
 def requires_grad(program: Program, at: int) -> bool:
-    """Whether what an instruction computes requires grad: it is recorded, and one of its operands does."""
+    """Whether the result of an instruction requires grad: it is recorded, and an operand requires grad."""
     return _records(program, at, _before(program)[at])
 
 
@@ -33,14 +33,16 @@ def _records(program: Program, at: int, on: Set[Ref]) -> bool:
 
 
 def is_random(step: Instruction) -> bool:
-    """Whether an instruction draws numbers at random: they have no history, whatever they are drawn in the shape of."""
+    """Whether an instruction draws random numbers. These have no history, even if the op takes its shape from a
+    value.
+    """
     return isinstance(step, Apply) and row_of(step.op).draws is not None
 
 
 @lru_cache(maxsize=64)
 def _before(program: Program) -> tuple[frozenset[Ref], ...]:
-    """For each instruction, the values that require grad before it; of gradients none does, for where regions are asked
-    about they cannot be differentiated.
+    """For each instruction, the values that require grad before it. Gradients never do, because frameworks for which
+    this is computed cannot differentiate them.
     """
     on: set[Ref] = set()
     recorded: set[Ref] = set()
@@ -52,7 +54,7 @@ def _before(program: Program) -> tuple[frozenset[Ref], ...]:
                 on.add(Ref(at))
             case SetRequiresGrad(target, True):
                 on.add(target)
-            case SetRequiresGrad(target) if target not in recorded:  # of others it is refused
+            case SetRequiresGrad(target) if target not in recorded:  # PyTorch refuses it for other values
                 on.discard(target)
             case DetachInPlace(target):
                 on.discard(target)
@@ -68,20 +70,20 @@ def _before(program: Program) -> tuple[frozenset[Ref], ...]:
 
 
 def _is_refused(program: Program, write: InPlace, leaves: Set[Ref]) -> bool:
-    """Whether a recorded write is refused, given the leaves that require grad: it goes to one of them, or to a view of
-    one, or to a view that may not be written to, for it was made under no_grad, or with others.
+    """Whether PyTorch refuses a recorded write, given the leaves that require grad. It refuses a write to such a leaf
+    or to a view of one, to a view that was made under no_grad, and to one of several views that one op made.
     """
     refused = any(row_of(step.op).multi or not is_recorded(mode) for step, mode in _views(program, write.target))
     return refused or _base(program, write.target) in leaves
 
 
 def _base(program: Program, ref: Ref) -> Ref:
-    """The value that another one may be a view of; what is detached from it does not change with its history."""
+    """The value that another value may be a view of. The result of a detach counts as a value without a base."""
     return next((step.args[0] for step, _ in reversed([*_views(program, ref)])), ref)
 
 
 def _views(program: Program, ref: Ref) -> Iterator[tuple[Apply, Modes]]:
-    """The ops, and the grad modes that they stand under, by which a value may be a view of another, the last first."""
+    """The ops, with their grad modes, through which a value may be a view of another; the last op first."""
     step = program[ref.at]
     if isinstance(step, Apply) and may_be_view(step):
         yield step, program.mode(ref.at)

@@ -1,4 +1,4 @@
-"""`torch.func`: https://docs.pytorch.org/docs/stable/func.html. PyTorch's ops under function transforms."""
+"""PyTorch's ops under `torch.func`: https://docs.pytorch.org/docs/stable/func.html."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograd_conformance.programs.observations import Kind
 
 
 class TorchFunc(Functional):
-    """PyTorch whose gradients are those of functions, by `torch.func.vjp`; higher orders are nested calls of it."""
+    """PyTorch with gradients from `torch.func.vjp`; nested calls compute derivatives of higher order."""
 
     name = "torch-func"
     version = TorchEager.version
@@ -27,8 +27,10 @@ class TorchFunc(Functional):
             Capability.LAYOUT, Capability.MATERIALIZES,
         }
     )  # fmt: skip
-    """The documentation of `torch.func.vjp`: cotangents are of the same size as the output, and it can be nested; of
-    `torch.func`: transforms are of PyTorch's own functions, which have views and promote."""
+    """The documentation of `torch.func.vjp` says that a cotangent has the size of its output, and that calls can be
+    nested. That of `torch.func` says that transforms apply to PyTorch's own functions, which have views and promote
+    dtypes.
+    """
     ops = TorchEager.ops
 
     def __init__(self, device: str = "cpu") -> None:
@@ -36,14 +38,14 @@ class TorchFunc(Functional):
         self.dtypes = self.eager.dtypes
         self.dialect = replace(
             self.eager.dialect,
-            differentiable="",  # what is differentiated is said by each call
+            differentiable="",  # each call names the values to differentiate
             vjp="torch.func.vjp({function}, {inputs})[1]({cotangent})",
             ones="torch.ones_like({root})",
             drop="# {values}: functions that come later may need them",
         )
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
-        """A tensor from an array of its dtype; transforms ask for no flag."""
+        """A tensor with the array's dtype; transforms need no `requires_grad`."""
         return torch.tensor(data, device=self.eager.device)
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
@@ -60,8 +62,8 @@ class TorchFunc(Functional):
         values: Sequence[torch.Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[torch.Tensor]:
-        """`torch.func.vjp`; what it leaves in copies of the cotangents is copied back. They are arrays, for within
-        functions tensors cannot be read.
+        """`torch.func.vjp`. Cotangents are arrays, because tensors cannot be read inside a function. PyTorch gets
+        copies of them, and the copies are written back to the arrays.
         """
         copies = [c.copy() for c in cotangents]
         _, pull = torch.func.vjp(function, *values)
@@ -72,21 +74,21 @@ class TorchFunc(Functional):
                 array[...] = copy
 
     def read(self, value: torch.Tensor) -> np.ndarray:
-        """A copy of the values."""
+        """A copy of the elements."""
         return self.eager.read(value)
 
     def dtype(self, value: torch.Tensor) -> str:
-        """The dtype's name."""
+        """Name of the dtype."""
         return self.eager.dtype(value)
 
     def memory(self, value: torch.Tensor) -> int | None:
-        """Where the storage begins."""
+        """Address of the storage."""
         return self.eager.memory(value)
 
     def strides(self, value: torch.Tensor) -> tuple[int, ...]:
-        """The strides in elements."""
+        """The strides, in elements."""
         return self.eager.strides(value)
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its message."""
+        """Classify an error by its message."""
         return self.eager.classify(error)

@@ -1,4 +1,4 @@
-"""PyTorch's own modes that take a function as a unit: checkpointed, compiled."""
+"""PyTorch's modes that run a region as one function: checkpoints and `torch.compile`."""
 
 from __future__ import annotations
 
@@ -27,20 +27,24 @@ from autograd_conformance.programs.operands import operands
 Function = Callable[..., tuple[torch.Tensor, ...] | None]
 
 KEPT = 4_096
-"""How many functions are kept, to be called again by programs that have equal ones."""
+"""Maximum number of functions that are kept for equal regions of later programs."""
 
 
 class TorchRegions(TorchEager):
-    """PyTorch whose computing instructions stand in functions; derived classes say how these are called."""
+    """PyTorch that runs each region as a function. Derived classes define how the function is transformed and
+    called.
+    """
 
     insists = insists()
     capabilities = TorchEager.capabilities - {Capability.DEFAULT_DTYPE}
-    """What a function does that was made under another default dtype than it is called under is said nowhere."""
+    """The default dtype is not claimed: no documentation says what happens if it differs between definition and
+    call.
+    """
 
     prelude = ""
-    """What a script needs beside the usual lines."""
+    """Additional lines at the top of a script."""
     head, call = "", "{function}({inputs})"
-    """How a function's definition begins in code, and how it is called."""
+    """Templates for the line above a function's definition, and for its call."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -49,43 +53,43 @@ class TorchRegions(TorchEager):
         self.dialect = replace(self.dialect, prelude=prelude, unit_head=self.head, unit=self.call)
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """PyTorch without functions."""
+        """Eager PyTorch."""
         return {"without a function around it": partial(TorchEager, self.requested_device)}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Everything."""
+        """True: every instruction."""
         return True
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        """The results of the function that `source` defines; equal sources are one function."""
+        """Call the function that `source` defines, and return its results. Equal sources use the same function."""
         return self.called(self.function(source), inputs) or ()
 
     def _function(self, source: str) -> Function:
         return self.made(_defined(source, self.dialect.prelude))
 
     def made(self, function: Function) -> Function:
-        """What is called in a function's place."""
+        """Transform a function before it is called; here, return it unchanged."""
         return function
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """What a function gives, called as it is."""
+        """Call a function; here, without a transform."""
         return function(*inputs)
 
 
 def is_repeatable(program: Program, at: int, run: Sequence[int]) -> bool:
-    """Whether an instruction of a function does the same when it is run again: it writes into nothing from outside."""
+    """Whether an instruction gives the same result when its region runs again: it writes to no value from outside."""
     step = program[at]
     return not isinstance(step, InPlace) or owner(program, step.target).at in run
 
 
 def owner(program: Program, ref: Ref) -> Ref:
-    """The value in whose memory another one may lie."""
+    """The value whose memory another value may share."""
     step = program[ref.at]
     return owner(program, operands(step)[0]) if may_be_view(step) else ref
 
 
 def may_be_view(step: Instruction) -> bool:
-    """Whether what an instruction makes may lie in the memory of its first operand."""
+    """Whether the result of an instruction may share memory with its first operand."""
     match step:
         case Detach():
             return True
@@ -96,8 +100,8 @@ def may_be_view(step: Instruction) -> bool:
 
 
 def _defined(source: str, prelude: str) -> Function:
-    """The function that some code defines, in a file of its own by its name: what the compiler learns of a function, it
-    keeps by file and line.
+    """Define the function in some source. Its file name is unique to the source, because the compiler stores its
+    knowledge of functions by file and line.
     """
     scope: dict[str, Any] = {}
     exec(prelude, scope)
@@ -106,7 +110,7 @@ def _defined(source: str, prelude: str) -> Function:
 
 
 class TorchCheckpoint(TorchRegions):
-    """Every function is checkpointed: what it computes is computed again where a call needs it."""
+    """Checkpoints each region: backward calls recompute its values."""
 
     name = "torch-checkpoint"
     traits = Traits(recomputes=True)
@@ -117,11 +121,11 @@ class TorchCheckpoint(TorchRegions):
     call = "checkpoint({arguments}, use_reentrant=False)"
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """PyTorch that keeps what it computed."""
+        """Eager PyTorch."""
         return {"without the checkpoint": partial(TorchEager, self.requested_device)}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """All that can be done again: writes only into what the function made itself."""
+        """Whether an instruction can be recomputed: it writes only to values of its region."""
         return is_repeatable(program, at, run)
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
@@ -130,50 +134,52 @@ class TorchCheckpoint(TorchRegions):
 
 
 KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
-"""The environment variable that names the folder in which PyTorch keeps what it compiled."""
+"""The environment variable with the folder of Inductor's cache."""
 
 DONATED = """\
 import torch._functorch.config
 torch._functorch.config.donated_buffer = False"""
-"""Without it, a call with retain_graph=True is refused, with an error that says to turn it off."""
+"""Without this setting, a call with retain_graph=True raises an error that says to change it."""
 
 
 class TorchCompile(TorchRegions):
-    """Every function is compiled; equal functions are compiled once."""
+    """Compiles each region with `torch.compile`; equal regions are compiled once."""
 
     backend = "inductor"
     programs_each = 8
     dynamic: bool | None = None
-    """Whether sizes are symbols from the beginning; None: as soon as a function is called with other ones."""
+    """Whether sizes are symbolic from the start; None: from the first call with other sizes."""
     prelude = DONATED
 
     def __init__(self, device: str = "cpu") -> None:
         self.head = f"@torch.compile(backend={self.backend!r}{', dynamic=True' if self.dynamic else ''})"
         super().__init__(device)
-        torch._logging.set_logs(all=logging.CRITICAL)  # what fails is told by its exception
-        torch._dynamo.config.recompile_limit = 1_000_000  # beyond it, functions are silently run as they are
+        torch._logging.set_logs(all=logging.CRITICAL)  # exceptions report failures
+        torch._dynamo.config.recompile_limit = (
+            1_000_000  # beyond the limit, functions silently run without the compiler
+        )
         torch._dynamo.config.accumulated_recompile_limit = 1_000_000
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """The backends that do less, and no compiler."""
+        """Simpler backends, and eager PyTorch."""
         lesser = COMPILED[next(k for k, each in enumerate(COMPILED) if isinstance(self, each)) + 1 :]
         backends = {f"with backend={each.backend!r}": partial(each, self.requested_device) for each in lesser}
         return {**backends, "without torch.compile": partial(TorchEager, self.requested_device)}
 
     def made(self, function: Function) -> Function:
-        """The function, compiled by `torch.compile`."""
+        """Compile the function with `torch.compile`."""
         return torch.compile(function, backend=self.backend, dynamic=self.dynamic)
 
 
 class TorchCompileEager(TorchCompile):
-    """Functions are traced, and what was traced is run by PyTorch as it is."""
+    """Regions are traced, and the trace is run by eager PyTorch."""
 
     name = "torch-compile-eager"
     backend = "eager"
 
 
 class TorchCompileAot(TorchCompile):
-    """Functions are traced together with their derivatives."""
+    """Regions are traced together with their derivatives."""
 
     name = "torch-compile-aot_eager"
     backend = "aot_eager"
@@ -186,7 +192,7 @@ class TorchCompileAot(TorchCompile):
 
 
 class TorchCompileInductor(TorchCompileAot):
-    """Functions are traced together with their derivatives, and compiled to machine code."""
+    """Regions are traced together with their derivatives, and compiled to machine code."""
 
     name = "torch-compile-inductor"
     backend = "inductor"
@@ -194,10 +200,10 @@ class TorchCompileInductor(TorchCompileAot):
 
     def __init__(self, device: str = "cpu") -> None:
         given = os.environ.get(KEPT_IN)
-        if given in (None, default_cache_dir()):  # which PyTorch sets when it is imported, where a reboot takes it
+        if given in (None, default_cache_dir()):  # PyTorch's default folder, which a reboot may empty
             os.environ[KEPT_IN] = str(compiled("inductor", torch.__version__))
         super().__init__(device)
 
 
 COMPILED: tuple[type[TorchCompile], ...] = (TorchCompileInductor, TorchCompileAot, TorchCompileEager)
-"""The backends, each of which does less than the one before."""
+"""The backends, each simpler than the one before."""

@@ -1,11 +1,11 @@
-"""PyTorch, eager, with every saved tensor counted from the moment it is packed until the graph lets go of it.
+"""PyTorch in eager mode with counted saved tensors: each counts from its packing until the graph releases it.
 
-The count comes from saved-tensor hooks: each saved tensor is kept in a box of ours, and a weak set knows the boxes that
-are alive. What is recorded by a backward call that creates a graph is counted, too. With such hooks PyTorch does not
-check whether a saved tensor was written since, so this adapter claims no such checks, and a box keeps a copy.
+Saved-tensor hooks pack each saved tensor into a box, and a weak set contains the boxes that are alive. Tensors that a
+backward call with `create_graph` saves are counted, too. With such hooks PyTorch does not check whether a saved tensor
+was written to, so this adapter does not claim these checks, and a box contains a copy.
 
-The count is taken as it is: the garbage collector is not run for it. PyTorch's graphs are freed by reference counting,
-and where they form a cycle with the gradients that they made, its documentation says to clear those.
+The garbage collector does not run before a count. PyTorch's graphs are freed by reference counting. For graphs in a
+cycle with their gradients, its documentation says to clear the gradients.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ class Box:
 
 saved = WeakSet()
 torch.autograd.graph.saved_tensors_hooks(Box, lambda box: box.tensor).__enter__()"""
-"""What a program begins with that says how many saved tensors are alive."""
+"""The prelude of a script that counts saved tensors."""
 
 ALIVE = """
 
 
 def alive():
-    torch.zeros((), device={device!r}, requires_grad=True).backward()  # its thread has let go of the last call then
+    torch.zeros((), device={device!r}, requires_grad=True).backward()  # waits for the device's thread
     return len(saved)"""
-"""What it says so with on another device than the CPU."""
+"""The function that counts them on devices other than the CPU."""
 
 
 class _Box:
-    """A copy of a saved tensor, without its history so that nothing is kept alive by the counting.
+    """A copy of a saved tensor, without its history, so that counting keeps no graph alive.
 
-    PyTorch itself gives it back its history when it is unpacked, so gradients of gradients are right.
+    PyTorch restores the history when it unpacks the tensor, so derivatives of gradients are correct.
     """
 
     __slots__ = ("__weakref__", "tensor")
@@ -59,7 +59,7 @@ class _Box:
 
 
 class TorchSaved(TorchEager):
-    """PyTorch that says how many saved tensors are alive."""
+    """PyTorch with counted saved tensors."""
 
     name = "torch (counting saved tensors)"
     insists = insists()
@@ -73,27 +73,27 @@ class TorchSaved(TorchEager):
         self.dialect = replace(self.dialect, prelude=prelude, saved=count)
 
     def reset(self) -> None:
-        """Nothing is saved yet."""
+        """Forget all saved tensors."""
         super().reset()
         self.boxes: WeakSet[_Box] = WeakSet()
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
-        """All results of an op; what it saves is counted."""
+        """Apply an op, and count the tensors that it saves."""
         with self._counting():
             return super().apply(op, operands, attrs)
 
     def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
-        """A write; what it saves is counted."""
+        """Run an in-place op, and count the tensors that it saves."""
         with self._counting():
             super().write(op, target, operands, attrs)
 
     def backward(self, *call: Any, **options: Any) -> None:
-        """A backward call; what it saves for its own derivative is counted."""
+        """Run a backward call, and count the tensors that it saves for its own derivative."""
         with self._counting():
             super().backward(*call, **options)
 
     def grad(self, *call: Any) -> Sequence[torch.Tensor | None]:
-        """The functional form; what it saves for its own derivative is counted."""
+        """Run a functional call, and count the tensors that it saves for its own derivative."""
         with self._counting():
             return super().grad(*call)
 
@@ -106,8 +106,10 @@ class TorchSaved(TorchEager):
         return box
 
     def saved(self) -> int:
-        """How many saved tensors are alive, once the device's thread has let go of what the last call went through: it
-        does so a moment after the call has returned, and has done it when it has walked something else.
+        """Number of saved tensors that are alive.
+
+        A device's autograd thread releases the tensors of a call shortly after the call has returned. A backward call
+        of another graph waits for that.
         """
         if self.device.type != "cpu":
             torch.zeros((), device=self.device, requires_grad=True).backward()

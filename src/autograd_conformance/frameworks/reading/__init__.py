@@ -1,1 +1,1 @@
-"""Reading values from a framework: each answer of an adapter is validated once, here."""
+"""Reads values from a framework; every return value of an adapter is validated here, once."""

@@ -1,7 +1,7 @@
-"""Whether what `read` gives stays as it was read: the framework may write to a tensor, and not to what was read of it.
+"""Detects whether an array from `read` shares memory with the framework's tensor, and so may change later.
 
-An array that owns its memory, and that nobody else refers to, is a copy. Of any other the bytes are kept, and compared
-when the program has run: memory that never changes, as that of an immutable tensor, does no harm.
+An array that owns its memory and has no other reference is a copy. For other arrays, the reader keeps the bytes and
+compares them after the program has run; shared memory that never changes, such as an immutable tensor's, is accepted.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from sys import getrefcount
 from autograd_conformance.programs.own_numpy import np
 
 MOST = 1 << 20
-"""How many bytes of an array are kept, at most; the tensors of programs are far smaller."""
+"""Maximum size in bytes of an array whose bytes are kept; tensors of programs are far smaller."""
 
 Snapshot = tuple[np.ndarray, bytes]
 
 
 def is_copy(got: np.ndarray) -> bool:
-    """Whether nobody but the caller, who holds it under one name, can write to an array's memory."""
+    """Whether only the caller, who has a single name for the array, can write to its memory."""
     base = got.base
     if base is None:
         return getrefcount(got) <= OWN and got.flags.owndata
@@ -26,7 +26,7 @@ def is_copy(got: np.ndarray) -> bool:
 
 
 def _references(got: np.ndarray) -> int:
-    """How many references `is_copy` counts."""
+    """The reference count that `is_copy` checks."""
     base = got.base
     return getrefcount(got if base is None else base)
 
@@ -37,14 +37,14 @@ def _alone(make: Callable[[], np.ndarray]) -> int:
 
 
 OWN, VIEWED = _alone(lambda: np.empty(2)), _alone(lambda: np.empty(2)[:1])
-"""How many there are to an array that was made just now, and to one that is seen through another."""
+"""Reference counts of a new array, and of a new array that is accessed through a view."""
 
 
 def snapshot(got: np.ndarray) -> Snapshot | None:
-    """An array with its bytes, unless these are many."""
+    """An array with a copy of its bytes; None if it is larger than `MOST`."""
     return (got, got.tobytes()) if got.nbytes <= MOST else None
 
 
 def changed(arrays: list[Snapshot]) -> np.ndarray | None:
-    """The first of some arrays that is no longer as it was read."""
+    """The first array whose bytes have changed, or None."""
     return next((got for got, before in arrays if got.tobytes() != before), None)

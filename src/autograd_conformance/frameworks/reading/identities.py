@@ -1,7 +1,7 @@
-"""Whether `identity` tells gradients apart: the same gradient has one number, and two gradients have two.
+"""Checks that `identity` gives one number for one gradient, and different numbers for different gradients.
 
-Two leaves that show one identity may well share a gradient, which is the framework's fault. So where they do, a program
-is run in which no two gradients can be the same: two leaves of their own, with gradients of other elements.
+Two leaves whose gradients have the same identity may really share one gradient, which is a fault of the framework. To
+find out, the check runs a program in which sharing is impossible: two leaves with different gradients.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.own_numpy import np
 
 NEEDED = frozenset({Capability.IMPERATIVE, Capability.COTANGENTS})
-"""What a framework has to do for the program to be run."""
+"""Capabilities that the checking program needs."""
 
 _COUNTS: dict[int, tuple[weakref.ref[Any], int]] = {}
-"""In how many programs gradients had one identity, by the `id` of what ran them, as long as that lives."""
+"""Number of programs with equal identities, by the `id` of the adapter or target that ran them, while it exists."""
 
 
 def refuse_unstable(adapter: Adapter, one: object, again: object) -> None:
-    """Say that one gradient has two identities."""
+    """Raise the error that one gradient has two identities."""
     shown = f"{validation.shown(one)} and then {validation.shown(again)}"
     raise AdapterError(
-        f"{adapter.name}: identity() gave {shown} for the same gradient; where it cannot be told, it gives None"
+        f"{adapter.name}: identity() gave {shown} for the same gradient; "
+        "it has to give one number, or None if there is none"
     )
 
 
 def check_differ(framework: Adapter | Target, observe: Callable[[Program], Iterable[StepObservation]]) -> None:
-    """Refuse identities that do not tell two gradients apart; to be called where there are two that are alike.
+    """Check that identities of different gradients differ; called after a program with equal identities.
 
-    Where they are in many programs, that program runs after the first, the second, the fourth, the eighth, and so on.
+    The check runs after the first, second, fourth, eighth, ... such program. Raises `AdapterError`.
     """
     count = _counted(framework)
     if count & (count - 1) or not frozenset(framework.capabilities) >= NEEDED:
@@ -51,7 +52,7 @@ def check_differ(framework: Adapter | Target, observe: Callable[[Program], Itera
 
 
 def _counted(runner: object) -> int:
-    """How often gradients of a runner had one identity, this time included."""
+    """Number of programs with equal identities so far, including this one."""
     of, count = _COUNTS.get(id(runner), (None, 0))
     count = 1 if of is None or of() is not runner else count + 1
     _COUNTS[id(runner)] = weakref.ref(runner), count
@@ -59,22 +60,22 @@ def _counted(runner: object) -> int:
 
 
 def refuse_alike(name: str, one: Gradient, other: Gradient) -> None:
-    """Say that two gradients have one identity."""
+    """Raise the error that two gradients have one identity."""
     differ = f"{validation.shown(one.value.tolist())} and {validation.shown(other.value.tolist())}"
     raise AdapterError(
-        f"{name}: identity() gave {one.identity} for two gradients that are there at once, {differ}; "
-        "it has to tell them apart, or to give None"
+        f"{name}: identity() gave {one.identity} for two different gradients, {differ}; "
+        "it has to give different numbers, or None"
     )
 
 
 def alike(gradients: Mapping[Ref, Gradient | None]) -> bool:
-    """Whether two of some gradients have one identity."""
+    """Whether two of the gradients have the same identity."""
     known = [each.identity for each in gradients.values() if each is not None and _shows(each)]
     return len(set(known)) < len(known)
 
 
 def _shows(gradient: Gradient) -> bool:
-    """Whether a gradient has an identity that means something; those without elements may have one in common."""
+    """Whether a gradient's identity is meaningful; gradients without elements may share one."""
     return gradient.identity is not None and gradient.value.size > 0
 
 
@@ -84,7 +85,9 @@ def _alike(gradients: Mapping[Ref, Gradient | None]) -> Iterable[tuple[Gradient,
 
 
 def _programs_with_two_gradients(framework: Adapter | Target) -> Iterable[Program]:
-    """A program in which two leaves get gradients of their own, of a call each; none where no op is that simple."""
+    """A program in which two leaves receive different gradients from one call each; none if no simple op is
+    supported.
+    """
     traits: Traits = getattr(framework, "traits", PYTORCH)
     shape: Shape = () if traits.scalars else (2,)
 

@@ -1,7 +1,7 @@
-"""What a framework shows of its tensors, by an adapter's methods, each answer held to what it has to be.
+"""Reads tensors through an adapter's methods, and validates each return value.
 
-To look is nothing that the framework was told to do: memory, strides, identity and flags that cannot be looked at are
-None. Only the elements may have to be computed first, and so what raises there may be the framework's word.
+Memory, strides, identity and flags are None if their method raises, because programs do not request them. Reading the
+elements may compute them, so an exception there may be the framework's outcome.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from autograd_conformance.programs.observations import Gradient, Tensor
 from autograd_conformance.programs.own_numpy import np
 
 _TRUSTED: set[int] = set()
-"""The adapters, by `id`, of which a gradient was read and proved to be a copy."""
+"""`id`s of the adapters whose `read` was found to return copies of gradients."""
 
 _WHOLE = frozenset({int})
 
 
 class Unread(BaseException):
-    """What a value is could not be read: `call` raised `error`."""
+    """The method `call` raised `error` while a value was read."""
 
     def __init__(self, call: str, error: BaseException) -> None:
         super().__init__(call)
@@ -35,9 +35,9 @@ class Unread(BaseException):
 
 
 class Reader:
-    """Reads tensors and gradients; what the adapter does not claim to show, or was found `blind` to, is None.
+    """Reads tensors and gradients. Properties that the adapter does not claim, or that are `unreadable`, are None.
 
-    The usual answer is told by its class alone, since every value of every program passes here.
+    Common return types are accepted by their class alone, because every value of every program is read here.
     """
 
     def __init__(self, adapter: FullAdapter, unreadable: frozenset[Capability] = frozenset()) -> None:
@@ -51,17 +51,17 @@ class Reader:
         self.grad_requires_grad = self.requires_grad if Capability.CREATE_GRAPH in shows else _always_none
         self.is_trusted = id(adapter) in _TRUSTED
         self.snapshots: list[Snapshot] = []
-        """What was read and is not known to be a copy."""
+        """Arrays that were read and are not known to be copies."""
         self.failed_reads: list[str] = []
-        """What could not be looked at since this was emptied, and why, in words."""
+        """Descriptions of the properties that could not be read since this list was last cleared."""
 
     def tensor(self, value: Value) -> Tensor:
-        """What a tensor shows."""
+        """Read a tensor with its properties."""
         requires, (elements, dtype), memory, strides = self._read_properties(value, self.requires_grad)
         return Tensor(elements, dtype, *self._shown(requires, memory, strides))
 
     def gradient(self, leaf: Value) -> Gradient | None:
-        """What the gradient shows that a tensor holds, if it holds one."""
+        """Read the gradient that a tensor stores; None if it stores none."""
         adapter = self.adapter
         gradient = self._read_required("gradient", adapter.gradient, leaf)
         if gradient is None:
@@ -84,8 +84,8 @@ class Reader:
     def _read_properties(
         self, value: Value, flag: Callable[[Value], Any]
     ) -> tuple[Any, tuple[np.ndarray, str], Any, Any]:
-        """What a tensor shows. Its elements are read once: a framework that computes then may raise the first time and
-        give something the second time.
+        """Read the elements and properties of a tensor. The elements are read only once, because a framework that
+        computes them lazily may raise the first time and return a result the second time.
         """
         try:
             elements = self.elements(value)
@@ -97,7 +97,7 @@ class Reader:
             return flag(value), elements, self.memory(value), self.strides(value)
         except AdapterError:
             raise
-        except BaseException:  # one look at a time: which of them raised?
+        except BaseException:  # read one property at a time, to find the one that raised
             return (
                 self.read_optional("requires_grad", flag, value),
                 elements,
@@ -106,7 +106,7 @@ class Reader:
             )
 
     def read_optional(self, name: str, method: Callable[..., Any], *arguments: Value) -> Any:
-        """What a method shows; None where it raises, which is noted."""
+        """Call a method that reads a property. If it raises, return None and record the failure."""
         result = attempt(method, *arguments)
         if isinstance(result, Raised):
             self.failed_reads.append(cannot(name, result.error))
@@ -114,7 +114,7 @@ class Reader:
         return result
 
     def _read_required(self, name: str, method: Callable[[Value], Any], value: Value) -> Any:
-        """What a method gives without which nothing is known of a value."""
+        """Call a method without which the value cannot be read. Raises `Unread` if it raises."""
         try:
             return method(value)
         except AdapterError:
@@ -123,7 +123,7 @@ class Reader:
             raise Unread(f"{name}()", error) from error
 
     def elements(self, value: Value) -> tuple[np.ndarray, str]:
-        """The elements of a tensor, and the name of their dtype."""
+        """Read the elements of a tensor, and the name of its dtype."""
         try:
             dtype = self.dtype(value)
         except AdapterError:
@@ -140,9 +140,9 @@ class Reader:
         return got, dtype
 
     def check_copies(self) -> None:
-        """Refuse what was read in a program and is no longer as it was read."""
+        """Raise `AdapterError` if an array that was read in this program has changed."""
         if self.snapshots and (got := changed(self.snapshots)) is not None:
-            now = f"it holds {validation.shown(got.tolist())} by now"
+            now = f"it now holds {validation.shown(got.tolist())}"
             raise AdapterError(
                 f"{self.adapter.name}: read() gave memory that changed later ({now}); it has to give a copy"
             )
@@ -150,7 +150,7 @@ class Reader:
     def _shown(
         self, requires: Any, memory: Any, strides: Any
     ) -> tuple[bool | None, int | None, tuple[int, ...] | None]:
-        """What a tensor shows beside its elements, where the adapter's answers are what they have to be."""
+        """Validate the properties of a tensor besides its elements."""
         adapter = self.adapter
         if requires is not None and requires.__class__ is not bool:
             requires = validation.truth(adapter, "requires_grad", requires)
@@ -162,9 +162,9 @@ class Reader:
 
 
 def _always_none(value: Value) -> Any:
-    """Stands in for a method by which a framework would show more of a value: None."""
+    """Replaces the method of a property that cannot be read: always None."""
 
 
 def cannot(name: str, error: BaseException) -> str:
-    """That a method cannot show what it is for, in words."""
+    """Description of a method that raised."""
     return f"{name}() raised {type_of(error)}: {message(error)}"

@@ -1,4 +1,4 @@
-"""What an adapter's methods have to give, and the error that names the method where one gives something else."""
+"""Validates the return values of adapter methods; an error names the method and the expected value."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from autograd_conformance.programs.language import Apply, Grad, InPlace, Instruc
 from autograd_conformance.programs.own_numpy import np
 
 SHOWN = 80
-"""How many characters of a wrong answer are shown."""
+"""Maximum number of characters of an invalid value in a message."""
 
 
 def shown(value: object) -> str:
-    """A value as an error shows it, cut to `SHOWN` characters; a value may not even have a text."""
+    """The `repr` of a value, cut to `SHOWN` characters; a `repr` that raises is reported in its place."""
     try:
         text = repr(value)
     except BaseException as error:
@@ -28,19 +28,19 @@ def shown(value: object) -> str:
 
 
 def refuse(adapter: Adapter, what: str, got: object, wanted: str) -> NoReturn:
-    """Say that a method gave what it may not give."""
+    """Raise the error that a method returned an invalid value."""
     raise AdapterError(f"{adapter.name}: {what} gave {shown(got)}, not {wanted}")
 
 
 def _kind(got: object) -> str:
-    """Something in words: an array by its dtype, another object by its class, or as it is shown."""
+    """A value as text: an array by its dtype, an array of a subclass by its class, any other object by its `repr`."""
     if type(got) is np.ndarray:
         return f"an array of {got.dtype}"
     return f"a {type(got).__name__}" if isinstance(got, np.ndarray) else shown(got)
 
 
 def call_of(step: Instruction) -> str:
-    """The call of an adapter's method that an instruction is, with its op."""
+    """The adapter call that an instruction makes, with the name of its op."""
     match step:
         case Apply(op):
             return f"apply({op!r})"
@@ -51,7 +51,7 @@ def call_of(step: Instruction) -> str:
 
 
 def results(adapter: Adapter, step: Instruction, made: Any, count: int) -> Sequence[Value | None]:
-    """What `apply` or `grad` gave, if that is a tuple or a list of so many results."""
+    """Validate the results of `apply` or `grad`: a tuple or list of `count` values."""
     optional = isinstance(step, Grad)
     if not isinstance(made, (tuple, list)):
         each = "gradients, one for each input" if optional else "all results"
@@ -65,7 +65,7 @@ def results(adapter: Adapter, step: Instruction, made: Any, count: int) -> Seque
 
 
 def array(adapter: Adapter, got: object, name: str) -> np.ndarray:
-    """What `read` gave, if that is a plain array, or one of NumPy's numbers, of the dtype that `dtype` named."""
+    """Validate the result of `read`: a plain array, or a NumPy scalar, with the dtype that `dtype` returned."""
     try:
         return arrays.numbers(got, name)
     except arrays.InvalidArray as error:
@@ -75,9 +75,9 @@ def array(adapter: Adapter, got: object, name: str) -> np.ndarray:
 
 
 def check_copy(adapter: Adapter, value: Value, what: str) -> None:
-    """Refuse a `read` that gives the memory of the value itself, which the next instruction may write to.
+    """Raise `AdapterError` if `read` returns the tensor's own memory, which later instructions may change.
 
-    What may not be written to is let pass: so frameworks show values that never change.
+    Read-only arrays are accepted, because frameworks return them for values that never change.
     """
     name = text(adapter, "dtype", adapter.dtype(value))
     one, other = (array(adapter, adapter.read(value), name) for _ in range(2))
@@ -86,26 +86,26 @@ def check_copy(adapter: Adapter, value: Value, what: str) -> None:
 
 
 def text(adapter: Adapter, method: str, got: object) -> str:
-    """What a method gave, if that is a text."""
+    """Validate a string."""
     return got if isinstance(got, str) else refuse(adapter, f"{method}()", got, "a str")
 
 
 def truth(adapter: Adapter, method: str, got: object) -> bool | None:
-    """What a method gave, if that is a bool or None."""
+    """Validate a bool or None."""
     if got is None or isinstance(got, (bool, np.bool_)):
         return None if got is None else bool(got)
     refuse(adapter, f"{method}()", got, "a bool or None")
 
 
 def number(adapter: Adapter, method: str, got: object) -> int | None:
-    """What a method gave, if that is a whole number or None."""
+    """Validate an int or None."""
     if got is None or is_whole(got):
         return cast(int | None, got)
     refuse(adapter, f"{method}()", got, "an int or None")
 
 
 def numbers(adapter: Adapter, method: str, got: object) -> tuple[int, ...] | None:
-    """What a method gave, if that is a sequence of whole numbers or None."""
+    """Validate a sequence of ints or None."""
     if got is None:
         return None
     if isinstance(got, (tuple, list)) and all(map(is_whole, got)):
@@ -114,5 +114,5 @@ def numbers(adapter: Adapter, method: str, got: object) -> tuple[int, ...] | Non
 
 
 def is_whole(got: object) -> bool:
-    """Whether something is a whole number; Python counts True as one."""
+    """Whether a value is an integer. A bool is not, although Python counts it as one."""
     return isinstance(got, (int, np.integer)) and not isinstance(got, bool)

@@ -1,1 +1,3 @@
-"""Frameworks in another process, in any language: one JSON line a program, one an observation (docs/protocol.md)."""
+"""Frameworks that a server process runs, in any language. A request and its reply are a line of JSON each
+(docs/protocol.md).
+"""

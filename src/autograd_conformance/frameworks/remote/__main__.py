@@ -1,9 +1,8 @@
-"""The kit for whoever writes a far end: `python -m autograd_conformance.frameworks.remote check COMMAND`.
+"""Tools for authors of a server: `python -m autograd_conformance.frameworks.remote check COMMAND`.
 
-`check` greets the command, shows what it says of itself, and holds the smoke test over the wire. `try PROGRAM COMMAND`
-runs one program, in the notation of programs/formats/text.py, and shows each line that goes over. `lines PROGRAM`
-prints the lines alone, to be fed to a command by hand. Exit code 0: it speaks the protocol; 10: it does not; 4: wrong
-usage.
+`check` starts the server, prints its handshake and runs the smoke test. `try PROGRAM COMMAND` runs one program, in the
+notation of programs/formats/text.py, and prints each observation. `lines PROGRAM` prints the request lines alone, to be
+piped to a server by hand. Exit code 0: it speaks the protocol; 10: it does not; 4: wrong usage.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ EXAMPLE = "a = leaf [1, 2]; b = sin a; backward b with [1, 1]"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the words say; the exit code."""
+    """Run the command, and return its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m autograd_conformance.frameworks.remote",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--device", default="cpu", help="the device that it is greeted with (default: cpu)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="how long an answer may take (default: 10)")
+    parser.add_argument("--device", default="cpu", help="the device of the handshake (default: cpu)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long a reply may take (default: 10)")
     actions = parser.add_subparsers(dest="action", required=True)
-    check = actions.add_parser("check", help="greet a command, and hold the smoke test")
-    trial = actions.add_parser("try", help="run a program, and show the lines that go over")
-    alone = actions.add_parser("lines", help="print the lines that go over, to be tried by hand")
+    check = actions.add_parser("check", help="start a server and run the smoke test")
+    trial = actions.add_parser("try", help="run a program and print its observations")
+    alone = actions.add_parser("lines", help="print the request lines, to be piped to a server by hand")
     for each in (trial, alone):
         each.add_argument("program", nargs="?" if each is alone else None, default=EXAMPLE, help=f'like "{EXAMPLE}"')
     for each in (check, trial):
-        each.add_argument("command", nargs=argparse.REMAINDER, help="the command that starts the far end")
+        each.add_argument("command", nargs=argparse.REMAINDER, help="the command that starts the server")
     options = parser.parse_args(words)
     try:
         program = parse(options.program, VOCABULARY) if options.action != "check" else Program(())
@@ -58,7 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
             return 0
         command = Command(tuple(options.command))
         if not command.words:
-            parser.error("name the command that starts the far end")
+            parser.error("name the command that starts the server")
         target = Remote(Connection(command, options.device, timeout=options.seconds))
         _print_handshake(target)
         return _check(target, command) if options.action == "check" else _try(target, program)
@@ -77,13 +76,13 @@ def _by_hand(command: Sequence[str]) -> str:
 
 def _print_handshake(target: Remote) -> None:
     handshake = target.handshake
-    print(f"ok      it greets: {handshake.name} {handshake.version}, {handshake.language}, protocol {protocol.VERSION}")
+    print(f"ok      handshake: {handshake.name} {handshake.version}, {handshake.language}, protocol {protocol.VERSION}")
     claimed = ", ".join(sorted(capability.name for capability in handshake.capabilities)) or "none"
     print(f"        {len(handshake.ops)} ops in {', '.join(handshake.dtypes)}; capabilities: {claimed}")
     if handshake.traits.named:
         print(f"        traits: {', '.join(handshake.traits.named)}")
     if target.dialect is None:
-        print("        it names no dialect of Python: failures are shown in the suite's own notation")
+        print("        it has no Python dialect: failures are printed in the suite's own notation")
 
 
 def _check(target: Remote, command: Command) -> int:
@@ -91,7 +90,7 @@ def _check(target: Remote, command: Command) -> int:
         print(f"ok      {trial.about}")
     target.connection.close()
     target.observe(Program(()))
-    print("ok      it ends when its input is closed, and starts again")
+    print("ok      it exits when its input is closed, and can be restarted")
     print(f"It speaks the protocol. To test it: autograd-conformance {shlex.quote(f'--framework={command}')}")
     return 0
 

@@ -1,4 +1,4 @@
-"""A framework at the far end of a link, as a target: programs go over, observations come back."""
+"""`Remote`: a framework in a server process, as a target."""
 
 from __future__ import annotations
 
@@ -24,57 +24,59 @@ from autograd_conformance.programs.regions import Region, region_of
 
 
 def _nothing(program: Program) -> None:
-    """Nothing is noted of a program."""
+    """No-op."""
 
 
 class Seeds:
-    """The far end's random number generator, as `hypothesis.register_random` takes it: the seed goes over with the next
-    program.
+    """The server's random number generator, as `hypothesis.register_random` needs it. The next request contains the
+    seed.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     def seed(self, number: int) -> None:
-        """Seed it before the next program."""
+        """Seed the generator before the next program."""
         self.connection.seed = number
 
     def getstate(self) -> int | None:
-        """The seed that is still to go over."""
+        """The seed that the next request will contain."""
         return self.connection.seed
 
     def setstate(self, state: int | None) -> None:
-        """Have a seed go over that once was to, or none."""
+        """Set the seed that the next request will contain, or None."""
         self.connection.seed = state
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A framework at the far end of a link."""
+    """A framework in a server process."""
 
     connection: Connection
-    """What runs its programs."""
+    """Connection to the server."""
     note: Callable[[Program], object] = _nothing
-    """Told each program before it runs; a session writes it to its journal."""
+    """Called with each program before it runs; a session writes the program to its journal."""
     crash_is_error: bool = field(default=False, compare=False)
-    """Whether the end of its process is an observation like others, and not raised."""
+    """Whether a crash or timeout of the server is an outcome instead of an exception."""
     missing: frozenset[str] = frozenset()
-    """The ops that it named and that its device has no kernels of."""
+    """Ops that the server names and that its device has no kernels for."""
     probed: ProbeResult = NOTHING_MISSING
-    """What was found by trying."""
+    """Result of the probe."""
 
     def observe(self, program: Program) -> Observation:
-        """What the framework does with a program; raises what `frameworks.process_end` names where it ends its
-        process.
+        """Run a program, and return what happened at each instruction. Raises `Crashed` or `TimedOut` of
+        `frameworks.environment.process_end` if the server ends or does not reply in time.
         """
         return self._observed(program, printed=False)
 
     def observe_printed(self, program: Program) -> Observation:
-        """What the program's printed code does, run in place of calls."""
+        """Run the printed code of a program in place of calls."""
         return self._observed(program, printed=True)
 
     def observe_all(self, programs: Iterable[Program]) -> Iterator[Observation]:
-        """What some programs do, in order; several are on their way at a time."""
+        """Run several programs, and return their observations in order. Several requests are sent ahead of the
+        replies.
+        """
         return self.connection.observe(self._noted(programs))
 
     def _noted(self, programs: Iterable[Program]) -> Iterator[Program]:
@@ -96,92 +98,94 @@ class Remote:
 
     @property
     def prints(self) -> bool:
-        """Whether the far end runs the printed code of a program."""
+        """Whether the server can run the printed code of a program."""
         return self.handshake.prints and self.dialect is not None
 
     @property
     def script(self) -> Sequence[str]:
-        """The words of the command that runs a script in its language, as far as it says them."""
+        """Command that runs a script in the server's language, without the file name; empty if the server names
+        none.
+        """
         return self.handshake.script
 
     def crash_as_error(self) -> Remote:
-        """The same framework; a program that ends its process has raised an error that no rule knows."""
+        """The same framework, except that a crash or timeout of the server is an outcome: an error of unknown kind."""
         return replace(self, crash_is_error=True)
 
     @property
     def handshake(self) -> Handshake:
-        """What the far end says of itself."""
+        """The framework as the server describes it."""
         return self.connection.handshake()
 
     @property
     def name(self) -> str:
-        """The framework's name."""
+        """Name of the framework."""
         return self.handshake.name
 
     @property
     def version(self) -> str:
-        """The framework's version."""
+        """Version of the framework."""
         return self.handshake.version
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """What the framework claims to do."""
+        """Capabilities that the framework claims."""
         return self.handshake.capabilities
 
     @property
     def absent(self) -> frozenset[str]:
-        """The forms of leaves that do not read back as they were written."""
+        """Forms of leaves that do not read back as written."""
         return self.probed.forms
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was found not to be there, a line each."""
+        """Claimed features that the probes of the worker and of this process did not find, one line each."""
         return (*self.handshake.notes, *self.probed.notes)
 
     @property
     def traits(self) -> Traits:
-        """Which of the legal answers it gives."""
+        """The framework's choices where several behaviours are legal."""
         return self.handshake.traits
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
-        """Where they are documented, as far as it says so."""
+        """Documentation of the traits, as far as the server cites it."""
         return self.handshake.trait_sources
 
     @property
     def environment(self) -> Sequence[str]:
-        """The language of the far end, and the packages that it stands on, as far as it names them."""
+        """Language of the server, and versions of the packages that it names."""
         return (self.handshake.language, *(f"{name} {version}" for name, version in self.handshake.packages.items()))
 
     @property
     def ops(self) -> Collection[str]:
-        """The ops of the catalogue that it has."""
+        """Names of the supported ops of the catalogue, without those that the device has no kernels for."""
         return self.handshake.ops - self.missing
 
     @property
     def writes(self) -> Collection[str]:
-        """The ops in place that it names; all where it names none."""
+        """Names of the supported in-place ops; all of the catalogue's if the server names none."""
         return frozenset(WRITES) if self.handshake.writes is None else self.handshake.writes
 
     @property
     def limits(self) -> Limits:
-        """What it takes of some ops and writes."""
+        """Limits on ops and in-place ops."""
         return self.handshake.limits
 
     @property
     def dtypes(self) -> Sequence[str]:
-        """The dtypes that it computes in."""
+        """Names of the dtypes that the framework computes in."""
         return self.handshake.dtypes
 
     @cached_property
     def dialect(self) -> Dialect | None:
-        """How its code is written; None where it does not say, and in languages other than Python."""
+        """Templates for the framework's code; None if the server sends none, or its language is not Python."""
         if self.handshake.dialect is None or not self.handshake.language.startswith("Python"):
             return None
         try:
             dialect = dialects.from_json(self.handshake.dialect, self.connection.code)
         except dialects.MalformedDialect as error:
-            raise AdapterError(f"{self.name}: its dialect is none: {error}") from None
+            raise AdapterError(f"{self.name}: its dialect is invalid: {error}") from None
         silent = sorted(set(self.ops) - set(dialect.ops))
         if silent:
             raise AdapterError(f"{self.name}: the dialect has no code for {', '.join(silent[:5])}")
@@ -189,23 +193,23 @@ class Remote:
 
     @property
     def optimizers(self) -> Mapping[str, Collection[str]]:
-        """The optimizers that it has, with their settings; the usual ones where it names none."""
+        """Supported optimizers, each with its settings; `USUAL_OPTIMIZERS` if the server names none."""
         named = self.handshake.optimizers
         return USUAL_OPTIMIZERS if named is None else named
 
     @property
     def modules(self) -> Collection[str]:
-        """The modules that it has."""
+        """Names of the supported modules."""
         return self.handshake.modules
 
     @cached_property
     def random(self) -> Seeds | None:
-        """What takes the seed of its random number generator, if it has one."""
+        """The generator that sends seeds to the server, if the server accepts them."""
         return Seeds(self.connection) if self.handshake.random else None
 
     @cached_property
     def saved_tensor_counter(self) -> Remote | None:
-        """This target where it counts saved tensors itself, else another process of it that does, if there is one."""
+        """This target if it counts saved tensors, else a connection to a server that counts them, else None."""
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
         if not self.handshake.saved_tensor_counter:
@@ -213,32 +217,32 @@ class Remote:
         return replace(self, connection=self.connection.another(counts_saved=True))
 
     def without(self, ops: Collection[str]) -> Remote:
-        """The same, but for some ops that its device has no kernels of."""
+        """The same target, except that its device has no kernels for some ops."""
         return replace(self, missing=self.missing | frozenset(ops))
 
     @property
     def has_regions(self) -> bool:
-        """Whether the framework takes runs of instructions as units."""
+        """Whether the framework compiles, checkpoints or records several instructions together, as a region."""
         return self.handshake.has_regions
 
     def regions(self, program: Program) -> tuple[Region, ...]:
-        """The runs of a program's instructions that the framework takes as units."""
+        """The regions of a program; empty for a framework without regions."""
         if not self.handshake.has_regions:
             return ()
         return tuple(region_of(program, steps) for steps in self.connection.units(program))
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """None: the far end has an environment of its own, of which it tells nothing."""
+        """Empty: the server has its own environment, which the protocol does not report."""
         return {}
 
     @property
     def programs_each(self) -> int:
-        """How many programs a new unit is to be there for."""
+        """Target number of programs for each compiled region; 0 if a new region is cheap."""
         return self.handshake.programs_each
 
     def simpler_modes(self) -> Mapping[str, Remote]:
-        """The same framework, in processes of their own, with less between it and a program."""
+        """The same framework with fewer layers, each in a separate server process."""
         return {
             words: replace(self, connection=self.connection.another(simpler_mode=words))
             for words in self.handshake.simpler_modes
@@ -246,6 +250,8 @@ class Remote:
 
 
 def _ended(program: Program, error: Crashed | TimedOut) -> Observation:
-    """What is seen of a program that ended its process: its first instruction raised, and nothing else ran."""
+    """The observation of a program during which the server ended: its first instruction raised, and the others were
+    skipped.
+    """
     first = StepObservation(Raised(Kind.UNKNOWN, type(error).__name__, error.how))
     return (first, *(StepObservation(Skipped()),) * (len(program) - 1))

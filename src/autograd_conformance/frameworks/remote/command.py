@@ -1,4 +1,4 @@
-"""Which command is at the far end: written `remote: COMMAND`, or a Python adapter in another environment."""
+"""The command that starts a server: `remote: COMMAND`, or the worker for a Python adapter in another environment."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from autograd_conformance.frameworks.entry_points import SERVED, frameworks, var
 from autograd_conformance.frameworks.registry import UnknownFramework
 
 START = Path(__file__).with_name("start.py")
-"""The script that serves an adapter to whoever runs it, in an environment that need not have the suite."""
+"""The worker's script. It serves an adapter in an environment in which the suite need not be installed."""
 
 OWN = "AUTOGRAD_CONFORMANCE_PYTHONPATH"
-"""The environment variable that keeps the user's own PYTHONPATH in processes that are given another."""
+"""The environment variable that stores the user's own PYTHONPATH for processes whose PYTHONPATH the suite sets."""
 
 _FORM = re.compile(r"remote(?:/(?P<programs>[1-9][0-9]*))?:\s*(?P<words>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What starts a far end."""
+    """A command that starts a server."""
 
     words: tuple[str, ...]
     """The program and its arguments."""
     programs: int | None = None
-    """After how many programs another process takes its place; None: it runs as long as it can."""
+    """Number of programs after which the process is replaced; None: it is not replaced."""
 
     def __str__(self) -> str:
         often = "" if self.programs is None else f"/{self.programs}"
@@ -38,12 +38,12 @@ class Command:
 
     @property
     def serves_adapter(self) -> bool:
-        """Whether it is our own worker in some environment."""
+        """Whether the command starts the suite's own worker."""
         return len(self.words) > 1 and Path(self.words[1]) == START
 
 
 def parse(name: str) -> Command | None:
-    """The command that a framework's name is; None where it names an adapter in this process."""
+    """Parse a framework's name as a command; None if it names an adapter in this process. Raises `UnknownFramework`."""
     if not name.startswith("remote"):
         return None
     found = _FORM.fullmatch(name)
@@ -59,7 +59,7 @@ def parse(name: str) -> Command | None:
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a framework's adapter comes with the suite, in whatever environment it is served."""
+    """Whether a framework's adapter is part of the suite, also if a worker serves it in another environment."""
     command = parse(name)
     if command is None:
         entry = frameworks().get(name)
@@ -69,8 +69,10 @@ def is_built_in(name: str) -> bool:
 
 
 def served(name: str, python: str | None, programs: int | None) -> str:
-    """The name of a framework that is served by our worker in the environment of an interpreter, or of a command that
-    is started anew after so many programs; the name itself where neither is asked for.
+    """The name of a framework that a worker serves with an interpreter, or whose process is replaced after some
+    programs.
+
+    Without either, this is the name itself.
     """
     if python is None and programs is None:
         return name
@@ -79,12 +81,12 @@ def served(name: str, python: str | None, programs: int | None) -> str:
         words = (_found(python) if python is not None else sys.executable, str(START), name)
         return str(Command(words, programs))
     if python is not None:
-        raise UnknownFramework(f"{name!r} is a command of its own: --framework-python is for Python adapters")
+        raise UnknownFramework(f"{name!r} is already a command; --framework-python is only for Python adapters")
     return str(Command(command.words, programs))
 
 
 def _found(python: str) -> str:
-    """The interpreter's path; what it is a link to would be another environment."""
+    """Absolute path of an interpreter. Symbolic links are kept, because their target is another environment."""
     path = shutil.which(os.path.expanduser(python))
     if path is None:
         raise UnknownFramework(f"--framework-python={python}: there is no such program")
@@ -92,8 +94,8 @@ def _found(python: str) -> str:
 
 
 def environment(command: Command) -> Mapping[str, str]:
-    """The environment of a far end: the user's own. What would lead another interpreter to the packages of this one is
-    left out where our worker is started.
+    """Environment variables of a server: the user's own. For the suite's worker, variables are left out that would make
+    another interpreter import this one's packages.
     """
     own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", OWN, SERVED)}
     if command.serves_adapter:

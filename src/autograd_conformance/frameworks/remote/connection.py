@@ -1,4 +1,4 @@
-"""The link to a far end: one process after the other that answers, each greeted before it is asked anything."""
+"""The connection to a server: starts its processes one after the other, and completes a handshake with each."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 
 STARTING = 100.0
-"""Seconds that a far end may take to load its framework and answer the greeting."""
+"""Maximum number of seconds for starting a server, loading its framework and replying to the handshake."""
 
 STDERR_CHECK_INTERVAL = 256
-"""After how many programs it is looked at how much a far end wrote to its standard error."""
+"""Number of programs after which the size of the server's standard error is checked."""
 
 TimeoutScale = Callable[[float], float]
 
 
 def unscaled(seconds: float) -> float:
-    """Seconds as they are."""
+    """No scaling: the seconds unchanged."""
     return seconds
 
 
 class Connection:
-    """A far end that is started when it is needed, and again after it ended.
+    """A connection to a server, which is started on demand and restarted after it ends.
 
-    `timeout` is how many seconds a program may take, and `stretched` makes of seconds how many they are here and now.
+    `timeout` is the seconds that a program may take, and `scale` adapts seconds to the machine and its load.
     """
 
     def __init__(
@@ -57,15 +57,17 @@ class Connection:
         self.closing: weakref.finalize[..., Any] | None = None
 
     def handshake(self) -> Handshake:
-        """What the far end says of itself; `AdapterError` where it does not say it."""
+        """The framework as the server describes it. Raises `AdapterError` if the handshake fails."""
         if self.described is None:
             self._process()
         assert self.described is not None
         return self.described
 
     def observe(self, programs: Iterable[Program], printed: bool = False) -> Iterator[Observation]:
-        """What each of some programs does; several are on their way at a time, and what a process did not come to
-        before it ended goes to the next one. Raises what `frameworks.process_end` names for the program that ended it.
+        """Run several programs, and yield their observations. Several requests are sent ahead of the replies.
+
+        If a process ends, the programs that it has not run go to its successor. Raises `Crashed` or `TimedOut` of
+        `frameworks.environment.process_end` for the program that the process was running.
         """
         waiting: list[tuple[int, Program, bytes]] = []
 
@@ -93,7 +95,7 @@ class Connection:
     def _replies(
         self, process: Process, lines: Iterable[bytes], waiting: Sequence[tuple[int, Program, bytes]]
     ) -> Iterator[bytes]:
-        """The answers to programs; how the process ended, said of the program that it was running."""
+        """Yield the replies to requests. If the process ends, the exception names the program that was running."""
         try:
             yield from process.replies(lines, lambda: self.scale(self.timeout))
         except ProcessEnded as error:
@@ -101,33 +103,35 @@ class Connection:
             raise Crashed(waiting[0][1], _describe_end(error), error.status) from None
         except ReplyTimeout as error:
             self.process = None
-            partial_line = ", and left half an answer" if error.partial_line else ""
+            partial_line = ", after an incomplete reply" if error.partial_line else ""
             raise TimedOut(waiting[0][1], f"did not come back in time ({self.timeout:g} s){partial_line}") from None
         except ReplyTooLong:
             self.process = None
-            raise AdapterError(f"{self._name}: its answer to a program has no end: {_text(waiting[0][1])}") from None
+            raise AdapterError(
+                f"{self._name}: its reply is too long; the program was: {_text(waiting[0][1])}"
+            ) from None
 
     def units(self, program: Program) -> tuple[tuple[int, ...], ...]:
-        """The numbers of the instructions that run as one unit, for each unit of a program."""
+        """The numbers of the instructions of each region of a program."""
         self.number += 1
         line = protocol.units(self.number, program)
         form = self._read(lambda: protocol.reply(self._single(line), self.number), program)
         found = form.get("units")
         if not isinstance(found, list) or not all(isinstance(steps, list) for steps in found):
-            raise AdapterError(f"{self._name}: its answer to which units a program has holds no 'units'")
+            raise AdapterError(f"{self._name}: its reply to the request for regions has no 'units'")
         return tuple(map(tuple, found))
 
     def another(self, counts_saved: bool = False, simpler_mode: str | None = None) -> Connection:
-        """A link to another process of the same far end, which is greeted otherwise."""
+        """A connection to another process of the same server, which is started in another mode."""
         return Connection(self.command, self.device, counts_saved, simpler_mode, self.timeout, self.scale)
 
     def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
-        """The code of an op, which the far end writes."""
+        """Request the code of an op from the server."""
         self.number += 1
         line = protocol.print_op(self.number, op, operands, tuple(attrs.items()))
         form = self._read(lambda: protocol.reply(self._single(line), self.number), None)
         if not isinstance(form.get("code"), str):
-            raise AdapterError(f"{self._name}: its answer to what the code of {op} is has no 'code'")
+            raise AdapterError(f"{self._name}: its reply to the request for the code of {op} has no 'code'")
         return form["code"]
 
     def _single(self, line: bytes) -> bytes:
@@ -135,18 +139,16 @@ class Connection:
             return next(self._process().replies([line], lambda: self.scale(self.timeout)))
         except (ProcessEnded, ReplyTimeout, ReplyTooLong) as error:
             self.process = None
-            raise AdapterError(
-                f"{self._name}: it did not answer what it was asked: {_describe_failure(error)}"
-            ) from None
+            raise AdapterError(f"{self._name}: it did not reply: {_describe_failure(error)}") from None
 
     def _read(self, read: Callable[[], Any], program: Program | None) -> Any:
-        """What an answer says; `AdapterError` where it says nothing that can be understood."""
+        """Parse a reply. Raises `AdapterError` if it is malformed or reports an error."""
         try:
             return read()
         except ErrorReply as error:
             raise AdapterError(str(error)) from None
         except MalformedReply as error:
-            of = "" if program is None else f"; it was asked to run: {_text(program)}"
+            of = "" if program is None else f"; the program was: {_text(program)}"
             raise AdapterError(f"{self._name}: {error}{of}") from None
 
     @property
@@ -156,7 +158,9 @@ class Connection:
     # -- processes
 
     def _process(self) -> Process:
-        """The process that answers, greeted; another one where it is time, or there is none."""
+        """The current process, after its handshake; a new one if there is none, or if the process has run its last
+        program.
+        """
         limit = self.command.programs
         if self.process is not None and limit is not None and self.number - self.since >= limit:
             self.close()
@@ -184,7 +188,7 @@ class Connection:
             self.described = self._read(partial(protocol.handshake, line), None)
         except (ProcessEnded, ReplyTimeout, ReplyTooLong) as error:
             how = _describe_failure(error)
-            raise AdapterError(f"{self.command.words[0]}: it was started, but did not greet: {how}") from None
+            raise AdapterError(f"{self.command.words[0]}: it was started, but sent no handshake: {how}") from None
         except AdapterError:
             process.stop()
             raise
@@ -201,32 +205,32 @@ class Connection:
 
 
 def _describe_change(first_handshake: Callable[[], Handshake], handshake: Handshake) -> str:
-    """How the greeting of a server that was started again differs from its first."""
+    """Describe how a restarted server's handshake differs from the first one."""
     why = describe_difference(Description.of(first_handshake()), handshake, "a server that was started again")
-    return why or f"{handshake.name}: started again, it greets otherwise than before (its digest, say, or its packages)"
+    return why or f"{handshake.name}: after a restart its handshake differs, for example in its digest or its packages"
 
 
 def _describe_failure(error: ProcessEnded | ReplyTimeout | ReplyTooLong) -> str:
-    """How a far end failed to answer, in words."""
+    """Describe why a server did not reply."""
     match error:
         case ProcessEnded():
             return _describe_end(error)
         case ReplyTimeout():
-            return "it did not answer in time" + (
+            return "it did not reply in time" + (
                 f", after it wrote {error.partial_line[:80]!r}" if error.partial_line else ""
             )
         case _:
-            return "its answer has no end"
+            return "its reply is too long"
 
 
 def _describe_end(error: ProcessEnded) -> str:
-    """How a far end ended, in words."""
+    """Describe how a server ended."""
     how = "the process closed its output" if error.status is None else describe_exit(error.status)
-    partial_line = " in the middle of an answer" if error.partial_line else ""
+    partial_line = " in the middle of a reply" if error.partial_line else ""
     lines = error.stderr_tail.strip().splitlines()
-    return how + partial_line + (f"; last it wrote: {lines[-1].strip()[:200]}" if lines else "")
+    return how + partial_line + (f"; its last output was: {lines[-1].strip()[:200]}" if lines else "")
 
 
 def _text(program: Program) -> str:
-    """A program on one line, as it can be tried by hand."""
+    """A program on one line, ready to be tried by hand."""
     return "; ".join(render(program).splitlines())

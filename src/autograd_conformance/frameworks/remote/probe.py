@@ -1,4 +1,4 @@
-"""The probe over the wire: which dtypes and forms of leaves read back as they were written, found by programs."""
+"""The probe of a server: finds forms of leaves that do not read back as written, by running programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.programs.observations import Raised, Returned
 
 
 def probe(target: Target) -> ProbeResult:
-    """The forms of leaves that a framework at the other end does not have."""
+    """Find the forms of leaves that a server's framework does not have."""
     dtype = target.dtypes[0]
     shapes = {name: shape for name, shape in FORMS.items() if not target.traits.scalars or shape == ()}
     found = {name: why for name, shape in shapes.items() if (why := _changed(target, dtype, shape))}
@@ -20,7 +20,7 @@ def probe(target: Target) -> ProbeResult:
 
 
 def _changed(target: Target, dtype: str, shape: Shape) -> str | None:
-    """How a leaf does not read back as it was written, in words; None where it does."""
+    """Why a leaf does not read back as written; None if it does."""
     what = f"a {dtype} leaf of shape {shape}"
     leaf = Leaf(Literal(tuple(float(k + 1) for k in range(size(shape))), shape, dtype))
     try:

@@ -1,4 +1,4 @@
-"""One process at the far end of two pipes: lines go in, lines come out, and whoever waits knows how long."""
+"""A server process with two pipes: request lines in, reply lines out, with a timeout for each reply."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from contextlib import suppress
 from tempfile import TemporaryFile
 
 AHEAD = 32
-"""How many lines may be on their way before the first is answered."""
+"""Maximum number of requests that are sent ahead of their replies."""
 
 LONGEST = 1 << 28
-"""How many bytes an answer may have."""
+"""Maximum size of a reply, in bytes."""
 
 TAIL = 2_000
-"""How many of the last bytes that a process wrote to its standard error are told."""
+"""Number of bytes at the end of standard error that are reported."""
 
 MOST = 1 << 20
-"""How many bytes of its standard error are kept on disk."""
+"""Maximum size of standard error on disk, in bytes."""
 
 CHUNK = 1 << 16
 SOON, AGAIN = 0.05, 0.5
-"""Seconds after which it is asked how long an answer may take, and whether it has ended, at first and from then on."""
+"""Seconds until the timeout and the process's state are checked, at first and from then on."""
 ENDING = 1.0
-"""Seconds that a process has to end itself when its input, or its output, is closed."""
+"""Seconds that a process has to exit after its input or output was closed."""
 
 
 class ProcessEnded(Exception):
@@ -38,36 +38,36 @@ class ProcessEnded(Exception):
     def __init__(self, status: int | None, partial_line: bytes, stderr_tail: str) -> None:
         super().__init__(status)
         self.status = status
-        """Its exit code, or a signal with a minus sign; None where it closed its output and stayed."""
+        """The exit code, or the negative number of a signal; None if the process closed its output without exiting."""
         self.partial_line = partial_line
-        """The line that it was writing."""
+        """The incomplete line that it was writing."""
         self.stderr_tail = stderr_tail
-        """What it wrote to its standard error last."""
+        """The end of its standard error."""
 
 
 class ReplyTimeout(Exception):
-    """The process did not answer in time; it was ended."""
+    """The process did not reply in time, and was killed."""
 
     def __init__(self, partial_line: bytes) -> None:
         super().__init__()
         self.partial_line = partial_line
-        """The line that it was writing."""
+        """The incomplete line that it was writing."""
 
 
 class ReplyTooLong(Exception):
-    """The process wrote a line of more than `LONGEST` bytes; it was ended."""
+    """The process wrote a line of more than `LONGEST` bytes, and was killed."""
 
 
 class Process:
-    """A process that answers each line with a line.
+    """A process that replies to each line with a line.
 
-    It has a process group of its own, which ends with it; its standard error goes to a file of which the end is told.
+    It has a process group, which is killed with it. Its standard error goes to a file, whose end is reported.
     """
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start it; raises `OSError` where there is no such program."""
+        """Start the process; raises `OSError` if the program does not exist."""
         self.stderr_file = TemporaryFile()  # noqa: SIM115 - open as long as the process runs
-        fcntl.fcntl(self.stderr_file, fcntl.F_SETFL, os.O_APPEND)  # it may be cut while it is written
+        fcntl.fcntl(self.stderr_file, fcntl.F_SETFL, os.O_APPEND)  # the file may be truncated while the process writes
         self.process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
@@ -84,19 +84,21 @@ class Process:
         os.set_blocking(self.reading, False)
         self.lines: deque[bytes] = deque()
         self.unfinished: list[bytes] = []
-        """The line that it is writing, in pieces: joined at each, a long one would be copied again and again."""
+        """The incomplete line, in pieces; joining them after every read would copy a long line again and again."""
         self.size = 0
         self.replied = False
-        """Whether it was there itself when it answered first, and is no launcher of what answers."""
+        """Whether the process was running when its first reply arrived. A launcher has exited by then."""
 
     @property
     def ended(self) -> bool:
-        """Whether it is no longer there."""
+        """Whether the process has exited."""
         return self.process.poll() is not None
 
     def replies(self, lines: Iterable[bytes], timeout: Callable[[], float]) -> Iterator[bytes]:
-        """The answer to each line, in order. Up to `AHEAD` lines are handed over before the first is answered; an
-        answer may take as many seconds as `patience` says when they have passed.
+        """Send each line, and yield its reply, in order.
+
+        Up to `AHEAD` lines are sent before the first reply. `timeout` returns the number of seconds that a reply may
+        take, and is called whenever they may have passed.
         """
         source, outgoing, waiting, more = iter(lines), b"", 0, True
         poll = select.poll()
@@ -127,17 +129,17 @@ class Process:
                 self._remaining(since, timeout)
 
     def _wait(self, poll: select.poll, since: float, timeout: Callable[[], float]) -> None:
-        """Wait until there is something to be read or to be written."""
+        """Wait until the pipes can be read or written."""
         seconds = SOON
         while not poll.poll(seconds * 1000):
-            if self.replied and self.ended:  # its output may be open still, in a process that it has left
+            if self.replied and self.ended:  # its child may still have the output open
                 if not poll.poll(ENDING * 1000):
                     raise self.gone()
                 return
             seconds = min(self._remaining(since, timeout), AGAIN)
 
     def _remaining(self, since: float, timeout: Callable[[], float]) -> float:
-        """Seconds that are left for an answer; where there are none, the process is ended."""
+        """Seconds that are left for the reply; if there are none, kill the process and raise `ReplyTimeout`."""
         left = since + timeout() - time.monotonic()
         if left > 0:
             return left
@@ -148,12 +150,12 @@ class Process:
         raise ReplyTimeout(partial_line)
 
     def _write(self, outgoing: bytes) -> bytes:
-        """Hand over what goes, and give what is left."""
+        """Write as much as the pipe accepts, and return the rest."""
         try:
             return outgoing[os.write(self.writing, outgoing) :]
         except BlockingIOError:
             return outgoing
-        except BrokenPipeError:  # what it answered before is read still, and then its end
+        except BrokenPipeError:  # its last replies are read first, then its end
             return b""
 
     def _read(self) -> None:
@@ -174,11 +176,11 @@ class Process:
             raise ReplyTooLong
 
     def _partial_line(self) -> bytes:
-        """The beginning of the line that it was writing."""
+        """The beginning of the incomplete line."""
         return b"".join(self.unfinished)[:CHUNK]
 
     def gone(self) -> ProcessEnded:
-        """How it ended, or what it did in the place of that; it is ended now."""
+        """Kill the process, and return how it had ended."""
         try:
             status: int | None = self.process.wait(ENDING)
         except subprocess.TimeoutExpired:
@@ -188,25 +190,25 @@ class Process:
         return ProcessEnded(status, partial_line, self.stderr_tail())
 
     def stderr_tail(self) -> str:
-        """The last of what it wrote to its standard error."""
+        """The end of the process's standard error."""
         size = os.fstat(self.stderr_file.fileno()).st_size
         text = os.pread(self.stderr_file.fileno(), TAIL, max(0, size - TAIL)).decode(errors="replace")
         return text if size <= TAIL else text.partition("\n")[2]
 
     def truncate_stderr(self) -> None:
-        """Forget what it wrote to its standard error where that is much."""
+        """Empty the file of standard error if it is large."""
         if os.fstat(self.stderr_file.fileno()).st_size > MOST:
             os.ftruncate(self.stderr_file.fileno(), 0)
 
     def stop(self) -> None:
-        """End it, and whatever it started."""
+        """Kill the process and its process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self._close()
 
     def finish(self) -> None:
-        """Close its input, which is its sign to end, and end it where it does not."""
+        """Close the process's input, so that it exits, and kill it if it does not."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         with suppress(subprocess.TimeoutExpired):

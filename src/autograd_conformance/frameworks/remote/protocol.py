@@ -1,7 +1,7 @@
-"""The lines that go over the wire: a greeting first, then a program a line, and an answer to each.
+"""The lines of the protocol: a handshake first, then a reply for each request.
 
-docs/protocol.md tells a far end's author what stands in them, and `protocol.schema.json` the same to a machine. What is
-wrong with an answer is said in words that its author understands.
+docs/protocol.md describes the lines to authors of servers, and `protocol.schema.json` describes them to programs.
+Messages about malformed replies are written for authors of servers.
 """
 
 from __future__ import annotations
@@ -23,92 +23,94 @@ from autograd_conformance.programs.language import DTYPES, Attrs, Program
 from autograd_conformance.programs.observations import Observation
 
 VERSION = 1
-"""The version of the protocol; that of programs stands in each of them."""
+"""Version of the protocol; each program contains the version of the program format."""
 
 SHOWN = 200
-"""How many characters of a line that is wrong are shown."""
+"""Maximum number of characters of a malformed line in a message."""
 
 Json = Any
 
 
 class MalformedReply(ValueError):
-    """A line is no answer to what was asked; the message says what is wrong."""
+    """A line is not a valid reply; the message says why."""
 
 
 @dataclass(frozen=True)
 class Handshake:
-    """What a far end says of itself before anything else."""
+    """The framework that a server runs, as described in its reply to the first request."""
 
     name: str
-    """The framework's name, under which its known differences are listed."""
+    """Name of the framework; its file of known differences has the same name."""
     version: str
-    """Its version."""
+    """Version of the framework."""
     language: str
-    """The language in which programs of the framework are written, with its version: "Python 3.11"."""
+    """Language of the framework's programs, with its version: "Python 3.11"."""
     capabilities: frozenset[Capability]
-    """What its documentation claims."""
+    """Capabilities that the framework documents."""
     ops: frozenset[str]
-    """The ops of the catalogue that it has."""
+    """Names of the supported ops of the catalogue."""
     dtypes: tuple[str, ...]
-    """The dtypes that it computes in."""
+    """Names of the dtypes that the framework computes in."""
     devices: tuple[str, ...] = ()
-    """The devices that it could be asked for; none where it does not say."""
+    """Supported devices; empty if the server does not name them."""
     traits: Traits = PYTORCH
-    """Which of the legal answers it gives."""
+    """The framework's choices where several behaviours are legal."""
     trait_sources: Mapping[str, str] = field(default_factory=dict)
-    """Where they are documented, by the trait's name."""
+    """Documentation of each trait, by the trait's name."""
     packages: Mapping[str, str] = field(default_factory=dict)
-    """What it stands on and may behave by, with versions, as {"numpy": "2.4.0"}."""
+    """Versions of packages that may affect the framework's behaviour, such as {"numpy": "2.4.0"}."""
     writes: frozenset[str] | None = None
-    """The ops in place that it has; None where it has all, or claims none."""
+    """Names of the supported in-place ops; None for all, or if writes are not claimed."""
     limits: Limits = field(default_factory=dict)
-    """What it takes of some ops and writes, where that is not all."""
+    """Limits on attributes and shapes, by name of an op or in-place op."""
     modules: tuple[str, ...] = ()
-    """The modules of layers, and the ops that draw random numbers, that it has."""
+    """Names of the supported modules, and of the supported ops that draw random numbers."""
     optimizers: Mapping[str, Collection[str]] | None = None
-    """The optimizers that it has, each with the settings that it knows."""
+    """Supported optimizers, each with the names of its supported settings."""
     random: bool = False
-    """Whether it takes a seed with a program."""
+    """Whether a request may contain a seed."""
     saved_tensor_counter: bool = False
-    """Whether it counts saved tensors when it is greeted so, in another process."""
+    """Whether another process of the server can count saved tensors, if the handshake requests it."""
     has_regions: bool = False
-    """Whether it takes runs of instructions as units, and says which."""
+    """Whether the framework compiles, checkpoints or records several instructions together, and the server reports
+    which.
+    """
     programs_each: int = 0
-    """How many programs a new unit is to be there for; 0 where it costs no more than others."""
+    """Target number of programs for each compiled region; 0 if a new region costs no more than a known one."""
     simpler_modes: tuple[str, ...] = ()
-    """In words, the modes of the same framework that have less between it and a program."""
+    """Descriptions of the same framework's modes with fewer layers."""
     prints: bool = False
-    """Whether it runs a program's printed code where it is asked to."""
+    """Whether the server can run the printed code of a program."""
     script: tuple[str, ...] = ()
-    """The words of the command that runs a script of its language, less the file; none where no script is run."""
+    """Command that runs a script in the server's language, without the file name; empty if there is none."""
     digest: str = ""
-    """Text that is another one where it may do other things: of a build, or of its sources."""
+    """A text that changes if the server's behaviour may change, such as a hash of a build or of its sources."""
     dialect: Json = None
-    """Its dialect, in JSON form."""
+    """Dialect of the framework, in JSON form."""
     notes: tuple[str, ...] = ()
-    """What it claims and was found not to have, a line each; that is not among what it names here."""
+    """Claimed features that the server found missing, one line each. The other fields do not contain these features."""
 
 
 def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = None) -> bytes:
-    """The line that greets a far end, which may be to count saved tensors, or to be one of its plainer modes."""
+    """The request for a handshake. The server may be started to count saved tensors, or in a mode with fewer layers."""
     return _line(
         {"do": "hello", "protocol": VERSION, "device": device, "counts_saved": counts_saved, "plainer": simpler_mode}
     )
 
 
 def units(number: int, program: Program) -> bytes:
-    """The line that asks which instructions of a program run as units."""
+    """The request for the regions of a program."""
     return f'{{"do":"units","id":{number},"program":{codec.dumps(program)}}}\n'.encode()
 
 
 def run(number: int, program: Program, printed: bool = False, seed: int | None = None) -> bytes:
-    """The line that asks for what a program does."""
+    """The request to run a program."""
     more = (',"printed":true' if printed else "") + ("" if seed is None else f',"seed":{seed}')
     return f'{{"do":"run","id":{number},"program":{codec.dumps(program)}{more}}}\n'.encode()
 
 
 def print_op(number: int, op: str, operands: Sequence[str], attrs: Attrs) -> bytes:
-    """The line that asks for an op's code."""
+    """The request for the code of an op."""
     form = {"do": "print", "id": number, "op": op, "operands": list(operands), "attrs": codec.attrs_to_json(attrs)}
     return _line(form)
 
@@ -117,32 +119,32 @@ def _line(form: Json) -> bytes:
     return json.dumps(form, separators=(",", ":")).encode() + b"\n"
 
 
-# -- answers
+# -- replies
 
 
 class ErrorReply(Exception):
-    """The far end says in its own words why it does not answer."""
+    """The server replied with an error message."""
 
 
 def reply(line: bytes, number: int | None = None) -> Mapping[str, Json]:
-    """An answer as an object; raises `Refused` where it is an error, `MalformedReply` where it is none."""
+    """Parse a reply; raises `ErrorReply` for an error message, and `MalformedReply` for an invalid line."""
     try:
         form = json.loads(line)
     except (ValueError, RecursionError):
         raise MalformedReply(
-            f"it wrote {_shown(line)}, which is no JSON: its standard output is for answers alone, one a line; "
-            "whatever else it prints belongs on its standard error"
+            f"it wrote {_shown(line)}, which is no JSON: its standard output may contain only replies, one a line; "
+            "all other output belongs on its standard error"
         ) from None
     if _SURROGATE.search(line):
         form = _with_escaped_surrogates(form)
     if not isinstance(form, Mapping):
-        raise MalformedReply(f"it wrote {_shown(line)}, and an answer is an object")
+        raise MalformedReply(f"it wrote {_shown(line)}; a reply is a JSON object")
     if number is not None and form.get("id") != number:
         if "id" not in form and "error" in form:
             raise ErrorReply(str(form["error"]))
         raise MalformedReply(
-            f"it answered {form.get('id')!r} where {number} was next: each line is answered by one line, in the order "
-            "in which they came, with the same 'id'"
+            f"it replied with id {form.get('id')!r}, not {number}: each request has one reply with its 'id', in the "
+            "order of the requests"
         )
     if "error" in form:
         raise ErrorReply(str(form["error"]))
@@ -150,11 +152,11 @@ def reply(line: bytes, number: int | None = None) -> Mapping[str, Json]:
 
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-"""What JSON writes for the halves of a character, each of which may stand without the other one."""
+"""JSON escapes of surrogates, one of which may occur without the other."""
 
 
 def _with_escaped_surrogates(form: Json) -> Json:
-    """A form in whose texts no half of a character stands without the other."""
+    """A JSON value whose strings contain no lone surrogates; these are escaped."""
     match form:
         case str():
             return form.encode("utf-8", "backslashreplace").decode()
@@ -167,36 +169,36 @@ def _with_escaped_surrogates(form: Json) -> Json:
 
 
 def observation(line: bytes, number: int, program: Program) -> Observation:
-    """The observation in an answer."""
+    """Parse the observation in a reply."""
     form = reply(line, number)
     try:
         return observation_codec.from_json(form["observation"], program)
     except KeyError:
-        raise MalformedReply(f"its answer {_shown(line)} has no 'observation'") from None
+        raise MalformedReply(f"its reply {_shown(line)} has no 'observation'") from None
     except observation_codec.MalformedObservation as error:
-        raise MalformedReply(f"its observation is none: {error}") from None
+        raise MalformedReply(f"its observation is invalid: {error}") from None
 
 
 def handshake(line: bytes) -> Handshake:
-    """What a far end says of itself, held to what can be said."""
+    """Parse and validate a handshake."""
     form = reply(line)
     version = form.get("protocol")
     if version != VERSION or isinstance(version, bool):
-        raise MalformedReply(f"it speaks version {version!r} of the protocol, and this suite {VERSION}")
+        raise MalformedReply(f"it speaks version {version!r} of the protocol, but this suite speaks {VERSION}")
     unknown = sorted(form.keys() - _READERS.keys() - {"protocol"})
     if unknown:
-        raise MalformedReply(f"{unknown[0]!r} is no part of a greeting; there are {', '.join(_READERS)}")
+        raise MalformedReply(f"{unknown[0]!r} is not a key of a handshake; the keys are {', '.join(_READERS)}")
     missing = [name for name in REQUIRED if name not in form]
     if missing:
-        raise MalformedReply(f"its greeting lacks {', '.join(missing)}")
+        raise MalformedReply(f"its handshake lacks {', '.join(missing)}")
     try:
         return Handshake(**{_FIELDS.get(key, key): read(form[key]) for key, read in _READERS.items() if key in form})
     except _Invalid as error:
-        raise MalformedReply(f"its greeting is wrong: {error}") from None
+        raise MalformedReply(f"its handshake is invalid: {error}") from None
 
 
 class _Invalid(ValueError):
-    """A part of a greeting is not what it has to be."""
+    """A field of a handshake is invalid."""
 
 
 def _name(what: str, most: int = 80) -> Any:
@@ -220,8 +222,8 @@ def _names(what: str, known: Collection[str] | None = None, least: int = 0) -> A
             raise _Invalid(f"{what} has to be a list of names, not {value!r}")
         unknown = sorted(set(value) - set(known)) if known is not None else []
         if unknown:
-            there = f"; there are {', '.join(known or ())}" if len(known or ()) <= 60 else ""
-            raise _Invalid(f"{what} names {', '.join(unknown[:5])}, which there is not{there}")
+            there = f"; the known names are {', '.join(known or ())}" if len(known or ()) <= 60 else ""
+            raise _Invalid(f"{what} names {', '.join(unknown[:5])}, which does not exist{there}")
         if len(value) < least:
             raise _Invalid(f"{what} is empty")
         return tuple(value)
@@ -312,16 +314,16 @@ _READERS: dict[str, Any] = {
     "dialect": lambda value: value,
     "notes": _names("notes"),
 }
-"""How each part of a greeting is read."""
+"""The parser of each field of a handshake."""
 
 _FIELDS = {"units": "has_regions", "plainer": "simpler_modes"}
-"""Fields of `Handshake` that have another name than their key."""
+"""Fields of `Handshake` whose name differs from their key."""
 
 ADDRESS = 300
-"""The most characters of an address, or of a package's version."""
+"""Maximum number of characters of an address, or of a package's version."""
 
 REQUIRED = ("name", "version", "language", "capabilities", "ops", "dtypes")
-"""The parts that every greeting has."""
+"""Fields that every handshake has."""
 
 
 def _shown(line: bytes) -> str:

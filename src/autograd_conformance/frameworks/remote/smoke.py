@@ -1,6 +1,6 @@
-"""The smoke test over the wire: whether a far end speaks the protocol, told by the simplest programs of all.
+"""The smoke test of a server: checks that it speaks the protocol, with the simplest programs.
 
-As `frameworks.probing.smoke` does of an adapter, it requires nothing that a rule tests.
+Like `frameworks.probing.smoke`, it requires nothing that a rule tests.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ NUMBERS = {
     "float32": (0.10000000149011612, -0.0, 1.401298464324817e-45, 3.4028234663852886e38, float("inf"), float("-inf"),
                 float("nan")),
 }  # fmt: skip
-"""Numbers of each dtype that go over as they are: nothing on the wire may round them."""
+"""Numbers of each dtype that must not be rounded in transfer."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A program that every far end can run, and what to look for in its observation."""
+    """A program that every server can run, with a check of its observation."""
 
     about: str
-    """What it shows, in a few words."""
+    """Short description of the checked feature."""
     program: Program
     """The program."""
     result: int | None = None
-    """The instruction that has to give `values`."""
+    """Number of the instruction that has to return `values`."""
     values: tuple[float, ...] = ()
-    """What it has to give."""
+    """Elements that it has to return."""
 
 
 def trials(target: Remote) -> Iterator[Trial]:
@@ -67,16 +67,16 @@ def trials(target: Remote) -> Iterator[Trial]:
 
 
 def smoke(target: Remote) -> None:
-    """Raise `AdapterError` with the reason where a far end does not do what every far end has to."""
+    """Run the smoke test. Raises `AdapterError` with the reason if it fails."""
     for _ in passed_trials(target):
         pass
 
 
 def passed_trials(target: Remote) -> Iterator[Trial]:
-    """The trials that a far end has stood, one after the other; raises `AdapterError` at the first that it has not."""
+    """Run the trials, and yield each one that the server passes. Raises `AdapterError` at the first that it fails."""
     if absent := missing_claims(target.capabilities):
-        raise AdapterError(f"{target.name}: its greeting lacks {'; '.join(absent)} (see docs/capabilities.md)")
-    _ = target.dialect  # read once, so that what is wrong with it is said now
+        raise AdapterError(f"{target.name}: its handshake lacks {'; '.join(absent)} (see docs/capabilities.md)")
+    _ = target.dialect  # read it now, so that an invalid dialect is reported here
     for trial in trials(target):
         try:
             observation = target.observe(trial.program)
@@ -89,11 +89,11 @@ def passed_trials(target: Remote) -> Iterator[Trial]:
 
 
 def _request(trial: Trial) -> str:
-    return f"it was asked to run: {'; '.join(render(trial.program).splitlines())}"
+    return f"the program was: {'; '.join(render(trial.program).splitlines())}"
 
 
 def _difference(trial: Trial, observation: Observation) -> str | None:
-    """What is wrong with an observation, if anything is."""
+    """Why an observation fails its trial; None if it passes."""
     for observed in observation[:-1] if trial.result is None else observation:
         if isinstance(observed.outcome, Raised):
             return f"it raised {observed.outcome.type}: {observed.outcome.message}"

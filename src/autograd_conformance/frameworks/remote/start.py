@@ -1,6 +1,6 @@
-"""Serves an adapter from the environment of whoever runs this file: `python start.py package.module:factory`.
+"""Serves an adapter with the interpreter that runs this file: `python start.py package.module:factory`.
 
-It needs NumPy and the framework. The suite's source, which is where this file lies, is all that comes along.
+The interpreter needs NumPy and the framework. The suite itself is imported from the folder of this file.
 """
 
 import json
@@ -10,14 +10,14 @@ from os.path import abspath, dirname, join
 
 
 def refuse(reason: str) -> None:
-    """Answer the greeting with a reason, and end."""
+    """Reply to the handshake with an error, and exit."""
     sys.stdin.readline()
     print(json.dumps({"error": reason}), flush=True)
     raise SystemExit(1)
 
 
 def _find_package(folder: str) -> None:
-    """Make the suite's package importable from its folder, and nothing else that is installed beside it."""
+    """Make the suite's package importable from its folder, without other packages that are installed beside it."""
     place = join(folder, "__init__.py")
     spec = spec_from_file_location("autograd_conformance", place, submodule_search_locations=[folder])
     assert spec is not None
@@ -31,7 +31,7 @@ def main(name: str) -> None:
     """Find the suite, and serve an adapter."""
     folder = dirname(abspath(__file__))
     sys.path[:] = [path for path in sys.path if abspath(path) != folder]
-    if sys.version_info < (3, 11):  # noqa: UP036 - whose interpreter this is nobody has asked pip
+    if sys.version_info < (3, 11):  # noqa: UP036 - pip did not check this interpreter
         refuse("{} is Python {}.{}; an adapter needs 3.11 or newer".format(sys.executable, *sys.version_info))
     if find_spec("numpy") is None:
         refuse(f"{sys.executable} has no NumPy, which an adapter needs: {sys.executable} -m pip install numpy")

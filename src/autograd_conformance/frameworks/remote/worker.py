@@ -1,4 +1,4 @@
-"""The far end in Python: serves any adapter, in an environment with NumPy and the adapter's framework."""
+"""The suite's own server: serves any adapter, in an environment with NumPy and the adapter's framework."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ from autograd_conformance.programs.validation import MalformedProgram
 Json = Any
 _PDEATHSIG = 1
 _OPERAND = re.compile(r"[A-Za-z_]\w*(\[\w+\])*")
-"""What an operand is called in printed code: a name, or an element of a list of values."""
+"""An operand in printed code: a name, or an element of a list of values."""
 
 
 def serve(name: str) -> None:
-    """Answer what comes in until there is no more. What the framework prints goes to the standard error."""
+    """Reply to requests until the input ends. Output of the framework goes to standard error."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
     incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -70,11 +70,11 @@ def serve(name: str) -> None:
     for line in incoming:
         outgoing.write(json.dumps(worker.reply(json.loads(line)), separators=(",", ":")).encode() + b"\n")
         outgoing.flush()
-    os._exit(0)  # whatever threads the framework leaves
+    os._exit(0)  # also ends threads that the framework left running
 
 
 class Worker:
-    """One adapter, and the answers to what is asked of it."""
+    """An adapter, and the replies to requests for it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,7 +82,7 @@ class Worker:
         self.probed = NOTHING_MISSING
 
     def reply(self, request: Mapping[str, Json]) -> dict[str, Json]:
-        """The answer to a line."""
+        """The reply to a request."""
         number = {"id": request["id"]} if "id" in request else {}
         try:
             return number | self._handle(request)
@@ -125,7 +125,7 @@ class Worker:
 
 
 def _printed(request: Mapping[str, Json], dialect: Dialect) -> str:
-    """The code of an op for operands of some names; `MalformedProgram` where it is asked for other text."""
+    """The code of an op for named operands; raises `MalformedProgram` if the request contains other text."""
     op, attrs = request["op"], codec.attrs_from_json(request["attrs"])
     wrong = next((name for name in request["operands"] if not _OPERAND.fullmatch(str(name))), None)
     problem = f"{wrong!r} is no name of an operand" if wrong is not None else VOCABULARY.attributes(op, attrs)
@@ -135,7 +135,9 @@ def _printed(request: Mapping[str, Json], dialect: Dialect) -> str:
 
 
 def _loaded(name: str, request: Mapping[str, Json]) -> Adapter:
-    """The adapter of a framework, smoke-tested; the one that counts its saved tensors, or a plainer one."""
+    """Load an adapter and run the smoke test. If requested, return the one that counts saved tensors, or one with fewer
+    layers.
+    """
     adapter = load(name, request["device"])
     smoke(adapter)
     if request["plainer"] is not None and isinstance(adapter, HasSimplerModes):
@@ -148,7 +150,7 @@ def _loaded(name: str, request: Mapping[str, Json]) -> Adapter:
 
 
 def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[str, Json]:
-    """What an adapter says of itself, as a greeting, less what was not found."""
+    """The handshake of an adapter, without the features that the probe did not find."""
     form: dict[str, Json] = {
         "protocol": VERSION,
         "name": adapter.name,
@@ -188,16 +190,16 @@ def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[s
 
 
 def sources(adapter: Adapter) -> list[Path]:
-    """The files in which the class of an adapter, and those that it derives from, are written."""
+    """Source files of an adapter's class and its base classes."""
     files = set()
     for each in type(adapter).__mro__:
-        with suppress(TypeError, OSError):  # built in, or written nowhere
+        with suppress(TypeError, OSError):  # built-in classes and classes without source
             files.add(inspect.getsourcefile(each))
     return sorted(Path(file) for file in files if file is not None and Path(file).exists())
 
 
 def _digest(adapter: Adapter) -> str:
-    """A text that is another one where the adapter's source is."""
+    """A hash of the adapter's source files."""
     hasher = hashlib.sha256()
     for source in sources(adapter):
         hasher.update(source.read_bytes())

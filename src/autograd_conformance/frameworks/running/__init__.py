@@ -1,1 +1,1 @@
-"""Running a program on a framework: instruction by instruction, by regions, or as functions."""
+"""Runs programs on a framework: by instruction, by region, or as functions for a functional framework."""

@@ -1,4 +1,4 @@
-"""The grad modes that a program has entered, as `with` blocks of the framework's."""
+"""The framework's context managers for the grad modes of a program."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from autograd_conformance.programs.language import Modes
 
 
 class EnteredModes:
-    """The grad modes that are entered: instructions under a common prefix stand in the same `with` blocks."""
+    """The grad modes that are entered. Successive instructions share the context managers of their common outer
+    modes.
+    """
 
     def __init__(self, adapter: FullAdapter) -> None:
         self.adapter = adapter
         self.entered: list[tuple[str, AbstractContextManager[Any]]] = []
 
     def enter(self, modes: Modes) -> None:
-        """Leave what the next instruction does not stand under, enter what it does."""
+        """Leave the modes that the next instruction is not in, and enter those that it is in."""
         common = 0
         while common < min(len(modes), len(self.entered)) and self.entered[common][0] == modes[common]:
             common += 1
@@ -29,11 +31,11 @@ class EnteredModes:
             self.entered.append((mode, context))
 
     def leave(self, error: BaseException | None = None, keep: int = 0) -> None:
-        """Leave all but the outermost `keep`, because of an exception or at their ends."""
+        """Leave all modes except the outermost `keep`, with an exception if there is one."""
         while len(self.entered) > keep:
             _, context = self.entered.pop()
             try:
                 context.__exit__(*((None,) * 3 if error is None else (type(error), error, error.__traceback__)))
             except BaseException as another:
                 if error is None or is_users(another):
-                    raise  # with an error on its way, the first one counts
+                    raise  # while an exception is being handled, later ones are dropped

@@ -1,8 +1,8 @@
-"""Runs a program on a functional framework: one that differentiates functions and records nothing between its calls.
+"""Runs a program on a functional framework, which differentiates functions and records no graph between calls.
 
-A call for gradients becomes a call of `vjp`. Its function takes the inputs as arguments, computes again what depends on
-them, and gives the roots; all else is what it closes over. Where it needs a gradient that was made to be
-differentiated, `vjp` is called within it: so derivatives of higher order come about by nesting.
+A call for gradients becomes a call of `vjp`. Its function takes the inputs as arguments, recomputes the values that
+depend on them, and returns the roots; all other values are captured. If the function needs a gradient that was computed
+with `create_graph`, it calls `vjp` itself, so that nested calls compute derivatives of higher order.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from autograd_conformance.programs.own_numpy import np
 
 
 class Functional:
-    """What the adapter of a functional framework answers to all that is asked of leaves that hold gradients: nothing.
+    """Base class for adapters of functional frameworks: the methods for stored gradients, which have no effect.
 
-    To be inherited from; what is left to write is `leaf`, `apply`, `vjp`, `read`, `dtype` and `classify`.
+    A derived class defines `leaf`, `apply`, `vjp`, `read`, `dtype` and `classify`.
     """
 
     def reset(self) -> None:
-        """Nothing is kept between programs."""
+        """No-op: there is no state between programs."""
 
     def detach(self, value: Value) -> Value:
-        """Not claimed, so never asked for."""
+        """Unsupported, and not claimed."""
         raise NotImplementedError("there is no detach")
 
     def backward(
@@ -41,35 +41,35 @@ class Functional:
         retain_graph: bool | None,
         create_graph: bool = False,
     ) -> None:
-        """Not claimed, so never asked for."""
+        """Unsupported, and not claimed."""
         raise NotImplementedError("there is no call that accumulates")
 
     def zero_grad(self, leaves: Sequence[Value], set_to_none: bool) -> None:
-        """Not claimed, so never asked for."""
+        """Unsupported, and not claimed."""
         raise NotImplementedError("no leaf holds a gradient")
 
     def gradient(self, leaf: Value) -> None:
-        """No leaf holds a gradient."""
+        """None: leaves store no gradients."""
 
     def identity(self, gradient: Value) -> None:
-        """No leaf holds a gradient."""
+        """None: leaves store no gradients."""
 
     def requires_grad(self, value: Value) -> None:
-        """What is differentiated is said by each call, not by values."""
+        """None: each call names the values to differentiate."""
 
 
 class FunctionalRun(Run):
-    """One run of one program, whose calls for gradients are calls of `vjp`."""
+    """One run of a program, with a call of `vjp` for each call for gradients."""
 
     def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         super().__init__(program, adapter, unreadable)
         self.deleted: dict[Ref, Value] = {}
-        """Values that the program has let go of: functions that are made later may need them."""
+        """Deleted values, which the functions of later calls may need."""
         self.ones: dict[Ref, np.ndarray] = {}
-        """The cotangents of roots for which calls gave none."""
+        """Cotangents of ones, for roots without an explicit cotangent."""
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
-        """Do what an instruction does, and give the values that it makes."""
+        """Run an instruction, and return its values."""
         match step:
             case Grad():
                 values = ChainMap(self.values, self.deleted)
@@ -88,22 +88,22 @@ class Differentiated:
     call: Grad
     adapter: Adapter
     values: Mapping[Ref, Value]
-    """Every value as it was made, outside of all functions."""
+    """Every value that was computed outside of functions."""
     outside: Callable[[Ref], Value]
-    """The values that it closes over, and those that it is called with."""
+    """Values that the function captures, and those that it is called with."""
     ones: dict[Ref, np.ndarray]
-    """The cotangents of roots for which calls gave none: within functions, values cannot be read everywhere, but each
-    call within one was run by itself before.
+    """Cotangents of ones, for roots without an explicit cotangent. They are stored because some frameworks cannot read
+    values inside a function; every call inside a function ran outside of it before.
     """
 
     def gradients(self, cotangents: Sequence[np.ndarray | None]) -> Sequence[Value]:
-        """What `vjp` gives for it."""
+        """Call `vjp` for the function, and return the gradients of its inputs."""
         given = [self._ones(root) if each is None else each for root, each in zip(self.call.roots, cotangents)]
         found = cast(HasVjp, self.adapter).vjp(self, [self.outside(ref) for ref in self.call.inputs], given)
         return validation.results(self.adapter, self.call, found, len(self.call.inputs))
 
     def _ones(self, root: Ref) -> np.ndarray:
-        """The cotangent of a root for which a program gives none: `vjp` has no implicit one."""
+        """The cotangent of a root for which the program gives none; `vjp` has no implicit one."""
         if root not in self.ones:
             value = self.values[root]
             self.ones[root] = np.ones_like(self.adapter.read(value), self.adapter.dtype(value))

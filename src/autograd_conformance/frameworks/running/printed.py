@@ -1,6 +1,6 @@
-"""Runs a program's printed code in place of an adapter's calls: what both get wrong is the framework's own.
+"""Runs the printed code of a program in place of adapter calls. A failure that both runs share is the framework's.
 
-The adapter still looks at the values and tells the kinds of errors apart.
+The adapter still reads the values and classifies the errors.
 """
 
 from __future__ import annotations
@@ -22,27 +22,29 @@ from autograd_conformance.programs.regions import Region
 
 
 def is_observable_in_code(program: Program) -> bool:
-    """Whether all that a program does can be seen in its printed code: what a hook is given is printed there."""
+    """Whether a run of the printed code can observe all that a program does. It cannot observe hooks, which only
+    print.
+    """
     return not any(isinstance(step, Hook) for step in program)
 
 
 def run_printed(program: Program, adapter: Adapter) -> Observation:
-    """What a framework does with a program's printed code; the adapter needs a dialect."""
+    """Run the printed code of a program on a framework whose adapter has a dialect."""
     assert adapter.dialect is not None
     return _Printed(program, adapter, adapter.dialect).observe()
 
 
 class _Lines:
-    """A program's code, and the names in it with what they stand for."""
+    """The code of a program, with the values of its names."""
 
     def __init__(self, program: Program, dialect: Dialect) -> None:
         self.program, self.dialect = program, dialect
         self.code, self.names = code(program, dialect), names(program)
-        self.scope: dict[str, Any] = {"__name__": "program"}  # some frameworks ask functions which module they are of
+        self.scope: dict[str, Any] = {"__name__": "program"}  # some frameworks read the module name of functions
         exec(dialect.prelude, self.scope)
 
     def do(self, at: int, values: dict[Ref, Value]) -> Sequence[Value | None]:
-        """Run the line of an instruction, and give the values that it names; those that it deletes are let go of."""
+        """Run the line of an instruction, and return the values that it names; deleted values are dropped."""
         step = self.program[at]
         exec("\n".join([*definition(at, self.program, self.names, self.dialect), self.code[at]]), self.scope)
         if isinstance(step, Delete):
@@ -52,7 +54,7 @@ class _Lines:
         return tuple(map(required_gradient, made)) if isinstance(step, ReadGrad) else made
 
     def computed(self, region: Region) -> Sequence[Value]:
-        """Define the function of a region, call it, and give its results."""
+        """Define the function of a region, call it, and return its results."""
         called = f"compute{region.first}"
         head = f"{self.dialect.unit_head}\n" if self.dialect.unit_head else ""
         text = head + function(self.program, region, self.dialect, called, self.names)
@@ -61,7 +63,7 @@ class _Lines:
         return self._named(region.results)
 
     def saved(self) -> int:
-        """How many saved tensors are alive."""
+        """Number of saved tensors that are alive."""
         return int(eval(self.dialect.saved, self.scope))
 
     def _named(self, refs: Iterable[Ref]) -> tuple[Value, ...]:
@@ -69,7 +71,7 @@ class _Lines:
 
 
 class _Printed(RegionRun):
-    """One run of one program's code: a line an instruction, and a function a region."""
+    """One run of a program's code: a line for each instruction, and a function for each region."""
 
     def __init__(self, program: Program, adapter: Adapter, dialect: Dialect) -> None:
         super().__init__(program, adapter)
@@ -78,9 +80,9 @@ class _Printed(RegionRun):
             self.saved = self.lines.saved
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
-        """Run a line."""
+        """Run the line of an instruction."""
         return self.lines.do(at, self.values)
 
     def computed(self, region: Region) -> Sequence[Value]:
-        """Run a region's function."""
+        """Run the function of a region."""
         return self.lines.computed(region)

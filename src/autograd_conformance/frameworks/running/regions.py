@@ -1,4 +1,4 @@
-"""Runs a program whose computing instructions a framework takes in units: compiled, or recomputed, together."""
+"""Runs a program on a framework that compiles, checkpoints or records regions of instructions together."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from autograd_conformance.programs.regions import Region, region_of, regions
 
 
 def observe(program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> Observation:
-    """What a framework does with a program, in units where its adapter has them, by functions where it takes these;
-    what was found `blind` is not looked at.
+    """Run a program as the adapter requires: by instruction, by region, or as functions. `unreadable` properties are
+    not read.
     """
     return run_type(adapter)(program, adapter, unreadable).observe()
 
 
 def run_type(adapter: Adapter) -> type[Run]:
-    """What runs an adapter's programs, told from its methods; to look for these takes as long as some ops do."""
+    """The class of runs for an adapter. Callers keep the result, because checking a protocol is as slow as some ops."""
     if isinstance(adapter, HasVjp):
         return FunctionalRun
     return RegionRun if isinstance(adapter, HasRegions) else Run
 
 
 class RegionRun(Run):
-    """One run of one program, a region at a time; every value that comes out of one is looked at behind it."""
+    """One run of a program, a region at a time. The results of a region are read after it."""
 
     def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         super().__init__(program, adapter, unreadable)
         self.units = adapter if isinstance(adapter, HasRegions) else None
 
     def observations(self) -> Iterator[StepObservation]:
-        """What each instruction does, in order."""
+        """Observe every instruction, in order."""
         found = call_adapter(self.adapter.name, "holds()", self._regions) if self.units else ()
         begins = {region.first: region for region in found}
         at = 0
@@ -59,8 +59,8 @@ class RegionRun(Run):
         return list(regions(self.program, self.units.holds))
 
     def _region(self, region: Region) -> Iterator[StepObservation]:
-        """What is seen of a region's instructions, and of the leaves between them, which are made before those that can
-        run, or behind.
+        """Observe the instructions of a region and the leaves between them. Leaves before the last instruction that can
+        run are made first, the others afterwards.
         """
         program, whole = self.program, range(region.first, region.last + 1)
         steps = self._possible(region)
@@ -75,7 +75,7 @@ class RegionRun(Run):
             yield observations[at]
 
     def _possible(self, region: Region) -> tuple[int, ...]:
-        """Those of a region's instructions that need nothing that an earlier error kept from being made."""
+        """The instructions of a region whose operands exist; an earlier error may have prevented some of them."""
         missing = {ref for ref in region.inputs if ref not in self.values and ref.at < region.first}
         steps = []
         for at in region.steps:
@@ -86,7 +86,7 @@ class RegionRun(Run):
         return tuple(steps)
 
     def _unit(self, region: Region) -> dict[int, StepObservation]:
-        """What is seen of the instructions of a region that is run as a unit."""
+        """Run a region, and return the observation of each of its instructions."""
         program, last = self.program, self.program[region.last]
         try:
             made = self.computed(region)
@@ -102,7 +102,7 @@ class RegionRun(Run):
         return {**observations, region.last: replace(looked, region=region.steps)}
 
     def computed(self, region: Region) -> Sequence[Value]:
-        """The results of a region that is run as a unit."""
+        """Run a region, and return its results."""
         adapter = self.adapter
         assert self.units is not None and adapter.dialect is not None, "units are written in the adapter's dialect"
         self.modes.enter(region.modes)

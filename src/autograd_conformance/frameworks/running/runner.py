@@ -1,4 +1,4 @@
-"""Runs a program on a framework and writes down what happened, instruction by instruction."""
+"""Runs a program on a framework, and records the outcome of each instruction."""
 
 from __future__ import annotations
 
@@ -73,13 +73,14 @@ _Action = (
     | Delete
     | DefaultDtype
 )
-"""The instructions that make no value."""
+"""Instructions that make no value."""
 
 
 def run(program: Program, adapter: Adapter) -> Observation:
-    """What a framework does with a program. Whatever it raises becomes an outcome, and so does what computing the
-    elements of its values raises; `AdapterError` says what an adapter does that it may not. A signal that stops the
-    run is not caught.
+    """Run a program, and return what happened at each instruction.
+
+    Any exception of the framework is an outcome, also one that is raised while the elements of a value are computed.
+    Raises `AdapterError` for an adapter bug. A signal that stops the run is not caught.
     """
     return Run(program, adapter).observe()
 
@@ -90,7 +91,7 @@ def literal(value: Literal) -> np.ndarray:
 
 
 class Run:
-    """One run of one program: the values that it has made so far, by the references that the program has to them."""
+    """One run of a program, with its values so far by reference."""
 
     def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         capabilities = adapter.capabilities
@@ -105,36 +106,36 @@ class Run:
         self.given: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
         call_adapter(adapter.name, "reset()", adapter.reset)
-        prepare = getattr(adapter, "prepare", None)  # `HasPreparation`: to ask for a protocol takes as long as an op
+        prepare = getattr(adapter, "prepare", None)  # `HasPreparation`; checking a protocol is as slow as an op
         if prepare is not None:
             call_adapter(adapter.name, "prepare()", prepare, program)
 
     def observe(self) -> Observation:
-        """What the whole program does."""
+        """Run the whole program, and return its observation."""
         try:
             observation = tuple(self.observations())
             self.reader.check_copies()
         finally:
             if os.getpid() != self.process:
-                os._exit(0)  # a child of the framework's that came back: the program is its parent's
-            call_adapter(self.adapter.name, "mode(), at its end,", self.modes.leave)
+                os._exit(0)  # a process that the framework forked must not continue the run
+            call_adapter(self.adapter.name, "leaving mode()", self.modes.leave)
             if any(isinstance(step, DefaultDtype) for step in self.program):
                 call_adapter(self.adapter.name, "default_dtype(None)", self.adapter.default_dtype, None)
         self._check_identities(observation)
         return observation
 
     def _check_identities(self, observation: Observation) -> None:
-        """Refuse identities that are alike though the gradients are not."""
+        """Check that different gradients do not have the same identity."""
         if any(len(step.gradients) > 1 and identities.alike(step.gradients) for step in observation):
             adapter = self.adapter
             identities.check_differ(adapter, lambda program: Run(program, adapter).observations())
 
     def observations(self) -> Iterable[StepObservation]:
-        """What each instruction does, in order."""
+        """Observe every instruction, in order."""
         return [self.observe_step(at, step) for at, step in enumerate(self.program)]
 
     def observe_step(self, at: int, step: Instruction) -> StepObservation:
-        """What an instruction does by itself."""
+        """Run one instruction, and observe it."""
         values = self.values
         for ref in operands(step):
             if ref not in values and ref not in self.handles:
@@ -161,7 +162,9 @@ class Run:
     def observe_after(
         self, at: int, step: Instruction, outcome: Outcome, with_gradients: bool, with_values: bool
     ) -> StepObservation:
-        """What is seen behind an instruction: all gradients where it `looks`, all values where it `shows` them."""
+        """The observation after an instruction, with all stored gradients if `with_gradients`, and all values if
+        `with_values`.
+        """
         gradients: Mapping[Ref, Gradient | None] = {}
         shown: Mapping[Ref, Tensor] = {}
         try:
@@ -169,7 +172,7 @@ class Run:
                 gradients = {ref: self.reader.gradient(self.values[ref]) for ref in self.holders if ref in self.values}
             if with_values:
                 shown = {ref: self.reader.tensor(value) for ref, value in self.values.items()}
-        except Unread as failed:  # a framework that computes when it is looked at raises only now
+        except Unread as failed:  # a framework that computes lazily raises only now
             outcome = self.unread(failed)
             for k in range(results(step)):
                 self.values.pop(Ref(at, k), None)
@@ -187,7 +190,7 @@ class Run:
         return observation
 
     def raised(self, step: Instruction, error: BaseException) -> Raised:
-        """The outcome of an instruction that raised; what a signal brought is raised on."""
+        """The outcome of an instruction that raised. An exception from a user's signal is raised again."""
         if is_users(error):
             raise error
         self.modes.leave(error)
@@ -201,17 +204,17 @@ class Run:
         return unread_outcome(self.adapter, failed.call, failed.error, self._sample_values())
 
     def _sample_values(self) -> Sequence[Value]:
-        """Some of the framework's values, which tell whose a piece of code is."""
+        """Some of the framework's values; their modules help to find the owner of code."""
         return tuple(islice(self.values.values(), 4))
 
     def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
-        """Cotangents as arrays to hand over; what they held is kept."""
+        """Cotangents as arrays for a call. Their bytes are kept, so that a write to them is detected."""
         arrays = [None if c is None else literal(c) for c in cotangents]
         self.given = [(k, array, array.tobytes()) for k, array in enumerate(arrays) if array is not None]
         return arrays
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
-        """Do what an instruction does, and give the values that it makes."""
+        """Run an instruction, and return its values."""
         adapter, values = self.adapter, self.values
         if self.program.modes:
             self.modes.enter(self.program.mode(at))
@@ -243,7 +246,7 @@ class Run:
                 return ()
 
     def _act(self, at: int, step: _Action) -> None:
-        """Do what an instruction that makes no value does."""
+        """Run an instruction that makes no value."""
         adapter, values = self.adapter, self.values
         match step:
             case Backward(roots, cotangents, retain_graph, create_graph, inputs):
@@ -291,10 +294,10 @@ class Run:
         return [self.values[leaf] for leaf in step.leaves], step.optimizer, step.settings
 
     def _hook(self, at: int, step: Hook) -> HookFunction:
-        """The function that a hook calls; it notes each call.
+        """The function of a hook, which records each call.
 
-        It holds none of the program's values: a framework that cannot look through its graph for cycles would keep them
-        for ever.
+        It references no values of the program. Otherwise a framework that cannot find cycles through its graph would
+        never free them.
         """
         adapter, reader, fired = self.adapter, self.reader, self.fired
 
@@ -306,7 +309,7 @@ class Run:
             if step.effect == "raise":
                 raise HookRaised(HookRaised.MESSAGE)
             if gradient is None or step.effect == "observe":
-                return None  # nothing came by that could be changed
+                return None  # there is no gradient to change
             return adapter.hook_result(gradient, step.effect, step.factor)
 
         return called
@@ -318,17 +321,17 @@ class Run:
 
 
 def _groups(step: Step | Optimizer) -> dict[str, Any]:
-    """Parameter groups are told to frameworks only where a program has them."""
+    """The keyword argument for parameter groups, if the program has any."""
     return {"groups": step.groups} if step.groups else {}
 
 
 def required_gradient(gradient: Value | None) -> Value:
-    """A gradient that is read as a value, which has to be there."""
+    """The gradient of an instruction that reads it as a value; raises `LookupError` if there is none."""
     if gradient is None:
         raise LookupError("the leaf holds no gradient")
     return gradient
 
 
 def _nothing() -> int | None:
-    """The saved tensors of a framework that does not count them."""
+    """Saved tensors of a framework that does not count them: None."""
     return None

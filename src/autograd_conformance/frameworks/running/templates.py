@@ -1,4 +1,4 @@
-"""A framework's ops made from its dialect's templates: what failures are printed with is the code that runs."""
+"""Makes a framework's ops from the templates of its dialect, so that printed failures contain the code that ran."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPERATORS: Mapping[str, Template] = {
     "pow": "{0} ** {1}",
     "slice": "{0}[{start}:{stop}:{step}]",
 }
-"""The ops that Python has operators for, where a framework's tensors have them."""
+"""Ops that have a Python operator, for frameworks whose tensors support operators."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class Templates:
 
     dialect: Dialect
     scope: dict[str, Any] = field(default_factory=dict)
-    """What the names in its code mean."""
+    """Values of the names in the dialect's code."""
     made: dict[tuple[str, Attrs, int], Callable[..., Any]] = field(default_factory=dict)
-    """The functions so far."""
+    """Functions that were made so far."""
 
     @classmethod
     def of(cls, dialect: Dialect) -> Templates:
-        """The functions of a dialect whose prelude makes its names known."""
+        """Make the functions of a dialect whose prelude defines its names."""
         scope: dict[str, Any] = {}
         exec(dialect.prelude, scope)
         return cls(dialect, scope)
 
     def op(self, name: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
-        """An op with some attributes as a function of its operands."""
+        """An op with some attributes, as a function of its operands."""
         key = (name, attrs, operands)
         if key not in self.made:
             given = [f"x{k}" for k in range(operands)]
@@ -59,31 +59,31 @@ class Templates:
 
 
 def indices(dim: int, code: str) -> str:
-    """The subscript that applies `code` to one dimension and takes all of those before it, or behind it."""
+    """The subscript that applies `code` to one dimension, and takes all of the others."""
     if dim < 0:
         return ", ".join(["...", code, *[":"] * (-dim - 1)])
     return ", ".join([*[":"] * dim, code])
 
 
 def offsets(sizes: tuple[int, ...]) -> list[int]:
-    """Where the parts of these sizes end, but for the last."""
+    """Positions at which to split a dimension into parts of these sizes."""
     return [sum(sizes[: k + 1]) for k in range(len(sizes) - 1)]
 
 
 def select(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    """One slice along a dimension, as NumPy's indexing writes it."""
+    """One slice along a dimension, in NumPy's indexing."""
     return f"{operands[0]}[{indices(attrs['dim'], str(attrs['index']))}]"
 
 
 def narrow(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    """A part along a dimension, as NumPy's indexing writes it."""
+    """A part of a dimension, in NumPy's indexing."""
     part = f"{attrs['start']}:{attrs['start'] + attrs['length']}"
     return f"{operands[0]}[{indices(attrs['dim'], part)}]"
 
 
 def over(function: str, more: str = "", keeps: str = "keepdims") -> Template:
-    """A reduction over some dimensions, with more arguments; over none of them is over all. `keeps` is the name of the
-    argument that keeps them.
+    """A template for a reduction over some dimensions; no dimensions mean all of them. `keeps` is the name of the
+    argument that keeps the dimensions.
     """
 
     def code(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
@@ -94,7 +94,7 @@ def over(function: str, more: str = "", keeps: str = "keepdims") -> Template:
 
 
 def split(function: str) -> Template:
-    """Parts of some sizes along a dimension, by a function that is told where they end."""
+    """A template for splitting a dimension, with a function that takes the positions of the splits."""
 
     def code(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return f"{function}({operands[0]}, {offsets(attrs['sizes'])}, axis={attrs['dim']})"

@@ -1,1 +1,1 @@
-"""JSON forms of what a server describes besides programs: its dialect and its limits."""
+"""JSON forms of a server's dialect and of its limits."""

@@ -1,4 +1,4 @@
-"""A dialect as JSON: templates go over as they are; code that a function writes is asked for, one op at a time."""
+"""Dialects as JSON. Templates are strings; code that a function writes is requested from the server for each op."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from autograd_conformance.printing.dialect import Dialect, Template
 
 Json = Any
 RequestCode = Callable[[str, Sequence[str], Mapping[str, Any]], str]
-"""Asks for the code of an op, by its name, for operands of these names and these attributes."""
+"""A function that requests the code of an op, given its name, the names of its operands and its attributes."""
 
 REQUIRED = tuple(field.name for field in fields(Dialect) if field.default is field.default_factory is MISSING)
-"""The templates that every dialect has."""
+"""Templates that every dialect has."""
 
 
 class MalformedDialect(ValueError):
-    """A JSON form is no dialect; the message says why."""
+    """A JSON form is not a dialect; the message says why."""
 
 
 def to_json(dialect: Dialect) -> dict[str, Json]:
-    """The JSON form of a dialect; the code of an op that a function writes is null, a module is its name."""
+    """The JSON form of a dialect. An op whose code a function writes is null; a module is represented by its name."""
     return {field.name: _written(getattr(dialect, field.name)) for field in fields(Dialect)} | {
         "modules": sorted(name for name, module in dialect.modules.items() if TABLE.get(name) is module)
     }
@@ -39,7 +39,7 @@ def _written(value: Any) -> Json:
 
 
 def from_json(form: Json, request: RequestCode) -> Dialect:
-    """The dialect of a JSON form; `MalformedDialect` says what is wrong with it."""
+    """Parse the JSON form of a dialect; raises `MalformedDialect`."""
     if not isinstance(form, Mapping):
         raise MalformedDialect("it has to be an object of templates")
     missing = [name for name in REQUIRED if name not in form]
@@ -86,7 +86,7 @@ def _text(name: str, value: Json) -> str:
 
 
 def _requested(name: str, request: RequestCode) -> Template:
-    """An op's code, which the far end writes."""
+    """A template that requests an op's code from the server."""
 
     def written(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return request(name, operands, attrs)

@@ -13,11 +13,11 @@ Json = Any
 
 
 class MalformedLimit(ValueError):
-    """An object is no limit; the message says why."""
+    """An object is not a limit; the message says why."""
 
 
 def to_json(limit: Limit) -> dict[str, Json]:
-    """The JSON form of a limit; what is not limited is left out."""
+    """The JSON form of a limit, without fields that limit nothing."""
     form: dict[str, Json] = {}
     if limit.attrs:
         form["attrs"] = attrs_to_json(tuple((name, tuple(values)) for name, values in limit.attrs.items()))
@@ -27,7 +27,7 @@ def to_json(limit: Limit) -> dict[str, Json]:
 
 
 def from_json(form: Json) -> Limit:
-    """The limit in a JSON form; raises `MalformedLimit`."""
+    """Parse the JSON form of a limit; raises `MalformedLimit`."""
     known = [each.name for each in fields(Limit)]
     if not isinstance(form, Mapping) or not form.keys() <= {*known}:
         raise MalformedLimit(f"a limit is an object of some of {', '.join(known)}, not {form!r}")
@@ -45,4 +45,4 @@ def from_json(form: Json) -> Limit:
 
 
 FLAGS = ("empty", "broadcasts")
-"""What a limit says by true or false."""
+"""Boolean fields of a limit."""
