@@ -55,7 +55,7 @@ def numpy(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().to(torch.float64).numpy().copy()
 
 
-def held_against_torch(
+def compared_with_torch(
     row: Row, settings: Mapping[str, Attr], start: torch.Tensor, fed: Iterator[np.ndarray]
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """For each step: the old value, PyTorch's new value, the reference's new value from the observed ones, and the
@@ -86,7 +86,7 @@ def test_pytorch_agrees(row: Row, choice: Attrs, variant: Attrs, dtype: str) -> 
     settings = dict(choice + variant)
     for seed, (shape, steps) in enumerate(SHAPES):
         start = torch.as_tensor(np.random.default_rng(seed).normal(size=shape)).to(getattr(torch, dtype))
-        made = list(held_against_torch(row, settings, start, gradients(shape, seed, steps)))
+        made = list(compared_with_torch(row, settings, start, gradients(shape, seed, steps)))
         assert len(made) == steps
         for old, got, want, room in made:
             assert want.shape == room.shape == shape
@@ -101,7 +101,7 @@ def test_a_leaf_that_is_not_contiguous(row: Row, choice: Attrs, variant: Attrs) 
     for layout in ("transposed",) if variant == FUSED else ("transposed", "gaps"):
         start = laid_out(torch.arange(6.0, dtype=torch.float64).reshape(2, 3), layout)
         assert not start.is_contiguous()
-        for _, got, want, room in held_against_torch(row, dict(choice + variant), start, gradients((2, 3))):
+        for _, got, want, room in compared_with_torch(row, dict(choice + variant), start, gradients((2, 3))):
             assert (np.abs(got - want) <= room).all(), layout
 
 
@@ -112,7 +112,7 @@ def test_no_alarm_for_small_and_large_gradients(row: Row, choice: Attrs, dtype: 
         for scale in (1e-30, 1e-20, 1e-12, 1e-8, 1e-4, 1e4, 1e12, 1e25):
             start = torch.tensor([1.0, -2.0, 0.5, 0.0, 3e-9, -1e3], dtype=getattr(torch, dtype))
             fed = (scale * g for g in gradients(tuple(start.shape), seed=3))
-            for _, got, want, room in held_against_torch(row, dict(choice + variant), start, fed):
+            for _, got, want, room in compared_with_torch(row, dict(choice + variant), start, fed):
                 assert fine(got, want, room), (variant, scale, got, want, room)
                 assert dtype == "float32" or np.isfinite(room).all(), "float64 has room for all of these"
 
@@ -122,7 +122,7 @@ def test_defaults_are_pytorchs(row: Row) -> None:
     parameters = inspect.signature(getattr(torch.optim, row.torch)).parameters
     assert {name: parameters[name].default for name, _ in row.defaults} == dict(row.defaults)
     assert dict(row.defaults).keys() == dict(row.sources).keys()
-    for _, got, want, room in held_against_torch(row, {}, torch.tensor([1.0, -2.0, 3.0]), gradients((3,))):
+    for _, got, want, room in compared_with_torch(row, {}, torch.tensor([1.0, -2.0, 3.0]), gradients((3,))):
         assert (np.abs(got - want) <= room).all()
 
 

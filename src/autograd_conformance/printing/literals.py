@@ -30,7 +30,7 @@ class Text(str):
         return other + repr(self)
 
 
-class Unbounded(float):
+class NonFinite(float):
     """An infinity or NaN, which has no literal and is written as a call of `float`."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ def literal(value: object) -> Any:
         case str():
             return Text(value)
         case float() if not math.isfinite(value):
-            return Unbounded(value)
+            return NonFinite(value)
         case None | bool() | int() | float():
             return value
         case _:

@@ -28,7 +28,7 @@ class Repetition:
     rest: int
     """Number of lines of an incomplete block that follows."""
     carried: Mapping[Value, Value]
-    """For each value of a block that the next block reads, the value that the first block reads in its place."""
+    """For each value of the first block that the next one reads, the value that the first reads in its place."""
     previous: Mapping[tuple[int, int], Value]
     """The reads of such values, as (line of the block, position of the operand)."""
     saved: int

@@ -173,7 +173,7 @@ def _needs(step: Instruction, program: Program) -> set[Capability]:
             options = {
                 Capability.UNUSED: step.allow_unused is not None or not step.materialize_grads,
                 Capability.MATERIALIZES: step.materialize_grads,
-                Capability.ANY_INPUTS: not all_once(step.inputs, program),
+                Capability.ANY_INPUTS: not are_distinct_leaves(step.inputs, program),
             }
             return _call_needs(step) | {
                 Capability.FUNCTIONAL,
@@ -203,7 +203,7 @@ def _needs(step: Instruction, program: Program) -> set[Capability]:
             assert_never(step)
 
 
-def all_once(inputs: Sequence[Ref], program: Program) -> bool:
+def are_distinct_leaves(inputs: Sequence[Ref], program: Program) -> bool:
     """Whether each input is a leaf and is listed once, and so is an argument of the function that
     the program computes.
     """

@@ -98,9 +98,7 @@ def computed_from(program: Program, call: BackwardCall) -> set[Ref]:
 
 
 def holders(program: Program) -> frozenset[Ref]:
-    """The values that may have a `.grad`: leaves, and the targets of instructions that set, retain
-    or read gradients.
-    """
+    """The values that may have a `.grad`: leaves, and other values to which some instruction may give one."""
     found: set[Ref] = set()
     for at, step in enumerate(program):
         match step:

@@ -46,7 +46,7 @@ class Region:
         return program.mode(at)[len(self.modes) :]
 
 
-Holds = Callable[[Program, int, Sequence[int]], bool]
+CanJoin = Callable[[Program, int, Sequence[int]], bool]
 """Whether an instruction, given by its number, can join the instructions that a region already contains."""
 
 
@@ -70,17 +70,17 @@ def _computes(step: Instruction) -> str:
     return f"{step.op} {step.attrs}" if isinstance(step, (Apply, InPlace)) else type(step).__name__
 
 
-def regions(program: Program, holds: Holds) -> Iterator[Region]:
-    """The regions of a program, in order: runs that are as long as `holds` allows, except for a few that end early."""
+def regions(program: Program, can_join: CanJoin) -> Iterator[Region]:
+    """The regions of a program, in order: runs as long as `can_join` allows, except for a few that end early."""
     run: list[int] = []
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
             continue
         computes = isinstance(step, Computing)
-        if run and not (computes and holds(program, at, run) and not ends_early(program, at, run)):
+        if run and not (computes and can_join(program, at, run) and not ends_early(program, at, run)):
             yield region_of(program, tuple(run))
             run = []
-        if computes and (run or holds(program, at, run)):
+        if computes and (run or can_join(program, at, run)):
             run.append(at)
     if run:
         yield region_of(program, tuple(run))
@@ -103,7 +103,7 @@ def region_of(program: Program, steps: tuple[int, ...]) -> Region:
     return Region(steps, tuple(ref for ref in used if ref.at not in within), tuple(exposed), modes)
 
 
-def form(program: Program, region: Region) -> Hashable:
+def region_key(program: Program, region: Region) -> Hashable:
     """The function that a region computes, as a key: regions have equal keys if they do the same,
     in whatever program.
     """

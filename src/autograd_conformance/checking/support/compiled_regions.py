@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Leaf, Program, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.regions import form
+from autograd_conformance.programs.regions import region_key
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -28,7 +28,7 @@ def _compiled_regions(program: Program, reference: Reference, target: Target) ->
     found = target.regions(program)
     dtypes = frozenset(step.value.dtype for step in program if isinstance(step, Leaf)) if found else frozenset()
     return {
-        (form(program, region), tuple(_kind(program, ref, reference) for ref in region.inputs), dtypes)
+        (region_key(program, region), tuple(_kind(program, ref, reference) for ref in region.inputs), dtypes)
         for region in found
     }
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, Hook, Program, Ref, ZeroGrad
 from autograd_conformance.programs.observations import Observation, Returned, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.programs.regions import form, observed_regions
+from autograd_conformance.programs.regions import observed_regions, region_key
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import forward_bound, gradient_bound, working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
@@ -102,4 +102,4 @@ def _followed(program: Program, observation: Observation) -> Reference:
 def regions_run(program: Program, observation: Observation, among: Collection[int]) -> list[Hashable]:
     """The functions that a program was run in, in order, as far as some of its instructions stand in them."""
     regions = observed_regions(program, observation)
-    return [form(program, region) for region in regions if not set(among).isdisjoint(region.steps)]
+    return [region_key(program, region) for region in regions if not set(among).isdisjoint(region.steps)]
