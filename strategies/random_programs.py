@@ -28,8 +28,8 @@ def programs(draw: Draw, most: int = 18) -> Drawn:
     called: list[Ref] = []
     for _ in range(2 + b.below(most - 1)):
         _add(b, b.pick(STEPS), called)
-    if not called and b.made():
-        _call(b, [b.recent(b.made())])
+    if not called and b.op_results():
+        _call(b, [b.recent(b.op_results())])
     return b.drawn()
 
 
@@ -39,12 +39,12 @@ def _add(b: OpBuilder, kind: str, called: list[Ref]) -> None:
         case "op":
             b.op()
         case "backward":
-            called.append(b.recent(b.made() or b.live))
+            called.append(b.recent(b.op_results() or b.live))
             _call(b, [called[-1]])
         case "again" if called:
             _call(b, [b.recent(called)])
         case "several":
-            _call(b, [b.recent(b.made() or b.live), b.pick(b.live)])
+            _call(b, [b.recent(b.op_results() or b.live), b.pick(b.live)])
         case "zero":
             b.zero_grad(b.pick(b.leaves), to_none=not b.below(2))
         case "detach" if b.can(Capability.DETACH):

@@ -421,7 +421,7 @@ class Draft(Choices):
         """Whether a value requires grad."""
         return self.reference.requires_grad[ref]
 
-    def made(self) -> list[Ref]:
+    def op_results(self) -> list[Ref]:
         """The values that are results of ops and require grad."""
         return [r for r in self.live if self.requires(r) and isinstance(self.reference.steps[r.at], Apply)]
 

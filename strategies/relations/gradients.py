@@ -66,7 +66,7 @@ def _compute(a: ActionBuilder) -> None:
             case "successor" if a.requires(value):
                 a.successor(value)
             case "write" if a.can(Capability.WRITES):
-                made = [r for r in a.made() if not a.reference.storages.overlaps_itself(r) and a.traversable(r)]
+                made = [r for r in a.op_results() if not a.reference.storages.overlaps_itself(r) and a.traversable(r)]
                 if made:
                     a.write(a.recent(made))
             case "scale" if a.can(Capability.HOOKS) and a.requires(value):
@@ -77,13 +77,13 @@ def _compute(a: ActionBuilder) -> None:
                     a.op()
             case "detach" if a.can(Capability.DETACH):
                 a.detach(value)
-            case "retain" if a.can(Capability.RETAINS_GRAD) and value in a.made():
+            case "retain" if a.can(Capability.RETAINS_GRAD) and value in a.op_results():
                 a.retain_grad(value)
 
 
 def _root(a: ActionBuilder, dtype: str | None = None) -> Ref:
     """A value that may be called on."""
-    made = [r for r in a.made() if a.traversable(r) and a.reference.values[r].size]
+    made = [r for r in a.op_results() if a.traversable(r) and a.reference.values[r].size]
     made = [r for r in made if dtype is None or a.dtypes[r] == dtype]
     root = a.recent(made) if made else a.nonlinear(a.leaf((3,)))
     return root if a.can(Capability.COTANGENTS) else a.total(root)

@@ -64,7 +64,7 @@ PURE = (Leaf, Apply, Detach)
 CALLS = (Backward, Grad, ZeroGrad, RetainGrad, Hook)
 """Instructions that keep their order among each other, but do not restrict where others are moved."""
 
-WIDE: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
+SITUATIONS: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
     gradients.whole_graphs,
     writes.written_values,
     accumulation.replaced_gradients,
@@ -97,7 +97,7 @@ def any_program(draw: Draw) -> Drawn:
     """
     usual = current()
     with using(replace(usual, capabilities=usual.capabilities - {Capability.DEFAULT_DTYPE})):
-        make = Choices(draw).pick((programs, programs, sequences, sequences, *WIDE))
+        make = Choices(draw).pick((programs, programs, sequences, sequences, *SITUATIONS))
         try:
             return draw(make())
         except Unsupported:

@@ -80,13 +80,13 @@ def micro_batches(a: ActionBuilder) -> Related:
     samples, targets = (whole.numbers(role, last, (rows, n)) for role, n in (("whole", plan.wide), ("aim", plan.out)))
     targets = abs(targets)
 
-    def lose(loop: Loop, begin: int, end: int) -> Ref:
+    def loss_of_rows(loop: Loop, begin: int, end: int) -> Ref:
         result = loop.call(0, loop.leaf(samples[begin:end], False))
         return loop.apply(name, result, loop.leaf(targets[begin:end], False), reduction=plan.reduction)
 
-    whole.backward(lose(whole, 0, rows))
+    whole.backward(loss_of_rows(whole, 0, rows))
     for part in range(plan.count):
-        loss = lose(split, part * plan.batch, (part + 1) * plan.batch)
+        loss = loss_of_rows(split, part * plan.batch, (part + 1) * plan.batch)
         if plan.reduction == "mean":
             loss = split.apply("multiply_scalar", loss, scalar=1 / plan.count)
         split.backward(loss)

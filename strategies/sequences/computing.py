@@ -63,7 +63,7 @@ def twin(s: Sequence) -> None:
 @action(1)
 def again(s: Sequence) -> None:
     """The op of an earlier value, applied to the first operand as it is now."""
-    made = [r for r in s.b.made() if isinstance(s.b.reference.steps[r.at], Apply)]
+    made = [r for r in s.b.op_results() if isinstance(s.b.reference.steps[r.at], Apply)]
     if made:
         step = s.b.reference.steps[s.b.recent(made).at]
         assert isinstance(step, Apply)
@@ -128,7 +128,7 @@ def unrecorded_write(s: Sequence) -> None:
 def detach_in_place(s: Sequence) -> None:
     """Detach a value in place."""
     b = s.b
-    made = [r for r in b.made() if r not in b.reference.retained and r not in b.reference.storages.views_of]
+    made = [r for r in b.op_results() if r not in b.reference.retained and r not in b.reference.storages.views_of]
     if made and b.can(Capability.WRITES, Capability.DETACH):
         b.detach_in_place(b.recent(made))
 

@@ -122,7 +122,7 @@ def _without_views(weighted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in weighted if name not in VIEWS)
 
 
-def plain(b: ActionBuilder, value: Ref) -> Ref:
+def unaliased(b: ActionBuilder, value: Ref) -> Ref:
     """A value that shares no memory with `value`, computed from it by a drawn op."""
     names = _without_views(tuple(b.alphabet.weighted))
     for _ in range(2 if names else 0):
@@ -138,7 +138,7 @@ def computed(b: ActionBuilder, *shapes: Shape, most: int = 2) -> Ref:
     """
     value = b.leaf(b.pick(b.shapes(shapes or NONEMPTY)))
     for _ in range(b.below(most)):
-        made = plain(b, value)
+        made = unaliased(b, value)
         value = made if b.requires(made) and (not shapes or b.shape(made) in shapes) else value
     return b.nonlinear(value)
 
@@ -183,7 +183,7 @@ def chain(b: OpBuilder, value: Ref, most: int = 3) -> Ref:
     return value
 
 
-def among(b: OpBuilder, root: Ref) -> tuple[Ref, ...]:
+def maybe_add_root(b: OpBuilder, root: Ref) -> tuple[Ref, ...]:
     """The roots of a call on a value: mostly only the value. One time in four, also another value, before or after it,
     that is computed from the value or from a fresh leaf.
     """

@@ -11,7 +11,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.op_builder import OpBuilder
-from autograd_conformance.strategies.situations.base import FREEING, action_situation, among, joined, situation
+from autograd_conformance.strategies.situations.base import FREEING, action_situation, joined, maybe_add_root, situation
 
 
 @situation
@@ -28,7 +28,7 @@ def implicit_cotangents(b: OpBuilder) -> None:
     """A root that does not have exactly one element, and a backward call on it without a cotangent."""
     b.grow(0, 3)
     root = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2,), (2, 3), (0,), (2, 1))))))
-    roots = among(b, root)
+    roots = maybe_add_root(b, root)
     b.backward(*roots, cotangents=[None if each == root else b.cotangent(each) for each in roots])
     _each(b, roots)
 
@@ -48,7 +48,7 @@ def wrong_cotangents(b: OpBuilder) -> None:
     shape = b.shape(root)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (2, 3), (1, *shape), shape[::-1], shape[1:]) if s != shape]
     wrong = b.tensor(b.pick(others))
-    roots = among(b, root)
+    roots = maybe_add_root(b, root)
     given = [wrong if each == root else b.cotangent(each) for each in roots]
     b.backward(*roots, cotangents=given, retain=b.pick((None, True)))
     _each(b, roots)
@@ -202,7 +202,7 @@ def resumed(b: ActionBuilder) -> None:
         b.pick(ways)(b, root, b.pick(parts))
         _legal_calls(b, leaves, other)
     if b.below(3) == 2:  # calls that had to fail still have to; others still work
-        b.call(*among(b, b.pick([root, *parts])), retain=True if b.can(Capability.RETAIN) else None)
+        b.call(*maybe_add_root(b, b.pick([root, *parts])), retain=True if b.can(Capability.RETAIN) else None)
 
 
 def _legal_calls(b: ActionBuilder, leaves: list[Ref], other: Ref) -> None:

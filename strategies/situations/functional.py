@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.situations.base import FREEING, action_situation, among, computed, joined
+from autograd_conformance.strategies.situations.base import FREEING, action_situation, computed, joined, maybe_add_root
 
 SHAPES = ((3,), (2, 3), (), (2,))
 
@@ -64,7 +64,7 @@ def functional_frees(b: ActionBuilder) -> None:
     else:
         (b.grad([root], leaves[b.below(2) :] or leaves, freeing) if b.below(3) else b.call(root, retain=freeing))
     again = b.successor(root) if b.below(3) == 2 else root
-    b.grad(among(b, again), [b.pick(leaves)], _keeping(b))
+    b.grad(maybe_add_root(b, again), [b.pick(leaves)], _keeping(b))
 
 
 @action_situation

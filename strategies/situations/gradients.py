@@ -45,7 +45,7 @@ def whole_graphs(b: OpBuilder) -> None:
     """A graph of one to twelve ops, and a backward call on a late value."""
     b.leaf()
     b.grow(1, 12)
-    root = b.recent(b.made() or [b.leaf()])
+    root = b.recent(b.op_results() or [b.leaf()])
     b.backward(root)
 
 
@@ -133,7 +133,7 @@ def several_roots(b: OpBuilder) -> None:
     """One backward call on two or three roots, some of which share a subgraph or are the same."""
     first = b.root()
     second = b.pick([b.successor(first), first, b.root(2)] if b.below(2) else [b.successor(first)])
-    roots = [first, second] + ([b.recent(b.made())] if b.below(3) == 2 else [])
+    roots = [first, second] + ([b.recent(b.op_results())] if b.below(3) == 2 else [])
     b.backward(*roots)
 
 

@@ -7,9 +7,9 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.situations.base import (
     action_situation,
-    among,
     computed,
     joined,
+    maybe_add_root,
     maybe_end_region,
     view,
 )
@@ -43,11 +43,11 @@ def _call(b: ActionBuilder, root: Ref, *values: Ref, last: bool = True) -> None:
     retain = None if last or not b.can(Capability.RETAIN) else True
     match b.below(4):
         case 3 if b.can(Capability.FUNCTIONAL):
-            b.grad(among(b, root), list(values), retain)
+            b.grad(maybe_add_root(b, root), list(values), retain)
         case 2 if b.can(Capability.INPUTS):
-            b.call(*among(b, root), inputs=list(values), retain=retain)
+            b.call(*maybe_add_root(b, root), inputs=list(values), retain=retain)
         case _:
-            b.call(*among(b, root), retain=retain)
+            b.call(*maybe_add_root(b, root), retain=retain)
 
 
 @action_situation

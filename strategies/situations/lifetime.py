@@ -5,8 +5,8 @@ from __future__ import annotations
 from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import (
     FREEING,
-    among,
     joined,
+    maybe_add_root,
     maybe_end_region,
     negative,
     situation,
@@ -21,7 +21,7 @@ def backward_twice(b: OpBuilder) -> None:
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
     b.grow(0, 2)
-    roots = among(b, root)
+    roots = maybe_add_root(b, root)
     b.backward(*roots, retain=b.pick((None, False, True)))
     if len(roots) > 1 and b.below(2):
         for each in roots:
@@ -44,7 +44,7 @@ def new_root_on_freed(b: OpBuilder) -> None:
     new = b.successor(root)
     if b.below(2):
         new = b.successor(new)
-    b.backward(*among(b, new), retain=b.pick((None, True)))
+    b.backward(*maybe_add_root(b, new), retain=b.pick((None, True)))
 
 
 @situation
@@ -52,7 +52,7 @@ def late_retains(b: OpBuilder) -> None:
     """A freed graph, and a later call with retain_graph=True."""
     root = b.root()
     b.backward(root, retain=b.pick(FREEING))
-    b.backward(*among(b, b.successor(root) if b.below(3) == 2 else root), retain=True)
+    b.backward(*maybe_add_root(b, b.successor(root) if b.below(3) == 2 else root), retain=True)
 
 
 @situation
@@ -61,8 +61,8 @@ def last_calls(b: OpBuilder) -> None:
     root = b.root()
     for _ in range(1 + b.below(3)):
         b.backward(root, retain=True)
-    b.backward(*among(b, root), retain=b.pick(FREEING))
-    b.backward(*among(b, root), retain=b.pick((None, True)))
+    b.backward(*maybe_add_root(b, root), retain=b.pick(FREEING))
+    b.backward(*maybe_add_root(b, root), retain=b.pick((None, True)))
 
 
 @situation
@@ -93,7 +93,7 @@ def branches(b: OpBuilder) -> None:
     maybe_end_region(b)
     whole = joined(b, [left, right])
     b.backward(left, retain=b.pick(FREEING))
-    b.backward(*among(b, right), retain=b.pick((None, True)))
+    b.backward(*maybe_add_root(b, right), retain=b.pick((None, True)))
     if b.below(2):
         b.backward(whole)
 

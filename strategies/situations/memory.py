@@ -114,12 +114,12 @@ def deleted(a: ActionBuilder) -> None:
     """
     root = a.root()
     if a.can(Capability.HOOKS) and a.below(4) == 3:
-        handle = a.hook(a.recent(a.made()))
+        handle = a.hook(a.recent(a.op_results()))
         if a.below(2):
             a.remove_hook(handle)
     stays: list[Ref] = []
     for _ in range(a.below(3)):
-        _backward(a, a.pick((root, a.recent(a.made()))), a.pick((True, None)))
+        _backward(a, a.pick((root, a.recent(a.op_results()))), a.pick((True, None)))
         if a.fails:
             break
     if a.can(Capability.DETACH) and a.below(2):

@@ -12,7 +12,7 @@ from autograd_conformance.strategies.situations.base import (
     computed,
     joined,
     joining,
-    plain,
+    unaliased,
     view,
 )
 
@@ -39,10 +39,10 @@ def unrecorded(b: ActionBuilder) -> None:
     with b.under(*b.pick(OFF)):
         if not b.below(3):
             with b.under("enable_grad"):
-                plain(b, source)
-        made = plain(b, source)
+                unaliased(b, source)
+        made = unaliased(b, source)
         for _ in range(b.below(3)):
-            made = plain(b, made)
+            made = unaliased(b, made)
     b.call(_uses(b, source, made) if b.below(2) else source)
 
 
@@ -63,7 +63,7 @@ def recorded(b: ActionBuilder) -> None:
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(ON)):
-        made = plain(b, source)
+        made = unaliased(b, source)
         made = made if b.requires(made) else b.nonlinear(source)
         made = b.successor(made) if b.below(2) else made
     b.call(b.successor(made) if b.below(2) else made, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
@@ -75,9 +75,9 @@ def restored(b: ActionBuilder) -> None:
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
-        made = plain(b, source)
+        made = unaliased(b, source)
         _fail(b, source)
-    made = b.rebuild(made) if b.below(2) else plain(b, source)
+    made = b.rebuild(made) if b.below(2) else unaliased(b, source)
     made = made if b.requires(made) else b.nonlinear(source)
     b.call(made)
 
@@ -124,8 +124,8 @@ def constant_roots(b: ActionBuilder) -> None:
     source = _source(b)
     modes = b.pick(OFF)
     with b.under(*modes):
-        root = plain(b, source)
-        root = plain(b, root) if b.below(2) else root
+        root = unaliased(b, source)
+        root = unaliased(b, root) if b.below(2) else root
     with b.under(*(modes if b.below(2) else ())):
         b.call(root)
     b.call(source)

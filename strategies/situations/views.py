@@ -7,7 +7,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.draft import Unsupported
-from autograd_conformance.strategies.situations.base import action_situation, alias, computed, joined, plain, view
+from autograd_conformance.strategies.situations.base import action_situation, alias, computed, joined, unaliased, view
 
 
 def _touch(b: ActionBuilder, target: Ref) -> None:
@@ -44,7 +44,7 @@ def copies(b: ActionBuilder) -> None:
         for n in ("clone", "repeat", "abs", "clip", "relu", "tril", "maximum", "flip", "concat", "take", "pad")
         if n in b.alphabet.ops
     ]
-    made = [plain(b, source) for _ in range(1 + b.below(2))]
+    made = [unaliased(b, source) for _ in range(1 + b.below(2))]
     if same:
         made += b.op(b.pick(same), on=source)[:1]
     _touch(b, source if b.below(2) or b.reference.is_leaf(source) else b.pick(made))

@@ -18,8 +18,8 @@ from autograd_conformance.strategies.situations.base import (
     chain,
     computed,
     maybe_end_region,
-    plain,
     situation,
+    unaliased,
     view,
 )
 
@@ -79,14 +79,14 @@ def written_values(b: ActionBuilder) -> None:
         with b.under(*(["no_grad"] if leaf else around(b))):
             b.write(target)
         if b.below(3) == 2:
-            values.append(plain(b, b.pick(values)))
+            values.append(unaliased(b, b.pick(values)))
     _call(b, values)
 
 
 def _call(b: ActionBuilder, values: list[Ref]) -> None:
     """A backward call on a new value, computed from one of the values that require grad if there is one."""
     roots = [r for r in values if b.requires(r) and b.reference.values[r].size]
-    b.call(plain(b, b.recent(roots) if roots else computed(b)))
+    b.call(unaliased(b, b.recent(roots) if roots else computed(b)))
 
 
 @action_situation
@@ -111,15 +111,15 @@ def recorded_writes(b: ActionBuilder) -> None:
     if b.below(3):
         target = computed(b)
     else:  # a constant buffer, into which a value that requires grad is written
-        target = plain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))), requires_grad=False))
+        target = unaliased(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))), requires_grad=False))
     for _ in range(1 + b.below(3)):
         if b.requires(target) and b.below(6) == 5:
             b.add(InPlace(b.pick(("mul_", "add_", "sub_")), target, (target,)))
         else:
             _record(b, target)
         if b.below(3) == 2:
-            plain(b, target)
-    root = plain(b, target) if b.below(2) else target
+            unaliased(b, target)
+    root = unaliased(b, target) if b.below(2) else target
     b.call(root if b.requires(root) else target, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
 
 
@@ -130,7 +130,7 @@ def _record(b: ActionBuilder, target: Ref) -> None:
         return
     shape, dtype = b.shape(target), b.dtypes[target]
     source = b.leaf(value=b.tensor(shape, dtype))
-    source = plain(b, source) if b.below(2) else source
+    source = unaliased(b, source) if b.below(2) else source
     if b.shape(source) != shape or b.dtypes[source] != dtype or not b.requires(source):
         source = b.leaf(value=b.tensor(shape, dtype))
     b.write(target, b.pick(("copy_", "add_", "mul_", "sub_")), source)
@@ -148,7 +148,7 @@ def requiring_writes(b: ActionBuilder) -> None:
     if b.dtypes[source] != b.dtypes[target]:
         return
     b.write(target, b.pick(("copy_", "add_", "mul_")), source)
-    b.call(plain(b, target) if b.below(2) else target)
+    b.call(unaliased(b, target) if b.below(2) else target)
 
 
 @action_situation
@@ -156,7 +156,7 @@ def written_leaves(b: ActionBuilder) -> None:
     """A recorded write to a leaf that requires grad, or to a view of one, which is rejected; other calls stay legal."""
     b.require(Capability.WRITES, Capability.WRITE_CHECKS)
     leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
-    root = plain(b, leaf)
+    root = unaliased(b, leaf)
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(2) else leaf
     maybe_end_region(b)  # if a region raises, the values that it leaves are unspecified
     modes = ("no_grad", "enable_grad") if b.can(Capability.MODES) and b.below(4) == 3 else ()

@@ -45,9 +45,9 @@ def drawn_plan(b: ActionBuilder, pattern: Pattern, bugs: Sequence[LoopBug] | Non
     activations = [name for name in (ACTIVATIONS if pattern.order == 1 else SMOOTH) if name in able]
     losses = [name for name in (LOSSES if pattern.order == 1 else LOSSES[:2]) if name in able]
     iterations, layers, bias = ITERATIONS[b.below(len(ITERATIONS))], LAYERS[b.below(len(LAYERS))], b.below(2) == 1
-    activation, loss, reduction = _of(b, activations), _of(b, losses), b.pick(("mean", "sum"))
+    activation, loss, reduction = _pick(b, activations), _pick(b, losses), b.pick(("mean", "sum"))
     wide, out, batch = b.pick((2, 3)), b.pick((1, 2)), b.pick((2, 1, 3))
-    count, variant = _of(b, pattern.counts), _of(b, pattern.variants_of(made))
+    count, variant = _pick(b, pattern.counts), _pick(b, pattern.variants_of(made))
     clearing, to_none = b.pick(tuple(Clearing)), b.below(3) < 2
     clips, kind, bound = b.below(4) == 3, b.pick(("norm", "value")), b.pick(BOUNDS)
     fresh, deletes, data = b.below(2) == 1, b.below(4) < 3, b.raw(DATA)
@@ -73,7 +73,7 @@ def _with_optimizers(b: ActionBuilder, pattern: Pattern, plan: Plan) -> Plan:
     return replace(plan, optimizers=tuple(optimizer(b, each) for each in leaves))
 
 
-def _of(b: ActionBuilder, options: Sequence[Any]) -> Any:
+def _pick(b: ActionBuilder, options: Sequence[Any]) -> Any:
     """One of some options, with a draw that does not depend on their number."""
     return options[b.below(CHOICES) % len(options)]
 
@@ -87,7 +87,7 @@ def _bugs(b: ActionBuilder, pattern: Pattern) -> frozenset[LoopBug]:
     """A drawn set of bugs: none with probability one half, else one, or sometimes two that can occur together."""
     options = [bug for bug, _ in pattern.bugs]
     number = (0, 0, 0, 1, 1, 2)[b.below(6)]
-    drawn = frozenset([_of(b, options) for _ in range(2)][:number])
+    drawn = frozenset([_pick(b, options) for _ in range(2)][:number])
     return drawn if pattern.variants_of(drawn) else frozenset()
 
 
