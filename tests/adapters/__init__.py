@@ -1,1 +1,1 @@
-"""Tests of adapters for frameworks other than PyTorch; a test is skipped where its framework is not installed."""
+"""Tests of adapters for frameworks other than PyTorch. A test is skipped if its framework is not installed."""

@@ -1,4 +1,4 @@
-"""JAX, un-jitted and jitted, as frameworks under test."""
+"""JAX, with and without `jit`, as frameworks under test."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_each_difference_shows_in_its_witness(entry, target: InProcess):
 
 @each
 def test_a_fault_is_seen(target: InProcess):
-    """The reference is another route: what JAX is made to get wrong, it does not get wrong with it."""
+    """The reference computes along another path, so a fault that is put into JAX does not affect it."""
 
     class Doubled(type(target.adapter)):  # type: ignore[misc]
         def vjp(self, function, values, cotangents):
@@ -82,7 +82,9 @@ def test_a_fault_is_seen(target: InProcess):
 
 
 def test_what_is_compiled_is_kept_from_one_run_to_the_next(tmp_path: Path):
-    """In the user's caches, or where the environment says."""
+    """JAX keeps compiled programs in the user's cache directory, or in the folder that an environment variable
+    names.
+    """
     code = (
         "from autograd_conformance.adapters.jax.adapter import Jax; import numpy as np; a = Jax(); "
         "a.apply('sin', [a.leaf(np.ones(3), True)], ())"

@@ -1,6 +1,4 @@
-"""MindSpore as a framework under test, served from an environment with the NumPy that it wants, where there is one:
-MINDSPORE_PYTHON names its interpreter.
-"""
+"""MindSpore as a framework under test. MINDSPORE_PYTHON names an interpreter that has MindSpore and its NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ pytestmark = pytest.mark.skipif(PYTHON is None, reason="MINDSPORE_PYTHON names n
 
 
 def in_float32(text: str) -> str:
-    """A program of the text form with its leaves, and what it is given, in the dtype that MindSpore is tested in."""
+    """Parse a program and convert its leaves and cotangents to float32, the dtype that MindSpore is tested in."""
     return text.replace("leaf ", "leaf f32 ").replace("with [", "with f32 [").replace("], [", "], f32 [")
 
 

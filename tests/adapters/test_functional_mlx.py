@@ -1,4 +1,4 @@
-"""MLX as a framework under test, where it is installed."""
+"""MLX as a framework under test, if it is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENTRIES = known("mlx")
 
 
 def in_float32(text: str) -> str:
-    """A program of the text form with its leaves, and what it is given, in MLX's dtype."""
+    """Parse a program and convert its leaves and cotangents to float32, MLX's dtype."""
     return text.replace("leaf ", "leaf f32 ").replace("with [", "with f32 [").replace("], [", "], f32 [")
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow, eager and staged, as frameworks under test, where it is installed."""
+"""TensorFlow, eager and with `tf.function`, as frameworks under test, if it is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second worked example: micrograd as it is published, and what is known of it."""
+"""The second worked example: micrograd as published, with its known differences."""
 
 from __future__ import annotations
 

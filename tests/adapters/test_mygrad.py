@@ -1,4 +1,4 @@
-"""MyGrad: its adapter, what is known of it, and the traits that its documentation gives it."""
+"""MyGrad: its adapter, its known differences, and the traits that its documentation states."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_result_of_another_dtype_excuses_no_wrong_value():
 
 
 class Wrong(MyGrad):
-    """Sums with a number have the right dtype and the wrong value."""
+    """A sum with a number has the right dtype and the wrong value."""
 
     def apply(self, op, operands, attrs):
         (made,) = super().apply(op, operands, attrs)
@@ -67,7 +67,7 @@ def test_what_its_documentation_says_is_legal(text: str, rule: str | None):
 
 
 class Walks(MyGrad):
-    """A call gives half of the gradient behind a value that an earlier one cleared."""
+    """A call returns half of the gradient for a value that an earlier call cleared."""
 
     def backward(self, roots, cotangents, retain_graph):
         super().backward(roots, cotangents, retain_graph)

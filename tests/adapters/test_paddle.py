@@ -1,4 +1,6 @@
-"""PaddlePaddle: its adapter, what is known of it, and what its documentation says is legal, where it is installed."""
+"""PaddlePaddle, if it is installed: its adapter, its known differences, and the traits that its documentation
+states.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ def test_a_program_records_though_the_one_before_it_left_recording_off():
 
 
 class Forgets(Paddle):
-    """A call replaces the gradient that a leaf holds."""
+    """A call replaces the gradient that a leaf stores."""
 
     def backward(self, roots, cotangents, retain_graph):
         for leaf in self.leaves:

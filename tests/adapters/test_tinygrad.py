@@ -1,4 +1,4 @@
-"""tinygrad: its adapter, what is known of it, and the traits that its documentation gives it."""
+"""tinygrad: its adapter, its known differences, and the traits that its documentation states."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_what_its_documentation_says_is_legal(text: str, rule: str | None):
 
 
 class Fills(Tinygrad):
-    """Every leaf gets a gradient of so many, whether the root was computed from it or not."""
+    """Every leaf gets a gradient, also if the root was not computed from it."""
 
     def __init__(self, of: float) -> None:
         super().__init__()

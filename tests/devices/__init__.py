@@ -1,1 +1,1 @@
-"""The example device, and faulty ones made of it: what the suite is worth to the maker of a backend of PyTorch."""
+"""The example device, and variants of it with one fault each: does the suite find faults of a PyTorch backend?"""

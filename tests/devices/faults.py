@@ -1,6 +1,6 @@
-"""Faulty devices: the example's, with one fault each, put in place of its kernels or of its memory for a while.
+"""Faulty devices: the example device with one fault each, which temporarily replaces its kernels or its memory.
 
-A device is known to PyTorch once in a process, so a fault comes and goes: `faulty` puts it there inside a `with` block.
+PyTorch can register a device only once in a process, so the method `faulty` applies the fault inside a `with` block.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ DEVICE = "examples.device:example"
 
 
 class OnExample(Mutant):
-    """PyTorch on the example device, as it is, with the usual ops alone."""
+    """PyTorch on the example device, without a fault, with the usual ops only."""
 
     ops = Mutant.ops.intersection(CORE)
     modules = ()
     capabilities = Mutant.capabilities - {Capability.HOOKS, Capability.ACCUMULATED_HOOKS}
-    """A hook that raises ends the process, by PyTorch's own fault: see `test_example`."""
+    """A hook that raises ends the process because of a bug in PyTorch; see `test_example`."""
     optimizers = {**Mutant.optimizers, "sgd": ("lr", "momentum", "weight_decay")}
-    """With `nesterov`, PyTorch itself adds to the gradients on every device that it takes `foreach` for."""
+    """With `nesterov`, PyTorch itself adds to the gradients on every device for which it uses `foreach`."""
     kernels: ClassVar[Mapping[str, Function]] = {}
-    """The kernels that are others here: functions of tensors, by PyTorch's names of the ops."""
+    """Replaced kernels: functions of tensors, by PyTorch's names of the ops."""
     key: ClassVar[str] = "PrivateUse1"
-    """The dispatch key that they stand under."""
+    """Dispatch key under which the kernels are registered."""
     patches: ClassVar[Mapping[tuple[Any, str], Function]] = {}
-    """The functions of the device's own code that are others here, by where they stand."""
+    """Replaced functions of the device's own code, by the object that contains each and its name."""
 
     def __init__(self, device: str = DEVICE) -> None:
         super().__init__(DEVICE)
@@ -49,7 +49,7 @@ class OnExample(Mutant):
     @classmethod
     @contextmanager
     def faulty(cls) -> Iterator[None]:
-        """The device has the fault inside of a `with` block."""
+        """Apply the fault inside a `with` block."""
         library = torch.library.Library("aten", "IMPL", cls.key)
         patches = [mock.patch.object(place, name, function) for (place, name), function in cls.patches.items()]
         with warnings.catch_warnings(action="ignore"):  # PyTorch's, that a kernel takes another one's place
@@ -66,7 +66,7 @@ class OnExample(Mutant):
 
 
 def computed(**kernels: Function) -> dict[str, Function]:
-    """Kernels made of functions of arrays; a name's dot is written as two underscores."""
+    """Make kernels from functions of arrays. A keyword has two underscores in place of a dot."""
     names = {name: name.replace("__", ".") for name in kernels}
     return {names[name]: registry.on_tensors(names[name], compute) for name, compute in kernels.items()}
 
@@ -81,7 +81,7 @@ def _overwriting(x: torch.Tensor, y: torch.Tensor, *, alpha: float = 1, out: tor
 
 
 class Overwrites(OnExample):
-    """What is added in place takes the place of what was there, and so does a gradient that is accumulated."""
+    """In-place addition overwrites its target, and so does the accumulation of a gradient."""
 
     killed_by = ("accumulation/adds", "accumulation/in-place")
     kernels = {"add.out": _overwriting}
@@ -94,7 +94,7 @@ def _alias(x: torch.Tensor, *, memory_format: torch.memory_format | None = None)
 
 
 class CopiesAlias(OnExample):
-    """A clone is a view: it shares its memory with what it was made of."""
+    """A clone is a view: it shares memory with its source."""
 
     killed_by = ("optimizers/remembers",)
     kernels = {"clone": _alias}
@@ -109,7 +109,7 @@ def _uncounted(op: Any) -> Function:
 
 
 class Uncounted(OnExample):
-    """In-place kernels stand where autograd's own do: they record nothing, and bump no version counter."""
+    """In-place kernels replace those of autograd: they record nothing, and do not change the version counter."""
 
     killed_by = ("writes/error-or-recorded", "writes/recorded", "writes/leaf-raises")
     key = "AutogradPrivateUse1"
@@ -127,40 +127,40 @@ def _short(x: np.ndarray, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 
 
 class ReducesShort(OnExample):
-    """A sum that keeps its dimensions, as those of broadcast operands' gradients do, leaves the last slice out."""
+    """A sum that keeps its dimensions omits the last slice. The gradients of broadcast operands use such sums."""
 
     killed_by = ("gradients/op", "gradients/forward", "gradients/graph")
     kernels = computed(sum__IntList_out=_short)
 
 
 class LosesFactor(OnExample):
-    """What the sigmoid passes back lacks a factor."""
+    """The derivative of the sigmoid lacks a factor."""
 
     killed_by = ("gradients/op", "gradients/graph")
     kernels = computed(sigmoid_backward__grad_input=lambda grad, made: grad * made)
 
 
 class ClearsNothing(OnExample):
-    """Zeros are not written: what is there stays."""
+    """Writing zeros has no effect."""
 
     killed_by = ("accumulation/zero-to-zeros", "writes/value")
     kernels = {"zero_": lambda x: x}
 
 
 class KeepsCopies(OnExample):
-    """What was copied to the host once is not copied again, though it was written since."""
+    """A tensor is copied to the host only once, even if it is written to later."""
 
     killed_by = ("accumulation/adds", "writes/value")
     kept: ClassVar[dict[Any, tuple[Any, np.ndarray]]] = {}
 
     def reset(self) -> None:
-        """A new program: nothing is kept."""
+        """Drop all copies before a program."""
         super().reset()
         self.kept.clear()
 
     @staticmethod
     def copy(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-        """A copy, kept together with the memory that it is of, which nobody else gets as long as it is kept."""
+        """Copy a tensor, and keep the copy with its source's memory, so that the memory is not reused."""
         values = memory.array(source)
         if target.device.type == "cpu":
             where = (source.data_ptr(), source.shape, source.stride(), source.dtype)
@@ -186,7 +186,7 @@ def _unstrided(tensor: torch.Tensor) -> np.ndarray:
 
 
 class IgnoresStrides(OnExample):
-    """Kernels read what is transposed as if it lay row by row."""
+    """Kernels read transposed tensors as if they were contiguous."""
 
     killed_by = ("gradients/op", "gradients/forward", "gradients/graph")
     patches = {(memory, "array"): _unstrided}
@@ -198,7 +198,7 @@ def _elsewhere(target: torch.Tensor, values: np.ndarray) -> None:
 
 
 class WritesElsewhere(OnExample):
-    """In-place kernels write to the beginning of the storage, wherever in it the target lies."""
+    """In-place kernels write to the start of the storage, regardless of the target's offset."""
 
     killed_by = ("writes/value", "writes/aliases")
     patches = {(registry, "write"): _elsewhere}
@@ -212,33 +212,33 @@ class Single(OnExample):
 
 
 class CopiesViews(OnExample):
-    """A reshaped tensor has memory of its own where it could be a view."""
+    """A reshape copies its operand even if a view is possible."""
 
     killed_by = ("views/shares", "writes/aliases", "writes/error-or-recorded", "detach/keeps-source")
     kernels = {"view": lambda x, size: memory.tensor(memory.array(x).reshape(tuple(size)))}
 
 
 class Unsynchronised(OnExample):
-    """Kernels write their results when the next one begins, and a copy to the host does not wait for them."""
+    """Kernels write their results when the next kernel starts, and a copy to the host does not wait for them."""
 
     killed_by = ("gradients/op", "gradients/forward", "gradients/graph")
     queue: ClassVar[list[tuple[torch.Tensor, np.ndarray]]] = []
 
     def reset(self) -> None:
-        """A new program: nothing is under way."""
+        """Drop pending results before a program."""
         super().reset()
         self.queue.clear()
 
     @staticmethod
     def begin(value: Any) -> Any:
-        """An argument of a kernel, once all is written that was under way."""
+        """Write all pending results, and return the argument of a kernel."""
         while Unsynchronised.queue:
             _write(*Unsynchronised.queue.pop(0))
         return _arrays(value)
 
     @staticmethod
     def later(target: torch.Tensor, values: np.ndarray) -> None:
-        """Have a result written by whoever begins next."""
+        """Delay the write of a result until the next kernel starts."""
         if target.shape != values.shape:
             target.resize_(np.broadcast_shapes(target.shape, values.shape) if target.numel() else values.shape)
         Unsynchronised.queue.append((target, values.copy()))
@@ -247,20 +247,20 @@ class Unsynchronised(OnExample):
 
 
 class Recycles(OnExample):
-    """Memory is handed out again after so many more allocations of its size, in use or not."""
+    """Memory is reused after a number of further allocations of its size, even if it is in use."""
 
     killed_by = ("views/own-memory", "gradients/graph", "gradients/forward")
     count: ClassVar[int] = 6
     handed: ClassVar[dict[int, list[np.ndarray]]] = {}
 
     def reset(self) -> None:
-        """A new program: all memory is free."""
+        """Free all memory before a program."""
         super().reset()
         self.handed.clear()
 
     @staticmethod
     def allocated(count: int) -> np.ndarray:
-        """Memory, all zeros: new, or that which was handed out long ago."""
+        """Memory filled with zeros: new, or reused from an old allocation."""
         handed = Recycles.handed.setdefault(count, [])
         made = handed.pop(0) if len(handed) >= Recycles.count else _allocated(count)
         made[...] = 0
@@ -271,10 +271,10 @@ class Recycles(OnExample):
 
 
 FAULTS = tuple(each for each in OnExample.__subclasses__() if each.killed_by)
-"""All of them."""
+"""All faulty devices."""
 
 
 class Few(OnExample):
-    """PyTorch on the example device with a few ops, one of which the device has no kernel of."""
+    """PyTorch on the example device with a few ops; the device has no kernel for one of them."""
 
     ops = frozenset({"sin", "square", "sum", "cummax"})

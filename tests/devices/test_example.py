@@ -1,4 +1,6 @@
-"""PyTorch on the example device: found by its name, tested with what it has, and told from what it gets wrong."""
+"""PyTorch on the example device: loaded by name, tested with its own ops and dtypes, and compared with faulty
+devices.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ EXAMPLE = Torch(DEVICE)
 TARGET = InProcess(EXAMPLE)
 
 WITHOUT = "a = leaf [1, 2, 3]; b = sin a; c = cummax b dim=0; d = multiply b b; backward d with [1, 1, 1]"
-"""The device has no kernel of an op in it."""
+"""A program with an op that the device has no kernel for."""
 
 
 # -- which device -----------------------------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def test_what_is_known_of_the_example_shows_on_it_alone() -> None:
 
 
 def outcome(op: str, target: InProcess = TARGET) -> str:
-    """What the audit says of an op."""
+    """The audit's result for an op."""
     with alphabet.using(alphabet_of(target, target.dtypes)):
         return [found for found, _ in outcomes(op, target, target.dtypes, thrice=False)][-1]
 
@@ -201,7 +203,7 @@ def test_a_young_device_may_lack_the_simplest_op() -> None:
 # -- runs -------------------------------------------------------------------------------------------------------------
 
 FEW = 2
-"""How many programs a test draws here."""
+"""Number of programs that a test draws here."""
 
 
 def test_the_rules_of_accumulation_are_kept() -> None:
@@ -253,7 +255,7 @@ b.sum().backward()
 
 @pytest.mark.slow
 def test_a_hook_that_raises_ends_the_process() -> None:
-    """PyTorch 2.13: the guard that it has for devices in Python asks Python for the device while the error is set."""
+    """In PyTorch 2.13, the guard of devices in Python calls Python for the device while the exception is still set."""
     ended = subprocess.run([sys.executable, "-c", ENDS], cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode < 0
     assert "terminate called" in ended.stderr

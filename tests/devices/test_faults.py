@@ -1,4 +1,4 @@
-"""The suite kills faulty devices, and names the rule; the example without a fault passes the same search."""
+"""The suite finds each faulty device and names the rule; the device without a fault passes the same search."""
 
 from __future__ import annotations
 

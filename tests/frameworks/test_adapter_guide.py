@@ -1,4 +1,4 @@
-"""The guide to adapters quotes the worked example, and the worked example is conformant."""
+"""The guide to adapters quotes the worked example, which conforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose an error is: the adapter's, wherever in its code it comes from; its framework's; or nobody can tell."""
+"""Origins of errors: any part of the adapter's code, its framework, or unknown."""
 
 from __future__ import annotations
 

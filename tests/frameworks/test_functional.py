@@ -1,4 +1,4 @@
-"""Functional frameworks: programs as functions that are differentiated, nested for derivatives of higher order."""
+"""Functional frameworks: programs become functions, which are nested for derivatives of higher order."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PROGRAMS = (FIRST, SECOND, THIRD, PLAIN, SEVERAL, CLOSED, THROUGH, DELETED, UNUS
 
 
 def program_of(text: str) -> Program:
-    """A program of the text form."""
+    """Parse a program."""
     return parse(text, VOCABULARY)
 
 
@@ -135,7 +135,7 @@ def test_each_difference_shows_in_its_witness(entry):
 
 
 class Forgets(HipsAutograd):
-    """The last argument of a function is taken for a constant."""
+    """The last argument of a function is treated as a constant."""
 
     def vjp(self, function, values, cotangents):
         *rest, last = super().vjp(function, values, cotangents)
@@ -143,14 +143,14 @@ class Forgets(HipsAutograd):
 
 
 class Weights(HipsAutograd):
-    """Cotangents are not used."""
+    """Cotangents are ignored."""
 
     def vjp(self, function, values, cotangents):
         return super().vjp(function, values, [0 * each + 1 for each in cotangents])
 
 
 class Flat(HipsAutograd):
-    """Within a function, a gradient is twice what it is outside."""
+    """Inside a function, a gradient is doubled."""
 
     depth = 0
 
@@ -162,7 +162,7 @@ class Flat(HipsAutograd):
 
 
 class Writes(HipsAutograd):
-    """A call writes into its cotangents."""
+    """A call writes to its cotangents."""
 
     def vjp(self, function, values, cotangents):
         made = super().vjp(function, values, cotangents)
@@ -225,7 +225,7 @@ def test_a_claim_lets_other_inputs_in():
 
 
 class Loses(HipsAutograd):
-    """Of several cotangents, the last one alone counts."""
+    """Only the last of several cotangents is used."""
 
     def vjp(self, function, values, cotangents):
         return super().vjp(function, values, [*(0 * each for each in cotangents[:-1]), cotangents[-1]])

@@ -1,5 +1,5 @@
-"""An adapter that says what it takes of an op: it is asked for no more, in its audit either; one that wants to know is
-told what is to come.
+"""Adapters with limits on ops: neither programs nor the audit exceed them. Adapters with `prepare` receive each
+program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.frameworks.adapters.limited import Beyond, Limited
 
 
 def beyond(observation: Observation) -> list[str]:
-    """What the adapter was asked for that it does not take."""
+    """Errors for ops outside of the adapter's limits."""
     outcomes = (seen.outcome for seen in observation)
     return [each.message for each in outcomes if isinstance(each, Raised) and each.type == Beyond.__name__]
 

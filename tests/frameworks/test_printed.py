@@ -1,4 +1,4 @@
-"""A program's printed code does on PyTorch what the adapter's calls do: the rules say the same of both."""
+"""On PyTorch, the printed code of a program behaves like the adapter's calls, and gets the same verdicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRAWN = [make() for name, make in situations().items() if name not in ("single_o
 
 
 def said(program: Program, observe: Callable[[Program, Torch], Observation], adapter: Torch = TORCH) -> list[str]:
-    """The rules that a program breaks, in order: known ones, too."""
+    """The rules that a program violates, in order, with known differences."""
     broken: list[str] = []
 
     def excuses(violation: Violation) -> bool:

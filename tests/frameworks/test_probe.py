@@ -1,4 +1,4 @@
-"""What a framework has is found by trying: what cannot be looked at, or does not read back, is no failure."""
+"""The probe: a property that cannot be read, or a leaf that reads back differently, is not a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters that still use old names of methods or of protocols run, with a warning that names the new one."""
+"""Adapters that use old names of methods or protocols run, with a warning that gives the new name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner and PyTorch's adapter: what instructions do, how errors are told apart, and that code does the same."""
+"""The runner with PyTorch's adapter: outcomes of instructions, kinds of errors, and printed code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ A = f"a = leaf [1, 2]; b = square a; s = sum b {SUM}"
 
 
 def observed(text: str, framework: Torch = TORCH) -> tuple[Program, Observation]:
-    """A program and what it does; whatever warns fails."""
+    """A program and its observation; any warning fails the test."""
     program = parse(text, VOCABULARY)
     with warnings.catch_warnings(action="error"):
         warnings.filterwarnings("ignore", message="Using backward.. with create_graph=True")
@@ -43,7 +43,7 @@ def observed(text: str, framework: Torch = TORCH) -> tuple[Program, Observation]
 
 
 def last(text: str) -> StepObservation:
-    """What the last instruction does."""
+    """The observation of the last instruction."""
     return observed(text)[1][-1]
 
 
@@ -53,7 +53,7 @@ def held(seen: StepObservation, *refs: Ref) -> list[Any]:
 
 
 def values(seen: StepObservation) -> list[Any]:
-    """An instruction's results, as lists."""
+    """The results of an instruction, as lists."""
     assert isinstance(seen.outcome, Returned)
     return [None if t is None else t.value.tolist() for t in seen.outcome.values]
 
@@ -196,7 +196,7 @@ def test_a_gradient_is_seen_whole():
 
 
 class Watching(Torch):
-    """PyTorch; it writes down which grad modes are entered and left."""
+    """PyTorch that records which grad modes are entered and left."""
 
     def reset(self) -> None:
         super().reset()
@@ -313,7 +313,7 @@ def test_counting_changes_no_gradient_of_a_gradient():
 
 
 def test_a_gradient_with_a_graph_is_let_go():
-    """It holds the graph, the graph the leaf, and the leaf the gradient: nothing else would end that."""
+    """The gradient, its graph and the leaf form a reference cycle, which nothing else would break."""
     import torch
 
     def tensors() -> int:

@@ -1,4 +1,4 @@
-"""What an adapter hands back, and what is said where that may not be: the method is named, and never the framework."""
+"""Invalid return values of an adapter: the message names the method, and never the framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment variables that a run tells."""
+"""The environment variables that a report lists."""
 
 from __future__ import annotations
 

@@ -514,7 +514,9 @@ BARE = (
 )
 def test_an_entry_that_names_no_case_is_refused(said: str, tmp_path: Path) -> None:
     text = refused(tmp_path / "x.toml", f"{BARE}{said}\n")
-    assert text.startswith(f"{tmp_path / 'x.toml'}, line 1: op: nothing names the case, so the entry would cover every violation of ")
+    assert text.startswith(
+        f"{tmp_path / 'x.toml'}, line 1: op: nothing names the case, so the entry would cover every violation of "
+    )
     assert "give an op, or a key that says where" in text
 
 

@@ -1,1 +1,1 @@
-"""Files as users have them: replays, records and known differences of an earlier version, read as they were."""
+"""Files of earlier versions: replays, records and known differences that users have must remain readable."""

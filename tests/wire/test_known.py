@@ -1,4 +1,4 @@
-"""A file of known differences that names rules by their old slugs is about the rules of today."""
+"""A file of known differences with old slugs of rules applies to the renamed rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record files of an earlier version are read, and come to what they came to then, in today's slugs."""
+"""Record files of an earlier version are read, and their totals are unchanged, with the current slugs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FILES = (
     ("faulty", "not conformant", (29, 126), 563, {"errors/atomic"}),
     ("example", "no verdict", (25, 51), 600, set()),
 )
-"""PyTorch on two suites, the articles' among them; a faulty framework; and the example's adapter."""
+"""PyTorch on two suites, including the one for articles; a faulty framework; and the example's adapter."""
 
 
 def path(name: str) -> Path:
-    """The file of a name."""
+    """Path of a file."""
     return FOLDER / f"{name}.jsonl"
 
 

@@ -1,7 +1,7 @@
-"""Replay files of an earlier version are read, written back as they were, and replayed with the verdict of that time.
+"""Replay files of an earlier version are read, written back unchanged, and replayed with the same verdict.
 
-The files lie in `replay/`, as the version of then wrote them: each instruction occurs, and both earlier versions of the
-JSON form. Each was fixed on PyTorch and still failing on a mutant.
+The files in `replay/` were written by that version. They contain every instruction and both earlier versions of the
+JSON form. Each passes on PyTorch and fails on a mutant.
 """
 
 from __future__ import annotations
@@ -79,18 +79,18 @@ FILES: tuple[tuple[str, type[Mutant], str], ...] = (
     ("training-loop.any_loop", training.DerivesYesterday, "training/loop"),
     ("writes-error-or-recorded.history", views.ViewsWriteUnrecorded, "writes/error-or-recorded"),
 )
-"""Each file, a mutant that fails on its program, and the rule that this breaks, in today's words."""
+"""Each file, with a mutant that fails on its program, and the current slug of the violated rule."""
 
 NAMES = [*(name for name, _, _ in FILES), "nan-and-infinity"]
 
 
 def path(name: str) -> Path:
-    """The file of a name."""
+    """Path of a file."""
     return FOLDER / f"{name}.json"
 
 
 def programs(name: str) -> tuple[Program, ...]:
-    """The program in a file, or both."""
+    """The one or two programs in a file."""
     found, _ = read(path(name))
     return (found.first, found.second) if isinstance(found, Related) else (found,)
 

@@ -127,7 +127,9 @@ def _place(path: Path, other: str) -> Path:
     places = [folder / f"{other}.toml" for folder in (path.parent, *FOLDERS)]
     file = next(filter(Path.is_file, places), None)
     if file is None:
-        raise MalformedKnownDifferences(f"{path}: include: there is no file {other}.toml in the same folder, and none comes with the suite")
+        raise MalformedKnownDifferences(
+            f"{path}: include: there is no file {other}.toml in the same folder, and none comes with the suite"
+        )
     return file
 
 

@@ -1,1 +1,1 @@
-"""Adapters that misbehave, one way each, for the tests of the command line: the worked example, one thing changed."""
+"""Adapters with one fault or bug each, for tests of the command line: the worked example with one change."""

@@ -1,6 +1,6 @@
-"""Adapters that hand back what they may not: the worked example, one answer changed. The framework itself is right.
+"""Adapters that return invalid values: the worked example with one changed return value. The framework is correct.
 
-`tests/frameworks/test_validation.py` says what is said of each.
+`tests/frameworks/test_validation.py` contains the expected messages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from examples.tiny_adapter import Tiny
 
 
 class Growing(Tiny):
-    """It adds to a gradient in the memory that the gradient has."""
+    """A call adds to a gradient in place."""
 
     def reset(self) -> None:
         self.leaves: list[tiny.Tensor] = []
@@ -36,7 +36,7 @@ class Growing(Tiny):
 
 
 def reading(changed: Callable[[np.ndarray], Any], when: Callable[[Any], bool] = lambda value: True) -> type[Tiny]:
-    """An adapter that reads some values otherwise."""
+    """An adapter whose `read` changes some values."""
 
     class Reading(Tiny):
         def read(self, value: Any) -> Any:
@@ -55,7 +55,7 @@ def is_result(value: Any) -> bool:
 
 
 class Units(np.ndarray):
-    """A subclass with an arithmetic of its own."""
+    """A subclass of arrays with different arithmetic."""
 
 
 def masked(array: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def named(name: str) -> Callable[[np.ndarray], np.ndarray]:
 
 
 class Interface:
-    """Something that NumPy could make an array of."""
+    """An object that NumPy can convert to an array."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -95,7 +95,7 @@ Memory = reading(lambda array: memoryview(np.ascontiguousarray(array)), is_resul
 
 
 class NamesShort(Tiny):
-    """It names dtypes as NumPy abbreviates them."""
+    """`dtype` returns NumPy's abbreviations."""
 
     def dtype(self, value: Any) -> str:
         name = super().dtype(value)
@@ -103,14 +103,14 @@ class NamesShort(Tiny):
 
 
 class NamesModule(Tiny):
-    """It names dtypes with a module."""
+    """`dtype` returns a name with a module."""
 
     def dtype(self, value: Any) -> str:
         return f"numpy.{super().dtype(value)}" if is_gradient(value) else super().dtype(value)
 
 
 class NamesBlank(Tiny):
-    """It names dtypes with a blank behind."""
+    """`dtype` returns a name with a trailing blank."""
 
     def dtype(self, value: Any) -> str:
         return super().dtype(value) + " " * is_gradient(value)
@@ -126,7 +126,7 @@ Frozen = reading(lambda array: np.frombuffer(array.tobytes(), array.dtype).resha
 
 
 class Foreign(Tiny):
-    """Its gradients are of a dtype that NumPy lacks, as it says: the framework's fault, not its adapter's."""
+    """Gradients have a dtype that NumPy lacks, and `dtype` names it correctly: a fault of the framework."""
 
     def dtype(self, value: Any) -> str:
         return "bfloat16" if is_gradient(value) else super().dtype(value)
@@ -136,7 +136,7 @@ class Foreign(Tiny):
 
 
 class Immutable(Tiny):
-    """It shows memory that may not be written to; the framework never writes to any."""
+    """`read` returns read-only memory, and the framework never writes to it."""
 
     def read(self, value: Any) -> np.ndarray:
         shown = np.asarray(value.data if isinstance(value, tiny.Tensor) else value).view()
@@ -166,14 +166,14 @@ Dimensions = identifying(lambda gradient: gradient.ndim)
 
 
 class Wraps(Tiny):
-    """It gives a gradient in another object each time, and takes that for the gradient."""
+    """Each call of `gradient` returns a new wrapper object, and `identity` identifies the wrapper."""
 
     def gradient(self, leaf: tiny.Tensor) -> Any:
         return None if leaf.grad is None else leaf.grad.view()
 
 
 class OneLater(Tiny):
-    """Its identities are one from the 30th on."""
+    """`identity` returns the same number from its 30th call on."""
 
     asked = 0
 
@@ -183,7 +183,7 @@ class OneLater(Tiny):
 
 
 class Shares(Tiny):
-    """The framework's fault: the gradients of two leaves are one array, which identities say truly."""
+    """A fault of the framework: the gradients of two leaves are one array, and `identity` reports that correctly."""
 
     def reset(self) -> None:
         self.leaves: list[tiny.Tensor] = []
@@ -204,7 +204,7 @@ class Shares(Tiny):
 
 
 class ReadsView(Growing):
-    """`read` shows a gradient's own memory, which may not be written to through it."""
+    """`read` returns a read-only view of the gradient's own memory."""
 
     def read(self, value: Any) -> np.ndarray:
         if not is_gradient(value):
@@ -215,7 +215,7 @@ class ReadsView(Growing):
 
 
 class ReadsLater(Growing):
-    """From the 40th gradient on, `read` gives the array itself."""
+    """From the 40th gradient on, `read` returns the array itself."""
 
     read_so_far = 0
 
@@ -225,14 +225,14 @@ class ReadsLater(Growing):
 
 
 class ReadsMatrices(Growing):
-    """Of matrices, `read` gives the transposed transposed: a view of the array itself."""
+    """For a matrix, `read` returns the array transposed twice, which is a view of the array."""
 
     def read(self, value: Any) -> np.ndarray:
         return value.T.T if is_gradient(value) and value.ndim == 2 else super().read(value)
 
 
 class ReadsBuffer(Tiny):
-    """`read` copies into one buffer, each time the same, but for leaves."""
+    """For all values but leaves, `read` copies into the same buffer."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -248,7 +248,7 @@ class ReadsBuffer(Tiny):
 
 
 class ReadsRing(Tiny):
-    """`read` gives one of two buffers that are used in turn, but for leaves."""
+    """For all values but leaves, `read` copies into one of two alternating buffers."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

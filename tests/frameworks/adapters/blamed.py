@@ -1,5 +1,6 @@
-"""Adapters whose own code fails before it has called its framework, adapters that pass on what their framework said,
-and values that cannot be looked at: the worked example, one thing changed.
+"""Adapters that raise before they call their framework, pass on its errors, or cannot read properties of values.
+
+Each is the worked example with one change.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _scale(by: float, *, of: float) -> float:
 
 
 def applying(apply: Callable[..., Any]) -> type[Tiny]:
-    """An adapter that applies `exp` in some way of its own."""
+    """An adapter with its own implementation of `exp`."""
 
     def applied(self: Tiny, op: str, operands: Any, attrs: Any) -> Any:
         return apply(self, operands, attrs) if op == "exp" else Tiny.apply(self, op, operands, attrs)
@@ -49,7 +50,7 @@ OfNothing = applying(lambda self, operands, attrs: len(None))  # type: ignore[ar
 
 
 class Asserts(Tiny):
-    """It asserts what is not so."""
+    """A false assertion."""
 
     def apply(self, op: str, operands: Any, attrs: Any) -> Any:
         assert op != "exp", "who asked for that?"
@@ -57,7 +58,7 @@ class Asserts(Tiny):
 
 
 class InClosure(Tiny):
-    """A function within a method misses a key."""
+    """A function inside a method looks up a missing key."""
 
     def apply(self, op: str, operands: Any, attrs: Any) -> Any:
         def axis() -> int:
@@ -67,7 +68,7 @@ class InClosure(Tiny):
 
 
 class InHook(Tiny):
-    """What reads a leaf's gradient divides by nothing."""
+    """The method that reads a leaf's gradient divides by zero."""
 
     def gradient(self, leaf: Any) -> Any:
         return leaf.grad if leaf.grad is None else leaf.grad / (1 // len(()))
@@ -80,7 +81,7 @@ TooMany = applying(lambda self, operands, attrs: (tiny.exp(*operands, 1),))
 
 
 class RaisesItself(Tiny):
-    """It refuses in the framework's place, and says nothing of why."""
+    """The adapter raises in place of the framework, without a reason."""
 
     def apply(self, op: str, operands: Any, attrs: Any) -> Any:
         if op == "exp":
@@ -101,7 +102,7 @@ def _fails(*_: Any) -> None:
 
 
 class Translates(Tiny):
-    """It gives its framework's errors another class."""
+    """The adapter converts its framework's errors to another class."""
 
     def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
         try:
@@ -111,7 +112,7 @@ class Translates(Tiny):
 
 
 class TheirClass(Tiny):
-    """It raises an error of its framework's class."""
+    """The adapter raises an exception of its framework's class."""
 
     def apply(self, op: str, operands: Any, attrs: Any) -> Any:
         if op == "exp":
@@ -120,14 +121,14 @@ class TheirClass(Tiny):
 
 
 class Own:
-    """A value of a framework that stands beside its adapter."""
+    """A framework's value whose class is defined beside its adapter."""
 
     def __init__(self, data: np.ndarray) -> None:
         self.data = data
 
 
 class Beside(Tiny):
-    """The framework's values are of a class of the adapter's module, and one of its functions fails."""
+    """The class of the framework's values is in the adapter's module, and one of the adapter's functions fails."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Any:
         return Own(data)
@@ -150,7 +151,7 @@ def _freed(value: Own) -> Own:
 
 
 class Declared(Tiny):
-    """It says that its framework stands in its own module."""
+    """The adapter declares that its framework is in the adapter's own module."""
 
     packages = (__name__,)
 
@@ -174,21 +175,21 @@ NoFlag = type("NoFlag", (Tiny,), {"requires_grad": _blind})
 
 
 class BlindLater(Tiny):
-    """Its flags cannot be looked at where a value has three elements."""
+    """`requires_grad` raises for values with three elements."""
 
     def requires_grad(self, value: tiny.Tensor) -> bool:
         return _blind() if value.data.shape == (3, 3) else super().requires_grad(value)
 
 
 class NumbersAreVectors(Tiny):
-    """A number comes back as a vector of one element."""
+    """A number reads back as a vector of one element."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> tiny.Tensor:
         return super().leaf(data.reshape(1) if data.shape == () else data, requires_grad)
 
 
 class NoEmpty(Tiny):
-    """There are no tensors without elements."""
+    """Tensors without elements are not supported."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> tiny.Tensor:
         if not data.size:
@@ -197,27 +198,27 @@ class NoEmpty(Tiny):
 
 
 class NoMatrices(Tiny):
-    """Everything comes back flat."""
+    """Every tensor reads back flat."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> tiny.Tensor:
         return super().leaf(data.reshape(-1) if data.ndim > 1 else data, requires_grad)
 
 
 class SinglesAreDoubles(Tiny):
-    """A leaf of float32 comes back as one of float64."""
+    """A float32 leaf reads back as float64."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> tiny.Tensor:
         return super().leaf(data.astype(np.float64), requires_grad)
 
 
 class Insists(SinglesAreDoubles):
-    """The same, and that is to be judged."""
+    """The same, with float32 in `insists`, so that it is judged."""
 
     insists = ("float32",)
 
 
 class InsistsOnNumbers(NumbersAreVectors):
-    """Numbers are to be judged."""
+    """The adapter insists on numbers, so that they are judged."""
 
     insists = ("numbers",)
 
@@ -226,7 +227,7 @@ class InsistsOnNumbers(NumbersAreVectors):
 
 
 class KnowsNothing(Tiny):
-    """Its `classify` knows no error."""
+    """`classify` recognises no error."""
 
     insists = ()
 
@@ -235,21 +236,21 @@ class KnowsNothing(Tiny):
 
 
 class KnowsHalf(KnowsNothing):
-    """Its `classify` knows one error."""
+    """`classify` recognises one error."""
 
     def classify(self, error: BaseException) -> Kind:
         return Kind.GRAPH_FREED if isinstance(error, tiny.GraphFreed) else Kind.UNKNOWN
 
 
 class RefusesAll(KnowsNothing):
-    """It refuses every call, by an error that nobody knows."""
+    """Every call raises an error that `classify` does not recognise."""
 
     def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
         roots[0].backward(tiny.Tensor(np.ones((7, 7))))
 
 
 class NeverRefuses(KnowsNothing):
-    """A graph that is freed is walked once more."""
+    """A second call through a freed graph succeeds."""
 
     def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
         super().backward(roots, cotangents, True)

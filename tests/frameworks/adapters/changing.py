@@ -1,5 +1,6 @@
-"""Frameworks that say one thing of themselves in the process that the user started, and another elsewhere: the worked
-example, which is right. `tests/plugin/test_statements.py` says what comes of each.
+"""Adapters whose description differs between processes: the worked example, which is correct.
+
+`tests/plugin/test_statements.py` contains the expected results.
 """
 
 from __future__ import annotations
@@ -20,49 +21,49 @@ IN_CONFIRMING = any("fresh_process" in word for word in sys.orig_argv)
 
 
 class FewerOps(Tiny):
-    """A worker has two ops, and one of the others is wrong."""
+    """In a worker, the framework has only two ops, and another op is faulty."""
 
     ops = frozenset({"exp", "sum"}) if IN_WORKER else frozenset(OPS)
 
 
 class FewerOpsAudited(Tiny):
-    """The audit has two ops."""
+    """In the audit, the framework has only two ops."""
 
     ops = frozenset({"exp", "sum"}) if IN_AUDIT else frozenset(OPS)
 
 
 class FewerClaims(Tiny):
-    """A worker claims less."""
+    """In a worker, the framework claims fewer capabilities."""
 
     capabilities = CAPABILITIES - {Capability.FREES, Capability.RETAIN} if IN_WORKER else CAPABILITIES
 
 
 class AnotherVersion(Tiny):
-    """A worker is of another version."""
+    """In a worker, the framework has another version."""
 
     version = "1.1" if IN_WORKER else "1.0"
 
 
 class AnotherDtype(Tiny):
-    """A worker computes in one dtype."""
+    """In a worker, the framework computes in only one dtype."""
 
     dtypes = ("float32",) if IN_WORKER else ("float64", "float32")
 
 
 class AnotherTrait(Tiny):
-    """The audit gives another legal answer."""
+    """In the audit, the framework has another trait."""
 
     traits = Traits(implicit_ones=IN_AUDIT)
 
 
 class MoreWrites(Tiny):
-    """A worker names an op in place."""
+    """In a worker, the framework has an in-place op."""
 
     writes = ("add_",) if IN_WORKER else ()
 
 
 class OtherWhenConfirming(Tiny):
-    """It doubles the gradients of its exponential, and is of another version where a failure is run again."""
+    """The gradients of the exponential are doubled, and the version differs in the process that repeats a failure."""
 
     version = "2.0" if IN_CONFIRMING else "1.0"
 

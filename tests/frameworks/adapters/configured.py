@@ -1,8 +1,8 @@
-"""PyTorch under settings that may change how it computes and must change no verdict: none may fail the suite.
+"""PyTorch with settings that may change how it computes but must change no verdict.
 
-`pytest --framework=tests.frameworks.adapters.configured:Flushed`. They bear PyTorch's name, so that its known
-differences are theirs. What a process takes from its environment (hash seeds, threads, processor features) is set
-there: `PYTHONHASHSEED`, `OMP_NUM_THREADS`, `ATEN_CPU_CAPABILITY`.
+Run `pytest --framework=tests.frameworks.adapters.configured:Flushed`. The adapters have PyTorch's name, so that its
+known differences apply. Settings of a process (hash seed, threads, processor features) are environment variables:
+`PYTHONHASHSEED`, `OMP_NUM_THREADS`, `ATEN_CPU_CAPABILITY`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Flushed(Torch):
 
 
 class Deterministic(Torch):
-    """Algorithms that are not deterministic are refused."""
+    """Nondeterministic algorithms raise."""
 
     def __init__(self, device: str = "cpu") -> None:
         torch.use_deterministic_algorithms(True)
@@ -29,7 +29,7 @@ class Deterministic(Torch):
 
 
 class DefaultDouble(Torch):
-    """Tensors whose dtype nobody names are float64."""
+    """The default dtype is float64."""
 
     def __init__(self, device: str = "cpu") -> None:
         torch.set_default_dtype(torch.float64)
@@ -37,7 +37,7 @@ class DefaultDouble(Torch):
 
 
 class WithoutOneDnn(Torch):
-    """oneDNN computes nothing."""
+    """oneDNN is turned off."""
 
     def __init__(self, device: str = "cpu") -> None:
         torch.backends.mkldnn.set_flags(_enabled=False)
@@ -45,7 +45,7 @@ class WithoutOneDnn(Torch):
 
 
 class ManyThreads(Torch):
-    """Eight threads compute, however many processors there are."""
+    """Eight threads compute, regardless of the number of processors."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

@@ -1,4 +1,4 @@
-"""Adapters of frameworks that copy a gradient that is assigned, and say so, or not."""
+"""Adapters of frameworks that copy a gradient on assignment; one declares the trait and the other does not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from autograd_conformance.programs.capabilities import Traits
 
 
 class Unsaid(Torch):
-    """It copies, and does not say so."""
+    """It copies, and does not declare the trait."""
 
     name = "copies, unsaid"
 
@@ -18,7 +18,7 @@ class Unsaid(Torch):
 
 
 class Copying(Unsaid):
-    """It copies."""
+    """It copies, and declares the trait."""
 
     name = "copies"
     traits = Traits(copies=True)

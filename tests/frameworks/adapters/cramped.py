@@ -1,4 +1,4 @@
-"""A framework under which no file of a run can become larger than so many bytes: to who writes, a disk that is full."""
+"""A framework that limits the size of a run's files, as a full disk would."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from examples.tiny_adapter import Tiny
 
 MOST = "CRAMPED_BYTES"
-"""The variable of the environment that says how many bytes."""
+"""The environment variable with the limit in bytes."""
 
 
 class Cramped(Tiny):
-    """The tiny autograd; the audit's own files, which are in another folder, have room."""
+    """The tiny autograd with limited files. The audit's files are in another folder and have no limit."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

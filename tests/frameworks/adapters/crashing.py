@@ -1,5 +1,7 @@
-"""A suite of one program that ends PyTorch 2.13's process with a segmentation fault: a hook on a view whose base was
-written to. Run by `tests/plugin/test_crashing_program.py`, beside the suites.
+"""A suite with one program that crashes PyTorch 2.13 with a segmentation fault: a hook on a view after its base was
+written to.
+
+`tests/plugin/test_crashing_program.py` runs it in addition to the suites.
 """
 
 from __future__ import annotations

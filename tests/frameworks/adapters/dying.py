@@ -1,4 +1,4 @@
-"""An adapter whose framework does not come back from some ops: it ends the process, or hangs."""
+"""An adapter whose framework crashes or hangs in some ops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.frameworks.adapters.wrong import WrongSine
 
 
 class Dying(Tiny):
-    """`exp` dies of SIGSEGV, `negative` ends the process without a word, `mm` never comes back."""
+    """`exp` dies of SIGSEGV, `negative` exits without a message, and `mm` hangs."""
 
     name = "dying"
 
@@ -32,7 +32,7 @@ class Dying(Tiny):
 
 
 class DyingLater(WrongSine):
-    """It takes `sin` for its own derivative, and dies of a leaf that finite differences have moved."""
+    """The derivative of `sin` is `sin`. A leaf that finite differences have changed crashes the process."""
 
     name = "dying later"
 

@@ -1,7 +1,7 @@
-"""The tiny autograd with three faults, each of which many tests meet: a report has to tell them as three causes.
+"""The tiny autograd with three faults, each of which many tests find; a report must show them as three causes.
 
-The first gradient that a leaf gets is the array that arrived, which may be another leaf's as well; what has one operand
-is never freed; the derivative of tanh is taken to be 1 - y.
+The first gradient of a leaf is the array that arrived, which another leaf may store as well. Saved tensors of ops with
+one operand are never freed. The derivative of tanh is 1 - y.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from examples.tiny_adapter import OPS, Tiny
 
 
 class Tensor(tiny.Tensor):
-    """Tiny's, but for how it goes backward."""
+    """A tensor of the tiny autograd with a changed backward pass."""
 
     def detach(self) -> Tensor:
         return Tensor(self.data)
@@ -48,12 +48,12 @@ class Tensor(tiny.Tensor):
 
 
 def add(a: tiny.Tensor, b: tiny.Tensor) -> tiny.Tensor:
-    """Sum of two tensors that broadcast; what arrives is handed on as it is."""
+    """Sum of two tensors that broadcast; its backward pass returns the cotangent itself."""
     return tiny.record(a.data + b.data, (a, b), lambda g: (_handed(g, a), _handed(g, b)))
 
 
 def tanh(a: tiny.Tensor) -> tiny.Tensor:
-    """Hyperbolic tangent, and a wrong derivative."""
+    """Hyperbolic tangent with a faulty derivative."""
     y = np.tanh(a.data)
     return tiny.record(y, (a,), lambda g: (g * (1 - y),))
 
@@ -66,7 +66,7 @@ OWN = {"add": add, "tanh": tanh}
 
 
 class Faulty(Tiny):
-    """Its adapter."""
+    """The adapter of the faulty framework."""
 
     name = "faulty"
     ops = frozenset({*OPS, "tanh"})

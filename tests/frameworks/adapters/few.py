@@ -1,4 +1,4 @@
-"""PyTorch with few ops, right and wrong: a whole run against it, audit included, takes seconds."""
+"""PyTorch with few ops, with and without faults. A whole run, with the audit, takes seconds."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ OPS = ("add", "expand_dims", "multiply", "sin", "sum")
 
 
 class Few(Torch):
-    """PyTorch with these ops alone."""
+    """PyTorch with a few ops."""
 
     ops = OPS
 
 
 class FewOverwritten(Overwrites):
-    """The same with a fault: a backward call replaces the gradient that a leaf holds."""
+    """The same with a fault: a backward call replaces the gradient that a leaf stores."""
 
     ops = OPS
 
 
 class FewCopied(AddsToCopies):
-    """The same with one that breaks no more than a SHOULD: a leaf's gradient is another object after each call."""
+    """The same with a fault that violates only a SHOULD: a leaf's gradient is a new object after each call."""
 
     ops = OPS
 
 
 class FewCopiedOverwritten(Overwrites):
-    """The same with a fault that shows behind it alone: what is broken at the second call hides it."""
+    """The same with a second fault, which the violation of the SHOULD at the second call hides."""
 
     ops = OPS
 
@@ -43,12 +43,12 @@ class FewCopiedOverwritten(Overwrites):
 
 
 class FewCreatedInPlace(CreatesInPlace):
-    """One that breaks no more than a SHOULD where second derivatives are computed."""
+    """A fault that violates only a SHOULD, in programs with second derivatives."""
 
     ops = OPS
 
 
 class FewColumnMajor(ColumnMajor):
-    """One that breaks no more than a SHOULD in every first call."""
+    """A fault that violates only a SHOULD, in every first call."""
 
     ops = OPS

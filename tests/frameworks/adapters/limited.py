@@ -1,4 +1,4 @@
-"""PyTorch without many of its writes, and with less of some ops: what it does not take ends in an error of its own."""
+"""PyTorch with fewer in-place ops and with limits on some ops; anything beyond the limits raises."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.programs.language import Attrs, Program
 
 
 class Beyond(Exception):
-    """The suite asked for what the adapter says that its framework does not take."""
+    """The program uses something that the adapter declares unsupported."""
 
 
 class Limited(Torch):
@@ -35,27 +35,27 @@ class Limited(Torch):
         self.program: Program | None = None
 
     def reset(self) -> None:
-        """Forgets what was to come."""
+        """Forget the last program."""
         super().reset()
         self.program = None
 
     def prepare(self, program: Program) -> None:
-        """Remembers what is to come."""
+        """Store the next program."""
         self.program = program
 
     def backward(self, *arguments: Any, **options: Any) -> None:
-        """The call, which only a program asks for."""
+        """The backward call; raises without a program."""
         if self.program is None:
             raise Beyond("nothing was foreseen")
         super().backward(*arguments, **options)
 
     def apply(self, op: str, operands: Sequence[Any], attrs: Attrs) -> Sequence[Any]:
-        """The op, where it is within its limit."""
+        """The op, if it is within its limit."""
         self._keep_within(op, operands, attrs)
         return super().apply(op, operands, attrs)
 
     def write(self, op: str, target: Any, operands: Sequence[Any], attrs: Attrs) -> None:
-        """The write, where there is such."""
+        """The in-place op, if it is supported."""
         if op not in self.writes:
             raise Beyond(op)
         self._keep_within(op, (target, *operands), attrs)

@@ -1,5 +1,6 @@
-"""Frameworks that do to their process what they like, and adapters with one mistake: the worked example, one thing
-changed. `tests/plugin/test_misbehaviour.py` says what each has to come to.
+"""Frameworks that disturb their process, and adapters with one bug: the worked example with one change.
+
+`tests/plugin/test_misbehaviour.py` contains the expected results.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from examples import tiny
 from examples.tiny_adapter import Tiny
 
 HERE = ("tests.frameworks.adapters.misbehaving", "examples.tiny")
-"""Where the framework stands that does what it likes: beside its adapter, in this module."""
+"""Modules of the misbehaving framework: this one, beside its adapter, and the example's."""
 SECONDS = 600
-"""How long what a framework leaves behind goes on."""
+"""Seconds for which a process runs that a framework leaves running."""
 
 
 class Speechless(Exception):
@@ -34,7 +35,7 @@ class Speechless(Exception):
 
 
 def raising(error: BaseException | type[BaseException]) -> Callable[[], None]:
-    """A deed of a framework: it raises."""
+    """A framework's action: it raises an exception."""
 
     def deed() -> None:
         raise error
@@ -43,12 +44,12 @@ def raising(error: BaseException | type[BaseException]) -> Callable[[], None]:
 
 
 def during_backward(deed: Callable[[], object]) -> Callable[..., Tiny]:
-    """A framework that does something each time that it is to walk from a root."""
+    """A framework that runs an action during each backward call."""
     return _walking(lambda root: True, deed)
 
 
 def during_second_backward(deed: Callable[[], object]) -> Callable[..., Tiny]:
-    """A framework that does something where it ought to refuse a root that it has walked from: no op is to blame."""
+    """A framework that runs an action where it should refuse a second call from a root, so that no op is the cause."""
     return _walking(lambda root: root.freed, deed)
 
 
@@ -65,7 +66,7 @@ def _walking(when: Callable[[tiny.Tensor], bool], deed: Callable[[], object]) ->
 
 
 def framework(deed: Callable[[], object]) -> None:
-    """Stands for a framework's own code: what it raises was not raised by the adapter."""
+    """Represents a framework's own code: exceptions in it are the framework's, not the adapter's."""
     deed()
 
 
@@ -77,7 +78,7 @@ def helper(**options: Any) -> Callable[[], None]:
 
 
 def once(deed: Callable[[], object]) -> Callable[[], None]:
-    """A deed that is done once in a process."""
+    """An action that runs once in a process."""
     done: list[int] = []
 
     def first() -> None:
@@ -89,7 +90,7 @@ def once(deed: Callable[[], object]) -> Callable[[], None]:
 
 
 def left(process: int) -> None:
-    """Write down a process that is left behind, for whoever cleans up."""
+    """Record a process that is left running, so that it can be killed."""
     if "LEFT_BEHIND" in os.environ:
         with open(os.environ["LEFT_BEHIND"], "a") as file:
             print(process, file=file)
@@ -100,7 +101,7 @@ def thread() -> None:
 
 
 def fork() -> None:
-    """The child comes back as its parent does."""
+    """Fork; the child returns like its parent."""
     os.fork()
 
 
@@ -116,7 +117,9 @@ def allocate() -> None:
 
 
 def in_worker(number: int) -> None:
-    """Stands for somebody who sends a worker a signal: where its program is run again, nobody does."""
+    """Represents another program that sends a signal to a worker. It sends none when the worker's program runs
+    again.
+    """
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.kill(os.getpid(), number)
 
@@ -169,14 +172,14 @@ DeafensItself = during_backward(lambda: signal.signal(signal.SIGINT, signal.SIG_
 
 
 class LeavesAtOnce(Tiny):
-    """It ends the process while it is loaded."""
+    """Loading the framework ends the process."""
 
     def __init__(self, device: str = "cpu") -> None:
         os._exit(0)
 
 
 class LeavesInWorkers(Tiny):
-    """It ends the process while it is loaded for a second time."""
+    """Loading the framework for the second time ends the process."""
 
     def __init__(self, device: str = "cpu") -> None:
         if "PYTEST_XDIST_WORKER" in os.environ:
@@ -184,7 +187,7 @@ class LeavesInWorkers(Tiny):
 
 
 class UnlikeInWorkers(Tiny):
-    """It cannot be used where it is loaded for a second time."""
+    """Loading the framework for the second time raises."""
 
     def __init__(self, device: str = "cpu") -> None:
         if "PYTEST_XDIST_WORKER" in os.environ:
@@ -192,14 +195,14 @@ class UnlikeInWorkers(Tiny):
 
 
 class LeavesInSmoke(Tiny):
-    """It ends the process at the first leaf."""
+    """The first leaf ends the process."""
 
     def leaf(self, data: Any, requires_grad: bool) -> Any:
         os._exit(0)
 
 
 class LooksLater(Tiny):
-    """It computes when it is looked at, as lazy frameworks do, and then ends in an error."""
+    """The framework computes when a value is read, as lazy frameworks do, and then raises."""
 
     packages = HERE
 
@@ -210,7 +213,7 @@ class LooksLater(Tiny):
 
 
 class Huge(Tiny):
-    """The gradient that it gives has 10^12 elements, all in one place."""
+    """Its gradient has 10^12 elements that share one address."""
 
     def gradient(self, leaf: Any) -> Any:
         return None if leaf.grad is None else np.broadcast_to(np.float64(1), (10**6, 10**6))
@@ -223,14 +226,14 @@ class Huge(Tiny):
 
 
 class HugeCopied(Huge):
-    """The same, and its adapter copies."""
+    """The same, and its adapter copies the gradient."""
 
     def read(self, value: Any) -> np.ndarray:
         return Tiny.read(self, value)
 
 
 class WritesCotangent(Tiny):
-    """It writes into the cotangent that it is given."""
+    """The framework writes to the cotangent."""
 
     def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
         super().backward(roots, cotangents, retain_graph)
@@ -243,7 +246,7 @@ class WritesCotangent(Tiny):
 
 
 def answering(method: str, answer: Any, when: Callable[..., bool] = lambda *_: True) -> Callable[..., Tiny]:
-    """An adapter one of whose methods gives something that it may not give, where `when` says so of its arguments."""
+    """An adapter one of whose methods returns an invalid value, if `when` accepts its arguments."""
 
     def wrong(self: Tiny, *arguments: Any) -> Any:
         right = getattr(Tiny, method)(self, *arguments)
@@ -253,7 +256,7 @@ def answering(method: str, answer: Any, when: Callable[..., bool] = lambda *_: T
 
 
 def declaring(**attributes: Any) -> Callable[..., Tiny]:
-    """An adapter that says something of itself that it may not say."""
+    """An adapter with an invalid attribute."""
     return type("Declares", (Tiny,), attributes)
 
 
@@ -297,56 +300,56 @@ ClassifiesText = answering("classify", "freed", lambda error: isinstance(error, 
 
 
 class ReadsLive(Tiny):
-    """`read` gives the array itself."""
+    """`read` returns the array itself."""
 
     def read(self, value: Any) -> np.ndarray:
         return value.data if isinstance(value, tiny.Tensor) else value
 
 
 class ReadsLiveGradients(Tiny):
-    """`read` gives the array itself, of gradients alone."""
+    """`read` returns the array itself, for gradients only."""
 
     def read(self, value: Any) -> np.ndarray:
         return value if isinstance(value, np.ndarray) else super().read(value)
 
 
 class Subscripts(Tiny):
-    """It takes the attributes, which are a tuple of pairs, for a dict."""
+    """The adapter uses the attributes, which are a tuple of pairs, as a dict."""
 
     def apply(self, op: str, operands: Any, attrs: Any) -> Any:
         return (tiny.sum(operands[0], attrs["dim"]),) if op == "sum" else super().apply(op, operands, attrs)
 
 
 class AsksWrongly(Tiny):
-    """It asks NumPy for what NumPy refuses, before it has called its framework."""
+    """The adapter makes an invalid call of NumPy before it calls its framework."""
 
     def apply(self, op: str, operands: Any, attrs: Any) -> Any:
         return (np.zeros("two"),) if op == "exp" else super().apply(op, operands, attrs)  # type: ignore[call-overload]
 
 
 class Misnames(Tiny):
-    """It uses a name that there is not."""
+    """The adapter uses an undefined name."""
 
     def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
         rots[0].backward()  # type: ignore[name-defined]  # noqa: F821
 
 
 class MissesOp(Tiny):
-    """It claims an op that its framework's module does not have."""
+    """The adapter claims an op that its framework's module does not have."""
 
     ops = Tiny.ops | {"cos"}
     dialect = None
 
 
 class MissesArgument(Tiny):
-    """`zero_grad` takes no `set_to_none`."""
+    """`zero_grad` does not accept `set_to_none`."""
 
     def zero_grad(self, leaves: Any) -> None:  # type: ignore[override]
         super().zero_grad(leaves, True)
 
 
 class ResetRaises(Tiny):
-    """`reset` raises from the second time on."""
+    """`reset` raises from its second call on."""
 
     resets = 0
 
@@ -357,7 +360,7 @@ class ResetRaises(Tiny):
 
 
 class ClassifyRaises(Tiny):
-    """`classify` raises for an error that it does not know."""
+    """`classify` raises for an error that it does not recognise."""
 
     def classify(self, error: BaseException) -> Any:
         if isinstance(error, tiny.GraphFreed):

@@ -1,4 +1,4 @@
-"""Adapters of frameworks that are wrong at times: every other time, or only after something else."""
+"""Adapters of frameworks with intermittent faults: every other time, or only after another op."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _wrong_sine(a: tiny.Tensor) -> tiny.Tensor:
 
 
 class EveryOther(Tiny):
-    """Every other sine takes `sin` for its own derivative."""
+    """The derivative of every other sine is `sin`."""
 
     name = "every other"
     sines: ClassVar[int] = 0
@@ -32,7 +32,7 @@ class EveryOther(Tiny):
 
 
 class AfterExp(Tiny):
-    """Its sine is wrong for good once an exponential was computed, in whatever program."""
+    """The sine is faulty after the first exponential in the process, in any program."""
 
     name = "after exp"
     spoilt: ClassVar[bool] = False
@@ -45,7 +45,7 @@ class AfterExp(Tiny):
 
 
 class BySeed(Tiny):
-    """Its sine is wrong in a process whose hashes of strings have the seed 0, which is to draw none."""
+    """The sine is faulty in a process with hash seed 0, which is the seed without randomisation."""
 
     name = "by seed"
 
@@ -67,7 +67,7 @@ class DiesOfSine(Tiny):
 
 
 class EndsWhileLoaded(Tiny):
-    """The process ends before there is an adapter."""
+    """The process ends while the adapter is loaded."""
 
     name = "ends while loaded"
 

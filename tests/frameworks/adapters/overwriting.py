@@ -1,5 +1,5 @@
-"""Frameworks whose calls replace what leaves hold, or whose leaves lose it when they are used, and what goes wrong
-with them.
+"""Frameworks whose calls replace `.grad`, or whose leaves lose `.grad` when they are used, with and without the
+trait.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Replaces(Tiny):
 
 
 class Adds(Tiny):
-    """It says that calls replace, and they add."""
+    """The trait says that calls replace gradients, but they add."""
 
     capabilities = Tiny.capabilities - {Capability.ACCUMULATES}
 
 
 class Forgets(Tiny):
-    """Whatever is computed from a leaf takes the gradient that the leaf holds."""
+    """An op on a leaf clears the gradient that the leaf stores."""
 
     traits = Traits(use_clears=True)
 
@@ -46,6 +46,6 @@ class Forgets(Tiny):
 
 
 class Unsaid(Forgets):
-    """It does not say so."""
+    """The same without the trait."""
 
     traits = Traits()

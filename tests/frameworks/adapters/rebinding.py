@@ -1,6 +1,6 @@
-"""Frameworks whose gradients are twice as large, and which rebind what the judge might look at them with.
+"""Frameworks with doubled gradients that also replace functions that the judge uses.
 
-`tests/checking/test_known_answers.py` says what comes of each.
+`tests/checking/test_known_answers.py` contains the expected results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def true(*_: Any, **__: Any) -> bool:
 
 
 class Wide:
-    """Numbers of which each is as good as another."""
+    """Numbers that all compare as equal."""
 
     eps, tiny, max, smallest_subnormal = 1.0, 1.0, 1e300, 1.0
 
@@ -41,7 +41,7 @@ REBOUND: dict[str, Any] = {
 
 
 class Doubling(Tiny):
-    """It doubles the gradients of what is computed with one operand."""
+    """The gradients of ops with one operand are doubled."""
 
     rebound: dict[str, Any] = {}
 
@@ -60,7 +60,7 @@ Abs, Max, Equal, Subtract, Where, Finfo = (type(name, (Doubling,), {"rebound": R
 
 
 class Norm(Doubling):
-    """It rebinds a function of a module of NumPy's."""
+    """It replaces a function in one of NumPy's modules."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -68,7 +68,7 @@ class Norm(Doubling):
 
 
 class Within(Doubling):
-    """It reaches for what the judge holds itself."""
+    """It modifies the judge's own objects."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

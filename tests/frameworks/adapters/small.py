@@ -1,6 +1,6 @@
-"""Honest frameworks of few ops and few claims, each of which is to get a verdict on what it claims; some with a fault.
+"""Correct frameworks with few ops and few claims, each of which must get a verdict; some have a fault.
 
-They are parts of the example, with some more ops: `tests.frameworks.adapters.small:AddSumExp`.
+They are parts of the example with some more ops: `tests.frameworks.adapters.small:AddSumExp`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from examples import tiny
 from examples.tiny_adapter import CAPABILITIES, Tiny
 
 LEAST = frozenset({Capability.IMPERATIVE, Capability.ACCUMULATES})
-"""A backward call that adds to what leaves hold, and nothing else."""
+"""A backward call that accumulates into leaves, and nothing else."""
 
 
 def relu(a: tiny.Tensor) -> tiny.Tensor:
@@ -46,7 +46,7 @@ def stack(a: tiny.Tensor, b: tiny.Tensor, dim: int) -> tiny.Tensor:
 
 
 def unstack(a: tiny.Tensor, dim: int) -> Sequence[tiny.Tensor]:
-    """The slices along a dimension, which is gone from them."""
+    """The slices along a dimension, without that dimension."""
 
     def one(k: int) -> tiny.Tensor:
         def pull(g: np.ndarray) -> Sequence[np.ndarray]:
@@ -60,11 +60,11 @@ def unstack(a: tiny.Tensor, dim: int) -> Sequence[tiny.Tensor]:
 
 
 MORE = {"relu": relu, "matmul": matmul, "stack": stack, "unstack": unstack}
-"""The ops that the example does not have."""
+"""Ops that the example does not have."""
 
 
 class Small(Tiny):
-    """The base of all: the example with further ops and no dialect, so that they need no code."""
+    """The base class: the example with further ops and without a dialect, so that the ops need no templates."""
 
     name = "small"
     capabilities = LEAST
@@ -83,19 +83,19 @@ class AddSumExp(Small):
 
 
 class SumMultiply(Small):
-    """Two ops, one of them of two operands that need each other."""
+    """Two ops, one with two operands that need each other for their derivatives."""
 
     ops = frozenset({"sum", "multiply"})
 
 
 class Exp(Small):
-    """One op of one operand: no sum, so that every call begins at one element."""
+    """One op of one operand, and no sum: every root has one element."""
 
     ops = frozenset({"exp"})
 
 
 class Add(Small):
-    """One op of two operands, which saves nothing."""
+    """One op of two operands that saves nothing."""
 
     ops = frozenset({"add"})
 
@@ -107,67 +107,67 @@ class ReluSum(Small):
 
 
 class Matmul(Small):
-    """One op, of two operands of several shapes."""
+    """One op, with two operands of several shapes."""
 
     ops = frozenset({"matmul"})
 
 
 class StackUnstack(Small):
-    """Two ops, one of several results."""
+    """Two ops, one with several results."""
 
     ops = frozenset({"stack", "unstack"})
 
 
 class Sum(Small):
-    """One op that saves nothing, and takes one operand."""
+    """One op of one operand that saves nothing."""
 
     ops = frozenset({"sum"})
 
 
 class Scalars(Small):
-    """Single numbers only."""
+    """Values are single numbers."""
 
     ops = frozenset({"add", "multiply", "exp"})
     traits = Traits(scalars=True)
 
 
 class Several(Small):
-    """Explicit cotangents, and every op of the example of one operand."""
+    """Explicit cotangents, and every op of the example with one operand."""
 
     ops = frozenset({"negative", "exp", "sin"})
     capabilities = LEAST | {Capability.COTANGENTS, Capability.CONSTANTS, Capability.DETACH}
 
 
 class Freeing(Small):
-    """All that the example claims, with ops that save nothing: nothing is ever refused for being freed."""
+    """All claims of the example with ops that save nothing, so that no call is refused because of a freed graph."""
 
     ops = frozenset({"add", "sum", "negative"})
     capabilities = CAPABILITIES
 
 
 class FreeingOne(Small):
-    """All that the example claims, with one op."""
+    """All claims of the example, with one op."""
 
     ops = frozenset({"exp"})
     capabilities = CAPABILITIES
 
 
 class FreeingTwo(Small):
-    """All that the example claims, with two ops of one operand."""
+    """All claims of the example, with two ops of one operand."""
 
     ops = frozenset({"exp", "sum"})
     capabilities = CAPABILITIES
 
 
 class Nothing(Small):
-    """Ops, and not one claim."""
+    """Ops, and no claims."""
 
     ops = frozenset({"add", "sum", "exp"})
     capabilities = frozenset()
 
 
 class Functions(Functional, Small):
-    """Gradients of functions as results, and nothing that leaves hold."""
+    """Gradients only as results of functions; leaves store none."""
 
     name = "small functions"
     ops = frozenset({"add", "multiply", "sum"})
@@ -182,7 +182,7 @@ class Functions(Functional, Small):
         values: Sequence[tiny.Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[tiny.Tensor]:
-        """The gradients of fresh leaves, zeros where nothing reaches one."""
+        """The gradients of new leaves, with zeros for those that the roots do not depend on."""
         fresh = [tiny.Tensor(value.data, requires_grad=True) for value in values]
         for root, cotangent in zip(function(*fresh), cotangents, strict=True):
             if root.requires_grad:
@@ -198,7 +198,7 @@ class FunctionsOfOne(Functions):
 
 
 class WrongExp(AddSumExp):
-    """A gradient that is a hundredth too large."""
+    """A gradient is one per cent too large."""
 
     def apply(self, op: str, operands: Sequence[tiny.Tensor], attrs: Attrs) -> Sequence[tiny.Tensor]:
         if op != "exp":
@@ -209,7 +209,7 @@ class WrongExp(AddSumExp):
 
 
 class Overwrites(AddSumExp):
-    """A backward call replaces the gradient that a leaf holds."""
+    """A backward call replaces the gradient that a leaf stores."""
 
     def backward(
         self, roots: Sequence[tiny.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
@@ -220,7 +220,7 @@ class Overwrites(AddSumExp):
 
 
 class FreesNever(FreeingTwo):
-    """It claims that a call frees the graph, and keeps it."""
+    """It claims that a call frees the graph, but keeps it."""
 
     def backward(
         self, roots: Sequence[tiny.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
@@ -229,7 +229,7 @@ class FreesNever(FreeingTwo):
 
 
 class Skips(AddSumExp):
-    """From the 41st program of a process on it raises what makes pytest skip a test."""
+    """From the 41st program of a process on, it raises pytest's exception for skipping a test."""
 
     programs = 0
 

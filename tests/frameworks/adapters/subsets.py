@@ -1,6 +1,7 @@
-"""The example's adapter with a part of its ops and capabilities alone: `tests.frameworks.adapters.subsets:Subset_1_42`.
+"""The example's adapter with a random part of its ops and capabilities:
+`tests.frameworks.adapters.subsets:Subset_1_42`.
 
-The name says the seed and the number of the subset, so that a process of its own finds the same one again.
+The name contains the seed and the number of the subset, so that another process finds the same one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ RARELY = 0.03
 
 @dataclass(frozen=True)
 class Subset:
-    """What is left of the example."""
+    """A part of the example's adapter."""
 
     ops: tuple[str, ...]
     capabilities: frozenset[Capability]
@@ -30,11 +31,11 @@ class Subset:
     prints: bool
     """Whether it has a dialect."""
     says: bool
-    """Whether it names its traits."""
+    """Whether it declares its traits."""
 
     @staticmethod
     def drawn(seed: int, number: int) -> Subset:
-        """One of the subsets of a seed; a few have no op, no dtype or traits that they do not name."""
+        """A subset of a seed. A few have no op, no dtype, or undeclared traits."""
         random = Random(f"{seed} {number}")
         part = random.choice((0.2, 0.5, 0.8))
         capabilities = frozenset(c for c in sorted(CAPABILITIES, key=str) if random.random() < part)
@@ -54,11 +55,11 @@ class Subset:
 
     @property
     def usable(self) -> bool:
-        """Whether the smoke test has to let it pass."""
+        """Whether the smoke test must accept it."""
         return bool(self.ops and self.dtypes) and (self.says or self.traits == Traits())
 
     def adapter(self) -> type[Tiny]:
-        """Its adapter's class."""
+        """The class of its adapter."""
         subset = self
 
         class Part(Tiny):

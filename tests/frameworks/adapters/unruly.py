@@ -1,5 +1,6 @@
-"""Frameworks whose errors cannot be written down as they are, and adapters that raise outside of a program: the worked
-example with one change. `tests/checking/test_unruly.py` says what is expected of each.
+"""Frameworks whose exceptions cannot be stored unchanged, and adapters that raise outside of a program.
+
+Each is the worked example with one change. `tests/checking/test_unruly.py` contains the expected results.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from tests.frameworks.adapters.misbehaving import during_second_backward, raisin
 
 
 def linked(*errors: BaseException, by: str = "__cause__") -> BaseException:
-    """Exceptions in a circle, each raised from the next."""
+    """A cycle of exceptions, each raised from the next."""
     for one, other in zip(errors, (*errors[1:], errors[0]), strict=True):
         setattr(one, by, other)
     return errors[0]
 
 
 class Endless(Exception):
-    """An exception that was raised from another one like it, whenever it is looked at."""
+    """An exception whose cause is always a new exception of its class."""
 
     @property
     def __cause__(self) -> Endless:  # type: ignore[override]
@@ -36,7 +37,7 @@ class Endless(Exception):
 
 
 class Secretive(Exception):
-    """An exception that does not say what it was raised from."""
+    """An exception whose cause cannot be read."""
 
     @property
     def __cause__(self) -> None:  # type: ignore[override]
@@ -44,7 +45,7 @@ class Secretive(Exception):
 
 
 def freed(by: Callable[[BaseException], BaseException]) -> Callable[[], None]:
-    """A deed of a framework: it raises the expected error, to which something was done."""
+    """A framework's action: it raises the expected error after a change to it."""
 
     def deed() -> None:
         raise by(tiny.GraphFreed("freed"))
@@ -86,7 +87,7 @@ ClosesEverything = during_second_backward(lambda: os.closerange(3, 200))
 
 
 class WarnsHalf(Tiny):
-    """It warns of a file whose name is none."""
+    """It warns about a file with an invalid name."""
 
     def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
         with warnings.catch_warnings(action="always"):
@@ -95,14 +96,14 @@ class WarnsHalf(Tiny):
 
 
 class Odd(UserWarning):
-    """A warning that no other process can make again."""
+    """A warning that cannot be unpickled."""
 
     def __init__(self, one: int, *, other: int) -> None:
         super().__init__(one, other)
 
 
 class WarnsOddly(Tiny):
-    """It warns with a class of its own."""
+    """It warns with its own class."""
 
     def backward(self, roots: Any, cotangents: Any, retain_graph: Any) -> None:
         warnings.warn(Odd(1, other=2), stacklevel=2)
@@ -138,7 +139,7 @@ HalfInForesee = later("prepare", lambda: OSError("t\udce9.bin"))
 
 
 class RandomExits(Tiny):
-    """Its random number generator ends the run."""
+    """Its random number generator exits."""
 
     class Generator:
         def seed(self, number: int) -> None:
@@ -154,14 +155,14 @@ class RandomExits(Tiny):
 
 
 class CounterSkips(Tiny):
-    """What counts its saved tensors is not there today."""
+    """Its counter of saved tensors skips the test."""
 
     def saved_tensor_counter(self) -> Any:
         raise pytest.skip.Exception("not today")
 
 
 class ClassifySkips(Tiny):
-    """`classify` skips the test at the error that is expected."""
+    """`classify` skips the test for the expected error."""
 
     def classify(self, error: BaseException) -> Any:
         if isinstance(error, tiny.GraphFreed):

@@ -1,4 +1,4 @@
-"""A framework that is wrong, in processes in which Hypothesis fails where it is to shrink what it found."""
+"""A faulty framework in whose processes Hypothesis fails during shrinking."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _fails(self: Shrinker) -> None:
 
 
 class Unshrinkable(Tiny):
-    """No gradient is ever cleared, and what shows it cannot be shrunk."""
+    """Gradients are never cleared, and the failing program cannot be shrunk."""
 
     name = "unshrinkable"
 
@@ -24,4 +24,4 @@ class Unshrinkable(Tiny):
         Shrinker.shrink = _fails  # type: ignore[method-assign]
 
     def zero_grad(self, leaves: Sequence[tiny.Tensor], set_to_none: bool) -> None:
-        """It does nothing."""
+        """No-op."""

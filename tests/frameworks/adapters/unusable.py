@@ -1,4 +1,4 @@
-"""Adapters that cannot be used, whatever their framework is like: the run ends before any verdict."""
+"""Unusable adapters: the run ends before any verdict."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Leafless(Tiny):
 
 
 class Rounding(Tiny):
-    """It computes in float32 and says float64, and insists on that."""
+    """It computes in float32, reports float64, and insists on float64."""
 
     insists = ("float64",)
 
@@ -43,7 +43,7 @@ class Rounding(Tiny):
 
 
 class Unreadable(Tiny):
-    """It cannot read a gradient, which shows after the smoke test only."""
+    """It cannot read a gradient, which fails only after the smoke test."""
 
     def read(self, value: Tensor | np.ndarray) -> np.ndarray:
         if isinstance(value, np.ndarray):
@@ -52,57 +52,57 @@ class Unreadable(Tiny):
 
 
 class Lonely(Tiny):
-    """`apply` gives a tensor, not a sequence of results."""
+    """`apply` returns a tensor instead of a sequence of results."""
 
     def apply(self, op, operands, attrs):  # type: ignore[no-untyped-def]
         return super().apply(op, operands, attrs)[0]
 
 
 class Guessing(Tiny):
-    """`classify` takes every exception for a freed graph."""
+    """`classify` returns the kind of a freed graph for every exception."""
 
     def classify(self, error: BaseException) -> Kind:
         return Kind.GRAPH_FREED
 
 
 class Misspelt(Tiny):
-    """It names an op that the catalogue does not have."""
+    """It names an op that is not in the catalogue."""
 
     ops = Tiny.ops | {"mul"}
 
 
 class Speechless(Tiny):
-    """Its dialect has no code for an op that it claims."""
+    """Its dialect has no template for an op that it claims."""
 
     dialect = replace(Tiny.dialect, ops={name: code for name, code in Tiny.dialect.ops.items() if name != "exp"})
 
 
 class Halved(Tiny):
-    """It computes in a dtype that no program uses."""
+    """It names a dtype that no program uses."""
 
     dtypes = ("float16",)
 
 
 class Scalar(Tiny):
-    """Its values are single numbers, and it does not say so."""
+    """Its values are single numbers, but it does not declare that."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
         return super().leaf(np.array(float(data)), requires_grad)
 
 
 class Traitless(Tiny):
-    """Its traits are no `Traits`."""
+    """Its traits are not a `Traits`."""
 
     traits = {"scalars": True}
 
 
 class Sourceless(Tiny):
-    """It documents a trait that there is not."""
+    """It cites a source for a trait that does not exist."""
 
     trait_sources = {"scalar": "https://example.org"}
 
 
 class CreatesNowhere(Tiny):
-    """Claims to create graphs, and not by which calls."""
+    """It claims that it creates graphs, but not by which calls."""
 
     capabilities = Tiny.capabilities | {Capability.CREATE_GRAPH}

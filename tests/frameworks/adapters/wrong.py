@@ -1,4 +1,4 @@
-"""Adapters of frameworks that break a rule, or are slow to keep it."""
+"""Adapters of frameworks that violate a rule, or are slow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from examples.tiny_adapter import Tiny
 
 
 class WrongSine(Tiny):
-    """It takes `sin` for its own derivative."""
+    """The derivative of `sin` is `sin`."""
 
     name = "wrong sine"
 
@@ -28,7 +28,7 @@ class WrongSine(Tiny):
 
 
 class SteepSine(Tiny):
-    """The derivative of its sine is a tenth too large."""
+    """The derivative of the sine is ten per cent too large."""
 
     name = "steep sine"
 
@@ -40,7 +40,7 @@ class SteepSine(Tiny):
 
 
 class LongToLoad(WrongSine):
-    """The same, which is long in loading: four times what its programs may take."""
+    """The same, and loading takes four times as long as a program may."""
 
     name = "long to load"
 
@@ -49,7 +49,7 @@ class LongToLoad(WrongSine):
 
 
 class WrongSum(Tiny):
-    """Its sum of nothing has a wrong shape, and no call can begin at several elements without a sum."""
+    """The sum of an empty tensor has a wrong shape. Without cotangents, a root of several elements needs a sum."""
 
     name = "wrong sum"
     capabilities = Tiny.capabilities - {Capability.COTANGENTS}
@@ -62,7 +62,7 @@ class WrongSum(Tiny):
 
 
 class Summless(Tiny):
-    """It takes no cotangents, and cannot add up what a tensor holds."""
+    """It has no cotangents, and no sum."""
 
     name = "summless"
     capabilities = Tiny.capabilities - {Capability.COTANGENTS}
@@ -80,7 +80,7 @@ class Scalars(Summless):
 
 
 class Cryptic(Tiny):
-    """Nobody knows what its exceptions mean."""
+    """`classify` recognises no exception."""
 
     name = "cryptic"
 
@@ -89,7 +89,7 @@ class Cryptic(Tiny):
 
 
 class Slow(Tiny):
-    """Every op takes a hundredth of a second; no two processes are of one version, so that no audit is kept."""
+    """Each op takes a hundredth of a second. Each process has another version, so that audits are not reused."""
 
     name = "slow"
     version = f"1.0.{os.getpid()}"
@@ -101,7 +101,7 @@ class Slow(Tiny):
 
 
 class Single(Tiny):
-    """It has float32 only."""
+    """It has only float32."""
 
     name = "single"
     dtypes = ("float32",)

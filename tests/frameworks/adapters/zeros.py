@@ -1,4 +1,4 @@
-"""Frameworks whose leaves hold a gradient of zeros from the beginning, and what goes wrong with them."""
+"""Frameworks whose leaves start with a gradient of zeros, with and without faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.frameworks.adapters.few import OPS as FEW
 
 
 class Zeros(Tiny):
-    """Every leaf that requires grad begins with zeros, and is cleared to zeros."""
+    """Every leaf that requires grad starts with zeros, and is cleared to zeros."""
 
     name = "zeros"
     capabilities = Tiny.capabilities - {Capability.ZERO_TO_NONE} | {Capability.ZERO_TO_ZEROS}
@@ -32,7 +32,7 @@ class Zeros(Tiny):
 
 
 class Everywhere(Zeros):
-    """Leaves that require no grad hold zeros, too."""
+    """Leaves that do not require grad store zeros, too."""
 
     name = "everywhere"
 
@@ -43,19 +43,19 @@ class Everywhere(Zeros):
 
 
 class Unsaid(Zeros):
-    """It does not say so."""
+    """The same without the trait."""
 
     traits = Traits()
 
 
 class Untrue(Tiny):
-    """It says so, and leaves hold none."""
+    """The trait is declared, but leaves start with None."""
 
     traits = Traits(begins_with_zeros=True)
 
 
 class Ones(Zeros):
-    """Leaves begin with ones."""
+    """Leaves start with ones."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
         made = super().leaf(data, requires_grad)
@@ -64,7 +64,7 @@ class Ones(Zeros):
 
 
 class Loses(Zeros):
-    """A call takes the gradients of all leaves that it does not reach away."""
+    """A call clears the gradients of all leaves that it does not reach."""
 
     name = "loses"
 
@@ -85,7 +85,7 @@ class Loses(Zeros):
 
 
 class Overwrites(Zeros):
-    """A call replaces what a leaf holds."""
+    """A call replaces the gradient that a leaf stores."""
 
     name = "overwrites"
 
@@ -101,7 +101,7 @@ class Overwrites(Zeros):
 
 
 class TorchZeros(Torch):
-    """PyTorch, were its leaves made with zeros; a few of its ops."""
+    """PyTorch with a few ops, and with leaves that start with zeros."""
 
     name = "torch with zeros"
     capabilities = Torch.capabilities - {Capability.ZERO_TO_NONE}

@@ -1,4 +1,6 @@
-"""What checkpoints are for: less is kept between a function and the call through it, as PyTorch's profiler measures."""
+"""Checkpoints reduce memory: fewer tensors are alive between a region and its backward call, measured by PyTorch's
+profiler.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ SOURCE = "def region(x0):\n" + "    x0 = torch.exp(x0 * 0.5)\n" * STEPS + "    r
 
 
 def kept(adapter: TorchRegions) -> tuple[float, torch.Tensor]:
-    """How many tensors are kept behind a function, beside its result, and the gradient of the call through it."""
+    """Number of tensors that are alive after a region, besides its result; and the gradient of a call through it."""
     leaf = torch.zeros(ELEMENTS, dtype=torch.float64, requires_grad=True)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         (result,) = adapter.unit(SOURCE, [leaf])

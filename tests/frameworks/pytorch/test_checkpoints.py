@@ -1,4 +1,6 @@
-"""PyTorch's checkpoints: with captured operands, reentrant, compiled; what they take, and how it is judged."""
+"""PyTorch's checkpoints with captured operands, reentrant, and compiled: which instructions they accept, and
+verdicts.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def test_they_are_adapters(target: InProcess):
 
 @pytest.mark.parametrize("changes", ["write a exp_", "no_grad: write a exp_", "requires a True"])
 def test_what_a_function_finds_changed_gives_any_numbers(changes: str):
-    """The documentation warns of just that; of an argument, it does not."""
+    """The documentation warns about changed captured values, but not about changed arguments."""
     text = f"a = leaf [1, 2] const; b = leaf [3, 4]; c = multiply a b; {changes}; backward c with [1, 1]"
     program = parse(text, VOCABULARY)
     assert CAPTURED.observe(program)[-1].gradients[Ref(1)].value.tolist() != [1, 2]
@@ -145,7 +147,7 @@ FROZEN = [
     "hook c misshape; e = add c d; requires b False",
     "backward c with [1, 1]; requires b False; e = add c d",
 ]
-"""What follows on two functions, of which the second is frozen; further on, the call would raise in the last three."""
+"""Instructions after two regions, the second of which is frozen. In the last three, a call after them would raise."""
 
 
 @pytest.mark.parametrize("then", FROZEN)

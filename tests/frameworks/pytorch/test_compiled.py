@@ -1,4 +1,4 @@
-"""Variations of compiled PyTorch: symbolic sizes, and nothing kept between programs."""
+"""Variants of compiled PyTorch: symbolic sizes, and no reuse between programs."""
 
 from __future__ import annotations
 

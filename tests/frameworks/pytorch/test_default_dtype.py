@@ -1,4 +1,4 @@
-"""The default dtype is an axis: it is part of a program, drawn now and then, and never stays behind."""
+"""The default dtype: programs change it now and then, and it is restored after each program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FAILS = parse("default_dtype float64; a = leaf f32 [1, 2]; b = sin a; backward b
 
 
 class Seen(Torch):
-    """PyTorch that remembers under which default dtype its ops ran."""
+    """PyTorch that records the default dtype of each op."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ def test_who_does_not_claim_it_lacks_it(adapter) -> None:  # type: ignore[no-unt
 
 
 def drawn(strategy, claims: bool, number: int = 300) -> list[Program]:  # type: ignore[no-untyped-def]
-    """Programs that are drawn for PyTorch, or for a framework that does not claim it."""
+    """Programs for PyTorch, or for a framework that does not claim default dtypes."""
     found: list[Program] = []
 
     @seed(1)
@@ -145,7 +145,7 @@ def drawn(strategy, claims: bool, number: int = 300) -> list[Program]:  # type: 
 
 
 def share(programs: list[Program]) -> float:
-    """How many of some programs have another default dtype."""
+    """The share of programs that change the default dtype."""
     return sum(any(isinstance(step, DefaultDtype) for step in each) for each in programs) / len(programs)
 
 

@@ -1,4 +1,4 @@
-"""PyTorch's adapter tells every kind of error apart, and what its dialect prints does what was observed."""
+"""PyTorch's adapter classifies every kind of error, and printed code behaves like the adapter's calls."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ REFUSED = {
     "a = leaf 1; b = hardsigmoid a; g = grad b wrt a create=True; backward g": Kind.NOT_IMPLEMENTED,
     "a = leaf [1, 2]; g = held a": Kind.UNKNOWN,
 }
-"""Programs by the error that their last instruction raises."""
+"""Programs, by the kind of error that their last instruction raises."""
 
 
 @pytest.mark.parametrize("text", REFUSED)

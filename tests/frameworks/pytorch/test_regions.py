@@ -1,4 +1,4 @@
-"""Units: what is seen of instructions that run as one, and how that is judged: right, wrong, raised, recomputed."""
+"""Regions: observations of instructions that run together, and their verdicts: passing, faulty, raising, recomputed."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ EVERY = (TorchRegions, TorchCheckpoint, TorchCompileEager, TorchCompileAot)
 
 
 class SwapsResults(TorchRegions):
-    """A function gives its results in the opposite order."""
+    """A region returns its results in the opposite order."""
 
     def called(self, function, inputs):
         return function(*inputs)[::-1]
 
 
 class LosesWrites(TorchRegions):
-    """What a function writes into its inputs is lost."""
+    """Writes to a region's inputs are lost."""
 
     def called(self, function, inputs):
         return function(*(x.clone() for x in inputs))
 
 
 class ForgetsDetach(TorchRegions):
-    """A function's detach is left out."""
+    """A detach inside a region is omitted."""
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         return super().unit(source.replace(".detach()", ".clone()"), inputs)
 
 
 class CutsHistory(TorchRegions):
-    """What comes out of a function has no history."""
+    """The results of a region have no history."""
 
     def called(self, function, inputs):
         return tuple(x.detach() for x in function(*inputs))
 
 
 class RaisesOutOfNowhere(TorchRegions):
-    """A function of three lines raises."""
+    """A region of three lines raises."""
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         if source.count("\n") > 3:
@@ -71,7 +71,7 @@ class RaisesOutOfNowhere(TorchRegions):
 
 
 class RaisesNoMore(TorchRegions):
-    """What comes out of functions has no history once one of them has raised."""
+    """Results of regions have no history after one of them has raised."""
 
     raised = False
 
@@ -85,7 +85,7 @@ class RaisesNoMore(TorchRegions):
 
 
 class ReachesNothingElse(TorchRegions):
-    """A framework that is one node by what it says, but gives ones to what a call does not reach."""
+    """It declares that a region is one node, but gives ones to inputs that a call does not reach."""
 
     traits = Traits(one_node=True)
 
@@ -189,7 +189,9 @@ def test_what_a_faulty_framework_does_is_not(text, adapter):
 
 @pytest.mark.parametrize("factor", [1.0001, 0.5])
 def test_a_gradient_behind_a_write_to_what_nobody_saw_is_judged_as_closely_as_any(factor: float) -> None:
-    """What a unit wrote over is not what its ops took: the distance between the two is no rounding."""
+    """The value that a region overwrote is not the operand of its ops; the difference between the two is not
+    rounding.
+    """
     text = "a = leaf [[1, 2], [3, 4]]; b = negative a; c = matrix_transpose b; d = matrix_transpose c; write d square_"
     program = parse(f"{text}; e = multiply b d; backward e with [[1, 2], [3, 5]]", VOCABULARY)
     target = InProcess(TorchRegions())
@@ -212,7 +214,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
 def test_what_a_unit_wrote_is_judged_as_closely_as_any(text: str) -> None:
-    """What stood there before is no measure of how far rounding may take it."""
+    """The overwritten value must not enlarge the bound for rounding."""
     target, program = InProcess(TorchRegions()), parse(text, VOCABULARY)
     observation = target.observe(program)
     assert first_violation(program, observation, target) is None
@@ -223,7 +225,9 @@ def test_what_a_unit_wrote_is_judged_as_closely_as_any(text: str) -> None:
 
 
 def test_what_stands_behind_an_error_is_judged() -> None:
-    """A unit that raises, and one that does not behind it; what the first may have written is left open."""
+    """A region that raises, and a later one that does not. Values that the first may have written to are
+    unspecified.
+    """
     raising = f"{A}; b = leaf [3, 4]; write b mul_ a; c = sin b; backward a with [1, 1]; d = leaf [3, 4] const"
     text = f"{raising}; write d mul_ a; e = sin d; backward e with [1, 1]"
     assert violation(text, TorchRegions()) is None
@@ -232,7 +236,7 @@ def test_what_stands_behind_an_error_is_judged() -> None:
 
 
 def test_an_error_of_what_could_run_is_judged() -> None:
-    """What needs something that is missing stands between what raises, and has no part in it."""
+    """An instruction without one of its operands, between instructions that raise, is not part of the region."""
     raising = f"{A}; b = square a; write a exp_; c = leaf [3, 4]; backward c with [1, 1]; d = sin c"
     text = f"{raising}; write b exp_; write c exp_; backward c with [1, 1]"
     found = seen(text, TorchRegions())
@@ -270,7 +274,7 @@ def test_a_recomputed_function_writes_into_what_it_made_alone():
 
 
 def test_what_is_reached_since_it_stands_in_a_unit_gets_zeros_or_none() -> None:
-    """A call from one of two results reaches both leaves where both were computed in one unit."""
+    """A call from one of two results reaches both leaves if one region computed both."""
     one = parse(f"{A}; b = leaf [3, 4]; c = square a; d = square b; backward c with [1, 1]; backward d with [1, 1]")
     two = parse(f"{A}; c = square a; backward c with [1, 1]; b = leaf [3, 4]; d = square b; backward d with [1, 1]")
     same = ((0, 0), (1, 3), (2, 1), (3, 4), (4, 2), (5, 5))
@@ -280,7 +284,7 @@ def test_what_is_reached_since_it_stands_in_a_unit_gets_zeros_or_none() -> None:
 
 
 def test_what_one_unit_refuses_another_need_not():
-    """Which instructions a unit holds depends on the order of the program: so does what of it is refused."""
+    """The instructions of a region depend on the order of the program, and so does the error of the region."""
     program = parse(f"{A}; b = square a; backward b with [1, 1]")
     related = Related("relations/order", program, program, same=((0, 0), (2, 2)))
     one = InProcess(TorchRegions()).observe(program)

@@ -1,4 +1,4 @@
-"""`torch.func`: gradients of functions, of every order."""
+"""`torch.func`: gradients of functions, of any order."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tests of frameworks in other processes."""
+"""Tests of frameworks in server processes."""

@@ -1,4 +1,4 @@
-"""Adapters for the worker: each is the tiny framework with one thing more."""
+"""Adapters for the worker: the tiny framework with one addition each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from examples.tiny_adapter import Tiny
 
 
 class Chatty(Tiny):
-    """It prints, by Python and by the file of the standard output itself, and reads from the standard input."""
+    """It prints from Python and to file descriptor 1, and reads standard input."""
 
     def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
         print("computing", op)
@@ -24,7 +24,7 @@ class Chatty(Tiny):
 
 
 class Drawing(Tiny):
-    """Its sine is noise."""
+    """Its sine is random noise."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)

@@ -1,5 +1,6 @@
-"""A far end of its own, with no line of the suite: `python server.py [FAULT]`. It knows leaves, `sin` and
-`backward`, and misbehaves in one way where it is told to: at the greeting, or at programs with `sin`.
+"""A server that shares no code with the suite: `python server.py [FAULT]`.
+
+It has leaves, `sin` and `backward`. FAULT names one fault, in the handshake or in programs with `sin`.
 """
 
 import json
@@ -55,7 +56,7 @@ def tensor(values, shape):
 
 
 def changed(seen):
-    """What was seen, with one thing in it that cannot be: of programs with `sin`."""
+    """Make one value of an observation invalid."""
     for step in seen:
         for each in [*step["returned"], *filter(None, step.get("gradients", {}).values())]:
             each.update(ANSWERS.get(FAULT, {}))
@@ -83,12 +84,12 @@ OUTCOMES = {
 
 
 def child(*words):
-    """A process that this one leaves, with its output open."""
+    """Start a process that inherits the output and outlives this one."""
     subprocess.Popen([sys.executable, *words], stdin=subprocess.DEVNULL)
 
 
 def run(program):
-    """Each value is its elements and its shape, with how its gradient passes on: to (value, factors)."""
+    """Run a program. A value is its elements and shape, with the factors of its derivative."""
     values, shapes, made, grads, seen = {}, {}, {}, {}, []
     for at, step in enumerate(program["instructions"]):
         name = f"%{at}"
@@ -127,7 +128,7 @@ def write(text):
 
 
 def answer(asked):
-    """The answer to a program, or something in its place."""
+    """The reply to a request for a program, or a faulty one."""
     whole = json.dumps({"id": asked["id"], "observation": run(asked["program"])}) + "\n"
     if FAULT == "dies after its answer":
         write(whole)

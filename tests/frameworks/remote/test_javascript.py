@@ -1,4 +1,4 @@
-"""Frameworks in JavaScript at the far end of the wire, where Node.js and their packages are installed."""
+"""Servers in JavaScript; skipped without Node.js and the frameworks' packages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDER = ROOT / "examples" / "javascript"
 NODE = shutil.which("node")
 
 NEEDS = {"tfjs": 20, "jaxjs": 24}
-"""The oldest Node.js on which each framework runs."""
+"""Oldest version of Node.js for each framework."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -40,19 +40,19 @@ RIGHT = (
     "a = leaf f32 3; b = sin a; c = leaf f32 2; d = multiply c c; drop d; "
     "e = grad b wrt a, c with f32 1 materialize=True",
 )
-"""Programs of first and higher order, of results of several orders, and with an input that nothing leads from."""
+"""Programs of first and higher order, with results of several orders, and with an unused input."""
 
 DETACHED_OR_SEVERAL = (
     "a = leaf f32 [1, 2]; b = detach a; c = multiply a b; d = grad c wrt a with f32 [1, 10] materialize=True",
     "a = leaf f32 [1, 2]; b = detach a; c = sin b; d = grad c wrt a with f32 [1, 10] materialize=True",
     "a = leaf f32 [1, 2]; b = sin a; c = cos a; d = grad b, c wrt a with f32 [1, 10], f32 [3, 4] materialize=True",
 )
-"""Programs with values cut off from their history, and of several roots."""
+"""Programs with detached values, and with several roots."""
 
 
 @cache
 def node_version() -> int:
-    """The major version of the Node.js that is installed."""
+    """Major version of the installed Node.js."""
     told = subprocess.run([NODE or "node", "--version"], capture_output=True, text=True, check=True).stdout
     return int(told.removeprefix("v").split(".")[0])
 

@@ -1,4 +1,4 @@
-"""What a far end may do wrong, and what is said of it: a verdict on the program, or one clear sentence."""
+"""Faults of a server: each results in a verdict on the program, or in one clear sentence."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_another_process_takes_over_after_so_many_programs(batched: bool):
 
 @pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.slow)])
 def test_kills_at_random_moments_lose_nothing(kills: int):
-    """Whatever process is killed, each program that is not about it gives what it gives, and the next one runs."""
+    """A killed process affects only the program that it was running; the next program runs."""
     target, random, due = far(), Random(kills), shown(far().observe(SINE))
     hit = observed = 0
     while hit < kills:

@@ -1,5 +1,6 @@
-"""Frameworks that want an older NumPy than the suite, served from environments of their own, where there are such:
-CHAINER_PYTHON, DEZERO_PYTHON and MXNET_PYTHON name the interpreters.
+"""Frameworks that need an older NumPy than the suite, in separate environments.
+
+CHAINER_PYTHON, DEZERO_PYTHON and MXNET_PYTHON name the interpreters; a test without its interpreter is skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ COMMON = (
     "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a sgd lr=0.125 momentum=0.5; "
     "c = exp a; backward c with [1, 10]; step a sgd lr=0.125 momentum=0.5",
 )
-"""Float32, a mode, and steps."""
+"""Float32, a grad mode, and optimizer steps."""
 UNFREED = (
     "a = leaf [1, 2]; b = sin a; backward b with [1, 10]; backward b with [1, 10]; zero a; backward b with [1, 10]",
     "a = leaf 2; b = pow_integer a exponent=3; backward b create=True; c = held a; zero a; backward c create=True; "
@@ -37,7 +38,7 @@ UNFREED = (
     "a = leaf [1, 2]; b = exp a; backward b with [1, 10]; step a adagrad lr=0.125",
     *COMMON,
 )
-"""Accumulation through a graph that nothing frees, derivatives up to the third, and another optimizer's step."""
+"""Accumulation through a graph that is never freed, derivatives up to the third, and another optimizer's step."""
 FREED = (
     "a = leaf [1, 2]; b = sin a; backward b with [1, 10] retain=True; backward b; zero a to zeros; "
     "c = sin a; backward c",
@@ -47,8 +48,8 @@ FREED = (
     "a = leaf [1, 2] const; zero a to zeros; b = leaf [3, 4]; c = multiply a b; backward c with [1, 10]",
     *COMMON,
 )
-"""Accumulation through a graph that is retained, several roots, a detached value, Nesterov's momentum, and clearing
-what holds no gradient.
+"""Accumulation through a retained graph, several roots, a detached value, Nesterov momentum, and clearing a leaf
+without a gradient.
 """
 PROGRAMS = {"chainer": UNFREED, "dezero": UNFREED, "mxnet": FREED}
 CASES = [(name, text) for name in NAMES for text in PROGRAMS[name]]

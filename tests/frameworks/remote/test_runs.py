@@ -1,4 +1,4 @@
-"""Whole runs over the wire: crashes and hangs are verdicts that shrink and replay, and the run goes on."""
+"""Whole runs with a server: crashes and hangs are verdicts, crashes shrink and replay, and the run continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published schema says the same of a line as the code that reads it."""
+"""The published schema accepts and rejects the same lines as the suite's parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Any Python adapter from another environment: the same observations and the same code, and nothing of ours needed."""
+"""A Python adapter in another environment: the same observations and the same printed code, without installing the
+suite.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def drawn(target: InProcess, number: int) -> list[Program]:
 
 
 def shown(observation: Observation) -> str:
-    """An observation as text, less the addresses, which are others in each process."""
+    """An observation as text, without addresses, which differ between processes."""
     return re.sub(r"identity=\d+", "identity", repr(observation))
 
 

@@ -1,1 +1,1 @@
-"""Plugins of pytest that make one part of the end of a run fail."""
+"""Pytest plugins that make one step at the end of a run fail."""

@@ -1,4 +1,4 @@
-"""What was met cannot be counted."""
+"""Counting the coverage fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from autograd_conformance.checking.counts.tally import Tally
 
 
 def fail(*arguments: Any, **options: Any) -> Any:
-    """Fail as a library might."""
+    """Raise as a library might."""
     raise TypeError("must be real number, not complex")
 
 

@@ -1,4 +1,4 @@
-"""The summary cannot be printed."""
+"""Printing the summary fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from autograd_conformance.plugin.recording import recorder
 
 
 def fail(*arguments: Any, **options: Any) -> Any:
-    """Fail as a library might."""
+    """Raise as a library might."""
     raise TypeError("must be real number, not complex")
 
 
