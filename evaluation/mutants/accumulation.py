@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns what a leaf holds: after one call, after several, after clearing."""
+"""Mutants whose fault is in a leaf's `.grad`: after one call, after several, or after clearing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ReadGrad: TypeAlias = torch.Tensor | None
 
 
 class Overwrites(Combining):
-    """A backward call replaces the gradient that a leaf holds."""
+    """A backward call replaces a leaf's `.grad` instead of adding to it."""
 
     killed_by = ("accumulation/adds",)
 
@@ -22,7 +22,7 @@ class Overwrites(Combining):
 
 
 class KeepsFirst(Combining):
-    """A leaf that holds a gradient ignores every later contribution."""
+    """A leaf with a gradient ignores all later contributions."""
 
     killed_by = ("accumulation/adds",)
 
@@ -31,7 +31,7 @@ class KeepsFirst(Combining):
 
 
 class AddsTwice(Combining):
-    """Every contribution is added twice, the first one too."""
+    """Every contribution is added twice, also the first one."""
 
     killed_by = ("accumulation/first", "accumulation/adds")
 
@@ -40,7 +40,9 @@ class AddsTwice(Combining):
 
 
 class Averages(Combining):
-    """A leaf that holds a gradient afterwards holds the mean of it and the contribution."""
+    """A backward call sets a leaf's `.grad` to the mean of the old gradient and the contribution instead of
+    their sum.
+    """
 
     killed_by = ("accumulation/adds",)
 
@@ -49,7 +51,7 @@ class Averages(Combining):
 
 
 class UnusedGetsZeros(Combining):
-    """A leaf that the root does not depend on gets a gradient of zeros where it had none."""
+    """A leaf that the root does not depend on gets a gradient of zeros instead of None."""
 
     killed_by = ("accumulation/unreached",)
 
@@ -59,7 +61,7 @@ class UnusedGetsZeros(Combining):
 
 
 class UnusedLosesGradient(Combining):
-    """A leaf that the root does not depend on loses the gradient that it had."""
+    """A backward call sets the `.grad` of a leaf that the root does not depend on to None."""
 
     killed_by = ("accumulation/unreached",)
 
@@ -77,7 +79,7 @@ class ConstantGetsGradient(Combining):
 
 
 class ForgetsAtZero(Combining):
-    """A leaf that holds a gradient holds none any more when a contribution is zero throughout."""
+    """A contribution of zeros sets the leaf's `.grad` to None instead of leaving it unchanged."""
 
     killed_by = ("accumulation/adds",)
 
@@ -87,7 +89,7 @@ class ForgetsAtZero(Combining):
 
 
 class SharesGradient(Mutant):
-    """Leaves whose gradients are equal hold one and the same object."""
+    """Leaves with equal gradients share one gradient object."""
 
     killed_by = ("accumulation/own-object",)
 
@@ -103,7 +105,7 @@ class SharesGradient(Mutant):
 
 
 class ClearsToZeros(Mutant):
-    """Clearing to none leaves zeros."""
+    """Clearing gradients to None sets them to zeros."""
 
     killed_by = ("accumulation/zero-to-none",)
 
@@ -112,7 +114,7 @@ class ClearsToZeros(Mutant):
 
 
 class ClearsToNone(Mutant):
-    """Clearing to zeros leaves none."""
+    """Clearing gradients to zeros sets them to None."""
 
     killed_by = ("accumulation/zero-to-zeros",)
 
@@ -121,7 +123,7 @@ class ClearsToNone(Mutant):
 
 
 class ZeroesNothing(Mutant):
-    """Clearing to zeros changes nothing."""
+    """Clearing gradients to zeros does nothing."""
 
     killed_by = ("accumulation/zero-to-zeros",)
 
@@ -131,7 +133,7 @@ class ZeroesNothing(Mutant):
 
 
 class ClearsAll(Mutant):
-    """Clearing some leaves to none clears every leaf of the program."""
+    """Clearing the gradients of some leaves to None clears those of every leaf of the program."""
 
     killed_by = ("accumulation/zero-to-none",)
 

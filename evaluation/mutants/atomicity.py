@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns what is left after an error: gradients that are half new, graphs that no longer work."""
+"""Mutants whose fault is in the state after an error: partly updated gradients or unusable graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots, is_f
 
 
 class NothingAfterAnError(Mutant):
-    """After a call that failed every further call fails."""
+    """After a backward call that failed, every later call fails."""
 
     killed_by = (
         "errors/recovers",
@@ -39,7 +39,7 @@ class NothingAfterAnError(Mutant):
 
 
 class DoneTwiceAfterAnError(NothingAfterAnError):
-    """After a call that failed the next one contributes twice."""
+    """After a backward call that failed, the next call contributes twice."""
 
     killed_by = (
         "errors/recovers",
@@ -60,7 +60,7 @@ class DoneTwiceAfterAnError(NothingAfterAnError):
 
 
 class TornAtTheFirst(Mutant):
-    """A call that fails on a freed graph leaves the first leaf with half of what it would have contributed."""
+    """A call that fails on a freed graph adds 0.5 to the gradients of leaves that have one."""
 
     killed_by = ("errors/atomic",)
 

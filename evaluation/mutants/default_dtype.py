@@ -1,4 +1,4 @@
-"""Faults that show only under another default dtype than the usual one."""
+"""Mutants whose fault occurs only under a default dtype other than float32."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from evaluation.mutants.mutant import Mutant, Roots, gated
 
 
 def is_another() -> bool:
-    """Whether the default dtype is another than PyTorch's own."""
+    """Whether the default dtype is not float32, PyTorch's usual one."""
     return torch.get_default_dtype() != torch.float32
 
 
 class TwiceUnderAnotherDefault(Mutant):
-    """Under another default dtype, a product gives its operands twice their gradients."""
+    """Under a default dtype other than float32, the gradients of a product are doubled."""
 
     killed_by = ("gradients/op", "gradients/graph", "gradients/cotangent", "gradients/equal-leaves")
 
@@ -27,7 +27,7 @@ class TwiceUnderAnotherDefault(Mutant):
 
 
 class RefusesUnderAnotherDefault(Mutant):
-    """Under another default dtype, the backward pass of tanh refuses tensors that are not of it."""
+    """Under a default dtype other than float32, the derivative of tanh refuses tensors of any other dtype."""
 
     killed_by = ("errors/legal-returns", "gradients/op")
 
@@ -41,7 +41,7 @@ class RefusesUnderAnotherDefault(Mutant):
 
 
 class ResultInAnotherDefault(Mutant):
-    """Under another default dtype, means are of that dtype."""
+    """Under a default dtype other than float32, mean returns that dtype instead of its operand's."""
 
     killed_by = ("gradients/forward", "gradients/op")
 
@@ -51,7 +51,7 @@ class ResultInAnotherDefault(Mutant):
 
 
 class WritesLostUnderAnotherDefault(Mutant):
-    """Under another default dtype, what is written into a tensor of the usual one is lost."""
+    """Under a default dtype other than float32, writes to float32 tensors are lost."""
 
     killed_by = ("writes/value",)
 

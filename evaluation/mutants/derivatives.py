@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns the numbers of single ops: their derivatives and their values."""
+"""Mutants whose fault is in the values or derivatives of single ops."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Tensors = Sequence[torch.Tensor]
 
 
 class ChangedDerivative(Mutant):
-    """A mutant that changes what one op, `op`, sends back to an operand."""
+    """A mutant that changes the gradient contribution of one op, `op`, to an operand."""
 
     op = ""
 
     def changed(self, operand: torch.Tensor, contribution: torch.Tensor) -> torch.Tensor:
-        """What it sends instead; here the truth."""
+        """The changed contribution; here the right one."""
         return contribution
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
@@ -47,7 +47,7 @@ class SinFlipped(ChangedDerivative):
 
 
 class SinAtZero(ChangedDerivative):
-    """The derivative of sin is zero where its operand is exactly zero."""
+    """The derivative of sin is 0 instead of 1 where its operand is exactly zero."""
 
     op, killed_by = "sin", ("gradients/op", "gradients/graph")
 
@@ -56,7 +56,7 @@ class SinAtZero(ChangedDerivative):
 
 
 class MultiplyAtZero(ChangedDerivative):
-    """A product with a factor of exactly zero sends nothing back to that factor."""
+    """The gradient of a product with respect to a factor is zero where that factor is exactly zero."""
 
     op, killed_by = "multiply", ("gradients/op", "gradients/graph")
 
@@ -65,7 +65,7 @@ class MultiplyAtZero(ChangedDerivative):
 
 
 class SingleTanh(ChangedDerivative):
-    """The derivative of tanh is off by one part in ten thousand, in float32 only."""
+    """The derivative of tanh is off by one part in ten thousand in float32."""
 
     op, killed_by = "tanh", ("gradients/op",)
 
@@ -74,7 +74,7 @@ class SingleTanh(ChangedDerivative):
 
 
 class MatmulTransposed(ChangedDerivative):
-    """The derivative of matmul comes back transposed where the operand is a square matrix."""
+    """The gradient of matmul is transposed if the operand is a square matrix."""
 
     op, killed_by = "matmul", ("gradients/op", "gradients/graph")
 
@@ -84,7 +84,7 @@ class MatmulTransposed(ChangedDerivative):
 
 
 class MeanUnscaled(ChangedDerivative):
-    """The derivative of mean is that of sum."""
+    """The derivative of mean is that of sum: it lacks the division by the number of elements."""
 
     op, killed_by = "mean", ("gradients/op",)
 
@@ -95,7 +95,7 @@ class MeanUnscaled(ChangedDerivative):
 
 
 class BroadcastAverages(Mutant):
-    """An operand that was broadcast gets the mean, not the sum, of what flows back to its elements."""
+    """A broadcast operand gets the mean instead of the sum of the gradients of its copies."""
 
     killed_by = ("gradients/op",)
 
@@ -107,7 +107,7 @@ class BroadcastAverages(Mutant):
 
 
 class SaturatedSigmoid(ChangedDerivative):
-    """The derivative of sigmoid is zero where its operand is above three."""
+    """The derivative of sigmoid is zero where its operand exceeds three."""
 
     op, killed_by = "sigmoid", ("gradients/op", "gradients/graph")
 
@@ -116,7 +116,7 @@ class SaturatedSigmoid(ChangedDerivative):
 
 
 class TanhValueOff(Mutant):
-    """The value of tanh is off by one part in a hundred thousand; its derivative is that of the right value."""
+    """The value of tanh is off by one part in a hundred thousand; its derivative is right."""
 
     killed_by = ("gradients/forward",)
 
@@ -126,7 +126,7 @@ class TanhValueOff(Mutant):
 
 
 class PartnersPrecision(Mutant):
-    """What flows back to a factor is rounded to the dtype of the other factor, where that is narrower."""
+    """The gradient of a factor is rounded to the other factor's dtype if that is narrower."""
 
     killed_by = ("gradients/op",)
 
@@ -137,7 +137,7 @@ class PartnersPrecision(Mutant):
 
 
 class KeepsFirstDtype(Mutant):
-    """A sum of two dtypes has the dtype of its first operand."""
+    """A sum of operands of two dtypes has the first operand's dtype instead of the wider one."""
 
     killed_by = ("gradients/forward",)
 
@@ -147,7 +147,7 @@ class KeepsFirstDtype(Mutant):
 
 
 class GramOnce(Mutant):
-    """A matrix times a view of its own memory sends nothing back through the view."""
+    """A product of a matrix with a view of it propagates no gradient through the view."""
 
     killed_by = ("gradients/fan-out", "gradients/op")
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns where history ends."""
+"""Mutants whose fault is in detaching and in `requires_grad`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evaluation.mutants.mutant import Mutant, Recording
 
 
 class DetachKeepsHistory(Mutant):
-    """Detach gives a value that still requires grad and has its history."""
+    """Detach returns a value that still requires grad and has a history."""
 
     killed_by = ("detach/values", "detach/root-raises")
 
@@ -20,7 +20,9 @@ class DetachKeepsHistory(Mutant):
 
 
 class DetachLeaks(Recording):
-    """A detached value says that it requires no grad, and passes the gradient on beside operands that do require it."""
+    """A detached value reports no requires_grad, but propagates gradients if it is combined with a value that requires
+    grad.
+    """
 
     killed_by = ("detach/blocks",)
 
@@ -41,7 +43,7 @@ class DetachLeaks(Recording):
 
 
 class DetachesSource(Mutant):
-    """Detaching a value takes its history from the source too."""
+    """Detaching a value also removes the history of the source."""
 
     killed_by = ("detach/keeps-source",)
 
@@ -50,7 +52,7 @@ class DetachesSource(Mutant):
 
 
 class DetachRounds(Mutant):
-    """Detach goes through float32."""
+    """Detach rounds the value to float32."""
 
     killed_by = ("detach/values", "views/shares")
 
@@ -59,7 +61,7 @@ class DetachRounds(Mutant):
 
 
 class AlwaysRequiresGrad(Mutant):
-    """Every result of an op says that it requires grad, whatever its operands."""
+    """Every result of an op requires grad, even if no operand does."""
 
     killed_by = ("gradients/requires-grad",)
 
@@ -79,7 +81,7 @@ class DetachInPlaceIgnored(Mutant):
 
 
 class DetachInPlaceZeroes(Mutant):
-    """Detaching in place takes the history, and the value with it."""
+    """Detaching in place also sets the value to zero."""
 
     killed_by = ("detach/in-place", "gradients/forward", "gradients/graph")
 
@@ -89,7 +91,7 @@ class DetachInPlaceZeroes(Mutant):
 
 
 class DetachesViews(Mutant):
-    """Detaching a view in place is accepted, and does nothing."""
+    """Detaching a view in place does nothing instead of raising."""
 
     killed_by = ("detach/view-raises",)
 

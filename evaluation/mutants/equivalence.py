@@ -2,8 +2,8 @@
 
 Each pair of op and kind runs beside PyTorch on sample programs, and the equivalent ones are written to `equivalent.py`.
 
-A mutant whose gradients never differ is equivalent. The programs are drawn as the audit draws its own, with other
-seeds, so that what is kept was not chosen by what the audit will find.
+A mutant is equivalent if its gradients never differ from PyTorch's. The programs are drawn like those of the audit, but
+with other seeds, so that the selection does not depend on what the audit finds.
 """
 
 from __future__ import annotations
@@ -29,27 +29,26 @@ from autograd_conformance.programs.observations import Gradient
 from evaluation.mutants import generated
 
 TRIES = range(1000, 1120)
-"""Seeds of the programs; the audit's begin at zero."""
+"""Seeds of the sample programs; the audit's seeds start at zero."""
 
 AGAIN = range(1000, 1006)
-"""Seeds of those that differentiate twice, which take longer."""
+"""Seeds of the sample programs that differentiate twice, which take longer."""
 
 APART = {"float64": 1e-8, "float32": 2e-5}
-"""Relative differences that are no rounding."""
+"""Relative differences, by dtype, that exceed rounding."""
 
-HEAD = '''"""Generated mutants that are equivalent to PyTorch: made by `evaluation.mutants.equivalence`, not by
-hand."""
+HEAD = '''"""Generated mutants that are equivalent to PyTorch, written by `python -m evaluation.mutants.equivalence`."""
 
 OPS_OF: dict[str, str] = {'''
 
 
 CORNERS = frozenset({"strided", "expanded", "shifted", "turned", "tile"})
-"""The kinds that show in how values lie in memory, and in how long they are."""
+"""The kinds whose fault depends on memory layout or on the sizes of dimensions."""
 
 
 @lru_cache(maxsize=2)
 def programs(op: str, kind: str) -> tuple[Program, ...]:
-    """The programs that an op is tried on."""
+    """The sample programs for an op and a kind of fault."""
     match kind:
         case "bent":
             return tuple(_drawn(op, True))
@@ -64,7 +63,7 @@ def programs(op: str, kind: str) -> tuple[Program, ...]:
 
 
 def _full(program: Program) -> Program:
-    """A program whose cotangents need every digit."""
+    """The program with its cotangents divided by three, so that they use every digit of their dtype."""
     call = program[-1]
     assert isinstance(call, Backward)
     thirds = [
@@ -75,7 +74,9 @@ def _full(program: Program) -> Program:
 
 
 def _twice(op: str) -> Iterator[Program]:
-    """Programs of an op on the same operands with two choices of attributes, of which the second is differentiated."""
+    """Programs that apply an op twice to the same operands with different attributes and differentiate the second
+    result.
+    """
     row = OPS[op]
     for seed in TRIES:
         sampler = audit.Sampler(seed, "float64")
@@ -101,20 +102,22 @@ def _drawn(op: str, twice: bool) -> Iterator[Program]:
 
 
 def is_equivalent(name: str) -> bool:
-    """Whether a mutant's gradients are PyTorch's on every program that it is tried on."""
+    """Whether a mutant's gradients equal PyTorch's on every sample program."""
     return witness(name, programs(*generated.candidates()[name])) is None
 
 
 def witness(name: str, tried: tuple[Program, ...]) -> Program | None:
-    """The first program on which a mutant's gradients are not PyTorch's."""
+    """The first program on which a mutant's gradients differ from PyTorch's."""
     mutant, torch = generated.GENERATED[name](), Torch()
     return next((program for program in tried if differ(program, mutant, torch)), None)
 
 
 def differ(program: Program, one: Torch, other: Torch) -> bool:
-    """Whether two frameworks end a program with gradients that differ by more than rounding."""
+    """Whether the final gradients of two frameworks on a program differ by more than rounding."""
     seen, right = run(program, one)[-1], run(program, other)[-1]
-    assert type(seen.outcome) is type(right.outcome), f"{one.name} was to be wrong in gradients alone: {seen.outcome}"
+    assert type(seen.outcome) is type(right.outcome), (
+        f"{one.name} must differ in gradients only, but observed: {seen.outcome}"
+    )
     mine, theirs = seen.gradients, right.gradients
     return any(_apart(mine[ref], theirs[ref]) for ref in theirs if _is_leaf(program, ref))
 
@@ -135,7 +138,7 @@ def _apart(mine: Gradient | None, theirs: Gradient | None) -> bool:
 
 
 def main() -> int:
-    """Try every pair and write the equivalent ones down; 0."""
+    """Test every pair of op and kind, and write the equivalent ones to `equivalent.py`; returns 0."""
     equivalent: dict[str, list[str]] = {}
     tried = Counter(kind for _, kind in generated.candidates().values())
     for name, (op, kind) in generated.candidates().items():
@@ -149,12 +152,12 @@ def main() -> int:
 
 
 def written(equivalent: dict[str, list[str]]) -> str:
-    """The module that holds the equivalent pairs."""
+    """The source of `equivalent.py`."""
     lines = [HEAD]
     for kind, ops in equivalent.items():
         wrapped = textwrap.wrap(" ".join(ops), 110)
         lines += [f'    "{kind}": """', *(f"        {line}" for line in wrapped), '    """,']
-    return "\n".join([*lines, "}", '"""Op names by kind."""', ""])
+    return "\n".join([*lines, "}", '"""Names of ops, by kind of fault."""', ""])
 
 
 if __name__ == "__main__":

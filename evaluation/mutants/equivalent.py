@@ -1,5 +1,4 @@
-"""Generated mutants that are equivalent to PyTorch: made by `evaluation.mutants.equivalence`, not by
-hand."""
+"""Generated mutants that are equivalent to PyTorch, written by `python -m evaluation.mutants.equivalence`."""
 
 OPS_OF: dict[str, str] = {
     "size_zero": """
@@ -86,4 +85,4 @@ OPS_OF: dict[str, str] = {
         gru gru_bidirectional
     """,
 }
-"""Op names by kind."""
+"""Names of ops, by kind of fault."""

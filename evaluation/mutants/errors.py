@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns what is refused, with which kind of error, and what a refusal leaves behind."""
+"""Mutants whose fault is in refusals: calls that are accepted, kinds of errors, and the state after a refusal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Roots = Sequence[torch.Tensor]
 
 
 class NoGradIsSilent(Mutant):
-    """A backward call on roots that require no grad returns and does nothing; such a root among others is left out."""
+    """A backward call ignores roots that require no grad instead of raising."""
 
     killed_by = ("errors/no-grad-root", "detach/root-raises")
 
@@ -25,7 +25,7 @@ class NoGradIsSilent(Mutant):
 
 
 class ImplicitOnes(Mutant):
-    """A root of any shape is accepted without a cotangent: it is a cotangent of ones."""
+    """A root of several elements without a cotangent gets a cotangent of ones instead of an error."""
 
     killed_by = ("errors/non-scalar-root",)
 
@@ -35,7 +35,7 @@ class ImplicitOnes(Mutant):
 
 
 class ImplicitMean(Mutant):
-    """A root of several elements without a cotangent is averaged first."""
+    """A root of several elements without a cotangent is averaged instead of refused."""
 
     killed_by = ("errors/non-scalar-root",)
 
@@ -47,7 +47,7 @@ class ImplicitMean(Mutant):
 
 
 class CotangentBroadcast(Mutant):
-    """A cotangent that broadcasts to the root's shape is accepted."""
+    """A cotangent that broadcasts to the root's shape is accepted instead of refused."""
 
     killed_by = ("errors/cotangent-shape",)
 
@@ -64,7 +64,7 @@ def _broadcast(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarr
 
 
 class CotangentReshaped(Mutant):
-    """A cotangent with as many elements as the root is accepted in any shape."""
+    """A cotangent of another shape with as many elements as the root is accepted instead of refused."""
 
     killed_by = ("errors/cotangent-shape",)
 
@@ -81,7 +81,7 @@ def _reshape(cotangent: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray
 
 
 class WrongKind(Mutant):
-    """Whatever goes wrong, the error is a ValueError that says "bad"."""
+    """Every error of a backward call is a ValueError with the message "bad"."""
 
     killed_by = (
         "errors/non-scalar-root", "errors/no-grad-root", "errors/cotangent-shape", "lifetime/same-root-raises",
@@ -96,7 +96,7 @@ class WrongKind(Mutant):
 
 
 class FreedIsNoGrad(Mutant):
-    """A freed graph is reported as a root that does not require grad."""
+    """A call on a freed graph raises the error for a root that does not require grad."""
 
     killed_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises", "lifetime/default-frees")
 
@@ -110,7 +110,7 @@ class FreedIsNoGrad(Mutant):
 
 
 class RefusalClears(Mutant):
-    """A call that is refused for its arguments clears the gradients."""
+    """A call that is refused for its arguments clears all gradients."""
 
     killed_by = ("errors/refusal-keeps-gradients",)
 
@@ -124,7 +124,7 @@ class RefusalClears(Mutant):
 
 
 class RefusalFrees(Mutant):
-    """A call that is refused for its arguments frees the graph all the same."""
+    """A call that is refused for its arguments frees the graph."""
 
     killed_by = ("errors/refusal-keeps-graph",)
 
@@ -141,7 +141,7 @@ class RefusalFrees(Mutant):
 
 
 class TearsGradients(Mutant):
-    """A call that fails on a freed graph has added half of something to each gradient."""
+    """A call that fails on a freed graph multiplies each gradient by 1.5."""
 
     killed_by = ("errors/atomic",)
 
@@ -155,7 +155,7 @@ class TearsGradients(Mutant):
 
 
 class FailureClears(Mutant):
-    """A call that fails on a freed graph leaves no gradients at all."""
+    """A call that fails on a freed graph clears all gradients."""
 
     killed_by = ("errors/atomic",)
 
@@ -169,7 +169,7 @@ class FailureClears(Mutant):
 
 
 class RefusesHighRank(Mutant):
-    """A root of three dimensions or more is refused as "not implemented"."""
+    """A root of three or more dimensions is refused as "not implemented"."""
 
     killed_by = ("errors/legal-returns",)
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns the form of what they give: its dtype, or its strides."""
+"""Mutants whose fault is in the dtype or the strides of results and gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluation.mutants.mutant import Cotangents, Mutant, Roots
 
 
 class WidensProducts(Mutant):
-    """The product of two values that require grad is float64, whatever they are."""
+    """The product of two values that require grad is float64, whatever their dtypes."""
 
     killed_by = ("gradients/forward", "gradients/graph")
 
@@ -23,7 +23,7 @@ class WidensProducts(Mutant):
 
 
 class WidensWritten(Mutant):
-    """What is doubled in place is float64 from then on."""
+    """A tensor that requires no grad becomes float64 when it is multiplied by a number in place."""
 
     killed_by = ("writes/value",)
 
@@ -34,7 +34,7 @@ class WidensWritten(Mutant):
 
 
 class FunctionalWidens(Functional):
-    """The functional form returns float64, whatever its inputs are."""
+    """The functional form returns float64 gradients, whatever the dtypes of its inputs."""
 
     killed_by = ("gradients/form", "functional/value")
 
@@ -54,7 +54,7 @@ class MaterializedWidens(Functional):
 
 
 class RetainedWidens(Mutant):
-    """A value that is no leaf shows the gradient that it retains as float64."""
+    """The retained gradient of a non-leaf value is float64."""
 
     killed_by = ("gradients/form", "hooks/retained")
 
@@ -64,7 +64,7 @@ class RetainedWidens(Mutant):
 
 
 class HooksWiden(Mutant):
-    """A hook is called with its gradient as float64."""
+    """A hook is called with a float64 gradient."""
 
     killed_by = ("hooks/called",)
 
@@ -77,7 +77,7 @@ class HooksWiden(Mutant):
 
 
 class CreatesColumnMajor(Mutant):
-    """The first gradient of a matrix is column-major where a call creates its graph."""
+    """The first gradient of a matrix is column-major if the call has create_graph."""
 
     killed_by = ("accumulation/layout", "accumulation/replaces")
 
@@ -90,7 +90,7 @@ class CreatesColumnMajor(Mutant):
 
 
 class TurnsWhatItAddsTo(Mutant):
-    """A backward call that adds to a square gradient in place leaves it column-major."""
+    """A backward call that adds to a matrix's gradient in place makes it column-major."""
 
     killed_by = ("accumulation/layout",)
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns the functional form, and about backward calls that are restricted to inputs."""
+"""Mutants whose fault is in the functional form (`torch.autograd.grad`) or in backward calls with `inputs`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Functional(Mutant):
     """
 
     def change_options(self, options: dict[str, Any]) -> None:
-        """Change the options; here not at all."""
+        """Change the options of a call; here not at all."""
 
     def change_results(self, found: Grads, roots: Roots, inputs: Roots, options: dict[str, Any]) -> Grads:
-        """What it returns; here the truth."""
+        """The gradients that a call returns; here the right ones."""
         return found
 
     def grad(
         self, roots: Roots, inputs: Roots, cotangents: Cotangents, retain_graph: bool | None, create_graph: bool,
         allow_unused: bool | None, materialize_grads: bool,
     ) -> Grads:  # fmt: skip
-        """The functional form, as asked for."""
+        """The functional form, with changed options and results."""
         options: dict[str, Any] = {
             "inputs": inputs, "cotangents": cotangents, "retain_graph": retain_graph, "create_graph": create_graph,
             "allow_unused": allow_unused, "materialize_grads": materialize_grads,
@@ -40,7 +40,7 @@ class Functional(Mutant):
 
 
 class FunctionalIgnoresCotangents(Functional):
-    """The functional form takes every cotangent for ones."""
+    """The functional form replaces every cotangent by ones."""
 
     killed_by = ("functional/value", "gradients/cotangent")
 
@@ -58,7 +58,9 @@ class FunctionalFirstRoot(Functional):
 
 
 class FunctionalSwaps(Functional):
-    """The gradients come in the order in which the inputs were made, whatever order they are asked for in."""
+    """The functional form returns gradients in the order in which the leaves were made instead of that of
+    its inputs.
+    """
 
     killed_by = ("functional/value",)
     longest = 9
@@ -73,7 +75,7 @@ class FunctionalSwaps(Functional):
 
 
 class FunctionalAccumulates(Functional):
-    """The functional form adds its results to what its inputs hold."""
+    """The functional form adds its results to the `.grad` of its inputs."""
 
     killed_by = ("functional/no-accumulation",)
 
@@ -86,7 +88,7 @@ class FunctionalAccumulates(Functional):
 
 
 class FunctionalClears(Functional):
-    """The functional form clears what its inputs hold."""
+    """The functional form clears the `.grad` of its inputs."""
 
     killed_by = ("functional/no-accumulation",)
 
@@ -105,7 +107,7 @@ class FunctionalKeeps(Functional):
 
 
 class FunctionalForgetsRetain(Functional):
-    """The functional form frees the graph though it is asked to retain it."""
+    """The functional form ignores retain_graph: it frees the graph unless create_graph is true."""
 
     killed_by = ("functional/value", "functional/frees", "functional/no-accumulation", "lifetime/retained-works")
 
@@ -114,7 +116,7 @@ class FunctionalForgetsRetain(Functional):
 
 
 class InnerInputHalved(Functional):
-    """An input that is no leaf gets half of its gradient."""
+    """A non-leaf input gets half of its gradient."""
 
     killed_by = ("functional/inner-input", "functional/value")
 
@@ -124,7 +126,7 @@ class InnerInputHalved(Functional):
 
 
 class InnerInputBlocks(Functional):
-    """No gradient flows through an input that is no leaf to the inputs behind it."""
+    """If an input of the functional form is not a leaf, the gradients of the leaf inputs are zero."""
 
     killed_by = ("functional/inner-input", "functional/value")
 
@@ -134,7 +136,7 @@ class InnerInputBlocks(Functional):
 
 
 class InnerInputGetsNone(Functional):
-    """An input that is no leaf gets no gradient."""
+    """A non-leaf input gets None instead of its gradient."""
 
     killed_by = ("functional/inner-input", "functional/value")
 
@@ -143,7 +145,7 @@ class InnerInputGetsNone(Functional):
 
 
 class DuplicatesShare(Functional):
-    """An input that is listed twice gets half of its gradient in each place."""
+    """An input that is listed twice gets half of its gradient at each position."""
 
     killed_by = ("functional/duplicates", "functional/value")
 
@@ -153,7 +155,7 @@ class DuplicatesShare(Functional):
 
 
 class DuplicatesOnce(Functional):
-    """An input that is listed twice gets zeros in the second place."""
+    """An input that is listed twice gets zeros at the second position."""
 
     killed_by = ("functional/duplicates", "functional/value")
 
@@ -163,7 +165,7 @@ class DuplicatesOnce(Functional):
 
 
 class UnusedIsAllowed(Functional):
-    """An input that the outputs do not depend on gets none, allowed or not."""
+    """An unused input gets None instead of an error, even if unused inputs are not allowed."""
 
     killed_by = ("functional/unused-raises",)
 
@@ -173,7 +175,7 @@ class UnusedIsAllowed(Functional):
 
 
 class UnusedAlwaysRaises(Functional):
-    """An input that the outputs do not depend on raises, though that is allowed."""
+    """An unused input raises even if unused inputs are allowed."""
 
     killed_by = ("functional/unused-none", "functional/value")
 
@@ -183,7 +185,7 @@ class UnusedAlwaysRaises(Functional):
 
 
 class UnusedGetsOnes(Functional):
-    """An allowed input that the outputs do not depend on gets ones."""
+    """An unused input gets ones instead of None if unused inputs are allowed."""
 
     killed_by = ("functional/unused-none",)
 
@@ -192,7 +194,7 @@ class UnusedGetsOnes(Functional):
 
 
 class NothingMaterialized(Functional):
-    """Unused inputs get none where gradients are to be materialised."""
+    """Unused inputs get None instead of zeros with materialize_grads."""
 
     killed_by = ("functional/materialized",)
 
@@ -212,7 +214,7 @@ class MaterializedAsOnes(Functional):
 
 
 class OptionsOverruled(Functional):
-    """Asking for materialised gradients overrules that unused inputs are forbidden."""
+    """materialize_grads overrides allow_unused=False instead of being refused with it."""
 
     killed_by = ("functional/options",)
 
@@ -222,7 +224,7 @@ class OptionsOverruled(Functional):
 
 
 class ConstantInputGetsNone(Functional):
-    """An input that does not require grad gets none."""
+    """An input that requires no grad gets None instead of an error."""
 
     killed_by = ("functional/input-no-grad",)
 
@@ -235,7 +237,7 @@ class ConstantInputGetsNone(Functional):
 
 
 class ConstantInputIgnored(Mutant):
-    """A backward call leaves out those of its inputs that do not require grad."""
+    """A backward call ignores those of its `inputs` that require no grad instead of raising."""
 
     killed_by = ("functional/input-no-grad",)
 
@@ -247,7 +249,7 @@ class ConstantInputIgnored(Mutant):
 
 
 class InputsForgotten(Mutant):
-    """A backward call with inputs accumulates into all leaves."""
+    """A backward call with `inputs` accumulates into all leaves."""
 
     killed_by = ("functional/inputs-only", "accumulation/unreached")
 
@@ -258,7 +260,7 @@ class InputsForgotten(Mutant):
 
 
 class InputsFirstOnly(Mutant):
-    """A backward call with inputs accumulates into the first of them alone."""
+    """A backward call with `inputs` accumulates into the first input only."""
 
     killed_by = ("functional/inputs-only",)
 
@@ -269,7 +271,7 @@ class InputsFirstOnly(Mutant):
 
 
 class InputsReplace(Recording):
-    """A backward call with inputs replaces what they hold."""
+    """A backward call with `inputs` replaces their `.grad` instead of adding to it."""
 
     killed_by = ("functional/inputs-only", "accumulation/adds", "accumulation/unreached")
 
@@ -281,7 +283,7 @@ class InputsReplace(Recording):
 
 
 class EmptyInputs(Mutant):
-    """A backward call with an empty list of inputs walks the graph and accumulates nothing."""
+    """A backward call with an empty list of `inputs` accumulates nothing instead of raising."""
 
     killed_by = ("functional/no-inputs",)
 

@@ -1,9 +1,9 @@
-"""Faulty frameworks made by the hundred: each kind of fault in each op of the catalogue.
+"""Generated mutants: a faulty framework for each kind of fault in each op of the catalogue.
 
-A mutant is named after its op and its kind and is an ordinary framework under test: `pytest
---framework=evaluation.mutants.generated:sin_sign`. Its classes are made when they are asked for. A fault that changes
-nothing (a flipped sign where the gradient is zero) makes an equivalent mutant: `evaluation.mutants.equivalence` finds
-those pairs and writes them to `evaluation/mutants/equivalent.py`, from where they are left out here.
+A mutant is named after its op and its kind, and is an ordinary framework under test: `pytest
+--framework=evaluation.mutants.generated:sin_sign`. Its class is made on first use. A fault without effect (a flipped
+sign where the gradient is zero) makes an equivalent mutant. `evaluation.mutants.equivalence` finds such pairs and
+writes them to `evaluation/mutants/equivalent.py`; they are left out here.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from evaluation.mutants.mutant import UNSOUND, Mutant, gated
 Tensor = torch.Tensor
 
 EQUIVALENT = frozenset(f"{op}_{kind}" for kind, ops in OPS_OF.items() for op in ops.split())
-"""Mutants that would change nothing."""
+"""Names of the equivalent mutants, which change no gradient."""
 
 LARGE = 3.0
-"""Beyond this magnitude a value is a large one."""
+"""Magnitude above which an operand counts as large."""
 
 IN_GRAPHS = ("gradients/op", "gradients/graph")
-"""The rules that name a fault which shows beside other ops alone."""
+"""The rules that may report a fault that needs other ops in the program."""
 
 TILE = 16
-"""So many elements of a dimension are a tile."""
+"""Number of elements in a tile of a dimension."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One operand of one use of an op, or one result: its value without history, its place, and what the op was given
-    and made.
+    """One operand or result of an application of an op: its value without history, its position, and the shapes of all
+    operands and results.
     """
 
     value: Tensor
@@ -50,7 +50,7 @@ class Use:
     operands: tuple[torch.Size, ...]
     results: tuple[torch.Size, ...]
     remembered: bool = False
-    """Whether the program used the op before on such shapes, with other attributes."""
+    """Whether the program applied the op before to operands of these shapes with other attributes."""
 
 
 Change = Callable[[Use, Tensor], Tensor]
@@ -58,8 +58,8 @@ Change = Callable[[Use, Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of fault: the sentence that says it, what it makes of the contribution to an operand, and of which ops it
-    it can be at all.
+    """A kind of fault: the sentence that states it, the change of an operand's gradient contribution, and a predicate
+    for the ops that can have it.
     """
 
     fault: str
@@ -67,12 +67,12 @@ class Kind:
     can: Callable[[Op], bool] = lambda op: True
     killed_by: tuple[str, ...] = ("gradients/op",)
     spreads: bool = False
-    """Whether the operand is made as large as the result first, so that the fault is in each copy."""
+    """Whether a broadcast operand is expanded first, so that the fault applies to its copies."""
     on_results: bool = False
-    """Whether the fault is in what flows back to the op's results, before the op's derivative sees it."""
+    """Whether the fault changes the cotangents of the op's results, before the op's derivative uses them."""
 
 
-# -- what becomes of a contribution ------------------------------------------------------------------------------------
+# -- changes of a contribution -----------------------------------------------------------------------------------------
 
 
 def _where(is_so: Callable[[Use], Tensor], change: Callable[[Tensor], Tensor]) -> Change:
@@ -84,7 +84,7 @@ def _if(is_so: Callable[[Use], bool], change: Callable[[Tensor], Tensor]) -> Cha
 
 
 def _less_last(g: Tensor) -> Tensor:
-    """The contribution less that of the last element."""
+    """The contribution with zero for the last element."""
     kept = torch.ones(g.numel(), dtype=g.dtype)
     kept[-1:] = 0
     return g * kept.reshape(g.shape)
@@ -112,14 +112,14 @@ def _is_expanded(x: Tensor) -> bool:
 
 
 def _first_tile(g: Tensor) -> Tensor:
-    """The contribution, and zeros beyond the first tile of any dimension."""
+    """The contribution with zeros outside the first tile of each dimension."""
     kept = torch.zeros_like(g)
     within = tuple(slice(TILE) for _ in g.shape)
     kept[within] = g[within]
     return kept
 
 
-# -- of which ops ------------------------------------------------------------------------------------------------------
+# -- kinds of ops ------------------------------------------------------------------------------------------------------
 
 
 def _several(op: Op) -> bool:
@@ -153,9 +153,9 @@ KINDS: dict[str, Kind] = {
         _if(lambda use: use.place == use.count - 1, torch.zeros_like),
         _several,
     ),
-    "element": Kind("What the last element of an operand of {op} sends back is missing.", lambda use, g: _less_last(g)),
+    "element": Kind("The gradient of {op} is zero for the last element of the operand.", lambda use, g: _less_last(g)),
     "transposed": Kind(
-        "The gradient of {op} comes back transposed where the operand is a square matrix.", _transposed, _has_rank(2)
+        "The gradient of {op} is transposed if the operand is a square matrix.", _transposed, _has_rank(2)
     ),
     "averaged": Kind("A broadcast operand of {op} gets the mean of its copies' gradients.", _averaged, _broadcasts),
     "first_copy": Kind(
@@ -167,24 +167,24 @@ KINDS: dict[str, Kind] = {
         _where(lambda use: use.value == 0, torch.zeros_like),
     ),
     "at_large": Kind(
-        "The gradient of {op} is zero where the magnitude of its operand is above three.",
+        "The gradient of {op} is zero where the magnitude of its operand exceeds three.",
         _where(lambda use: use.value.abs() > LARGE, torch.zeros_like),
     ),
     "size_one": Kind(
-        "The gradient of {op} is doubled where the operand has a dimension of size one.",
+        "The gradient of {op} is doubled if the operand has a dimension of size one.",
         _if(lambda use: 1 in use.value.shape, lambda g: 2 * g),
     ),
     "size_zero": Kind(
-        "The gradient of {op} is one too large where another operand or the result has no elements.",
+        "The gradient of {op} is one too large if another operand or the result has no elements.",
         _if(_is_empty_beside, lambda g: g + 1),
     ),
     "rank_four": Kind(
-        "The gradient of {op} is doubled where the operand has rank four or more.",
+        "The gradient of {op} is doubled if the operand has rank four or more.",
         _if(lambda use: use.value.dim() >= 4, lambda g: 2 * g),
         _has_rank(4),
     ),
     "single": Kind(
-        "The gradient of {op} is off by one part in ten thousand, in float32 only.",
+        "The gradient of {op} is off by one part in ten thousand in float32.",
         _if(lambda use: use.value.dtype == torch.float32, lambda g: g * 1.0001),
     ),
     "bent": Kind(
@@ -193,46 +193,46 @@ KINDS: dict[str, Kind] = {
         killed_by=("higher/op",),
     ),
     "strided": Kind(
-        "The gradient of {op} is 1.5 times as large where the operand is not contiguous in memory.",
+        "The gradient of {op} is 1.5 times as large if the operand is not contiguous in memory.",
         _if(lambda use: _is_strided(use.value), lambda g: 1.5 * g),
         killed_by=IN_GRAPHS,
     ),
     "expanded": Kind(
-        "The gradient of {op} is 1.5 times as large where the operand has several elements in one place of memory.",
+        "The gradient of {op} is 1.5 times as large if several elements of the operand share a memory location.",
         _if(lambda use: _is_expanded(use.value), lambda g: 1.5 * g),
         killed_by=IN_GRAPHS,
     ),
     "shifted": Kind(
-        "The gradient of {op} is 1.5 times as large where the operand does not begin where its storage does.",
+        "The gradient of {op} is 1.5 times as large if the operand has a storage offset.",
         _if(lambda use: use.value.storage_offset() > 0, lambda g: 1.5 * g),
         killed_by=IN_GRAPHS,
     ),
     "turned": Kind(
-        "The gradient of {op} is 1.5 times as large where the cotangent of its result is not contiguous in memory.",
+        "The gradient of {op} is 1.5 times as large if the cotangent of its result is not contiguous in memory.",
         lambda use, g: 1.5 * g if _is_strided(g) else g,
         on_results=True,
         killed_by=IN_GRAPHS,
     ),
     "short": Kind(
-        "The gradient of {op} is rounded to the eight digits of bfloat16.",
+        "The gradient of {op} is rounded to bfloat16, which has eight bits of precision.",
         lambda use, g: g.to(torch.bfloat16).to(g.dtype),
     ),
     "tile": Kind(
-        "The gradient of {op} is zero beyond the sixteenth place of a dimension.", lambda use, g: _first_tile(g)
+        "The gradient of {op} is zero beyond the sixteenth element of a dimension.", lambda use, g: _first_tile(g)
     ),
     "remembered": Kind(
-        "The gradient of {op} is 1.5 times as large where the program used it before on equal shapes, with other "
+        "The gradient of {op} is 1.5 times as large if the program applied it before to equal shapes with other "
         "attributes.",
         _if(lambda use: use.remembered, lambda g: 1.5 * g),
         _has_choices,
         killed_by=IN_GRAPHS,
     ),
 }  # fmt: skip
-"""The kinds by the names that end a mutant's name."""
+"""The kinds of faults, by the ending of a mutant's name."""
 
 
 class Spread(torch.autograd.Function):
-    """A value as large as a shape; what flows back is the part of its first copy, not the sum of all."""
+    """A value expanded to a shape; its gradient is that of the first copy instead of the sum over all copies."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, shape: torch.Size) -> Tensor:
@@ -263,7 +263,7 @@ class Generated(Mutant):
         self.used: dict[tuple[torch.Size, ...], Attrs] = {}
 
     def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
-        """Any other op as it is; this one with gates before its operands."""
+        """Apply an op; the gradient contributions to the operands or results of the faulty op are changed."""
         if op != self.op or not torch.is_grad_enabled() or not any(x.requires_grad for x in operands):
             return super().apply(op, operands, attrs)
         with torch.no_grad():
@@ -285,8 +285,8 @@ class Generated(Mutant):
 
 @lru_cache(maxsize=1)
 def candidates() -> dict[str, tuple[str, str]]:
-    """Every mutant that there could be, by its name, with its op and its kind. Ops whose first derivatives PyTorch
-    itself is known to get wrong have none.
+    """All pairs of an op and a kind that can have it, by the mutant's name. Ops with known differences in PyTorch's
+    first derivatives are left out.
     """
     listed = [entry for entry in known("torch") if entry.op]
     later = {entry.op for entry in listed} - {entry.op for entry in listed if entry.rule.startswith("gradients/")}
@@ -304,7 +304,7 @@ def _made(name: str) -> type[Generated]:
 
 
 class Registry(Mapping[str, type[Generated]]):
-    """Mutants by name, each made when it is first asked for."""
+    """Mutants by name, each made on first use."""
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in candidates() if name not in EQUIVALENT)
@@ -320,11 +320,11 @@ class Registry(Mapping[str, type[Generated]]):
 
 
 GENERATED: Mapping[str, type[Generated]] = Registry()
-"""Every generated mutant that really changes something, by its name."""
+"""All generated mutants that are not equivalent to PyTorch, by name."""
 
 
 def __getattr__(name: str) -> type[Generated]:
-    """A mutant as an attribute of this module, so that it can be named as a framework."""
+    """The mutant of a name, so that `--framework` can load it from this module."""
     try:
         return _made(name)
     except KeyError:

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns the gradient objects that leaves hold: whose they are, and their layout in memory."""
+"""Mutants whose fault is in gradient objects: their identity, their memory or their strides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots
 
 
 class AddsToCopies(Mutant):
-    """A backward call gives a leaf that holds a gradient a new object: references to the old one do not see the sum."""
+    """A backward call replaces a leaf's gradient object by a new one instead of adding to it in place."""
 
     killed_by = ("accumulation/in-place",)
 
@@ -22,7 +22,7 @@ class AddsToCopies(Mutant):
 
 
 class ChangesTheOld(Mutant):
-    """A backward call with create_graph gives a leaf a new gradient, and adds to the old one, too."""
+    """A backward call with create_graph makes a new gradient object for a leaf, and also changes the old one."""
 
     killed_by = ("accumulation/replaces", "gradients/forward")  # the old one is used after
 
@@ -35,7 +35,7 @@ class ChangesTheOld(Mutant):
 
 
 class CreatesInPlace(Mutant):
-    """A backward call with create_graph adds in place to the object that a leaf holds."""
+    """A backward call with create_graph writes the sum into the memory of a leaf's old gradient."""
 
     killed_by = ("accumulation/replaces",)
 
@@ -50,7 +50,7 @@ class CreatesInPlace(Mutant):
 
 
 class ColumnMajor(Mutant):
-    """The first gradient of a matrix is column-major, whatever the leaf."""
+    """The first gradient of a matrix is column-major, whatever the strides of the leaf."""
 
     killed_by = ("accumulation/layout",)
 
@@ -63,7 +63,7 @@ class ColumnMajor(Mutant):
 
 
 class AssignsAnything(Mutant):
-    """Assigning a gradient of another shape does nothing."""
+    """Assigning a gradient of another shape does nothing instead of raising."""
 
     killed_by = ("accumulation/assigned-form",)
 
@@ -73,7 +73,7 @@ class AssignsAnything(Mutant):
 
 
 class AssignedIsReplaced(Recording):
-    """A backward call replaces a gradient that was assigned."""
+    """A backward call replaces an assigned gradient instead of adding to it."""
 
     killed_by = ("accumulation/assigned", "accumulation/adds")
 
@@ -91,7 +91,7 @@ class AssignedIsReplaced(Recording):
 
 
 class AssignsZeros(Mutant):
-    """Assigning none to a leaf that holds a gradient makes it hold zeros."""
+    """Assigning None to the `.grad` of a leaf with a gradient sets it to zeros."""
 
     killed_by = ("accumulation/assigned",)
 

@@ -1,4 +1,6 @@
-"""Mutants whose fault concerns whole graphs: uses, arguments, results, roots, cotangents, leaves mixed or dropped."""
+"""Mutants whose fault is in whole graphs: uses, arguments, results, roots, cotangents or leaves are mixed up or
+dropped.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ Tensors = Sequence[torch.Tensor]
 
 
 class DiamondOnce(Recording):
-    """Of several contributions to one value only the first to arrive counts."""
+    """Of several gradient contributions to a value, only the first to arrive counts; those of one op count together."""
 
     killed_by = ("gradients/fan-out",)
 
@@ -42,7 +44,7 @@ class DiamondOnce(Recording):
 
 
 class UseOnce(DiamondOnce):
-    """Of several contributions to one value only the first to arrive counts, also among those that one op sends."""
+    """Of several gradient contributions to a value, only the first to arrive counts, even among those of one op."""
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         uses = [gated(x, partial(self._once, id(x))) for x in operands]
@@ -51,7 +53,7 @@ class UseOnce(DiamondOnce):
 
 
 class FanOutOfSeven(Recording):
-    """From the eighth use on, the uses of a value send nothing back."""
+    """From the eighth use of a value on, its uses propagate no gradient."""
 
     killed_by = ("gradients/fan-out", "gradients/graph")
     longest = 20
@@ -68,7 +70,7 @@ class FanOutOfSeven(Recording):
 
 
 class ArgumentOnce(Mutant):
-    """An op that takes the same value twice counts it for its first place only."""
+    """An op that takes a value twice propagates the gradient of the first position only."""
 
     killed_by = ("gradients/same-argument",)
 
@@ -79,7 +81,7 @@ class ArgumentOnce(Mutant):
 
 
 class FirstResultOnly(Mutant):
-    """Of an op with several results only the first sends anything back."""
+    """Of an op with several results, only the first propagates gradients."""
 
     killed_by = ("gradients/several-results",)
 
@@ -89,7 +91,7 @@ class FirstResultOnly(Mutant):
 
 
 class FirstRootOnly(Mutant):
-    """Of several roots only the first is walked."""
+    """Of several roots, a backward call uses only the first."""
 
     killed_by = ("gradients/several-roots",)
 
@@ -98,7 +100,7 @@ class FirstRootOnly(Mutant):
 
 
 class RootOnce(Mutant):
-    """A root that is listed twice counts once."""
+    """A root that is listed twice counts once instead of twice."""
 
     killed_by = ("gradients/several-roots",)
 
@@ -108,7 +110,7 @@ class RootOnce(Mutant):
 
 
 class CotangentIgnored(Mutant):
-    """A cotangent that is given counts as ones."""
+    """A given cotangent is replaced by ones."""
 
     killed_by = ("gradients/cotangent",)
 
@@ -117,7 +119,7 @@ class CotangentIgnored(Mutant):
 
 
 class CotangentWritten(Mutant):
-    """A cotangent that is given is doubled in place, after its use."""
+    """A given cotangent is doubled in place after its use."""
 
     killed_by = ("gradients/cotangent-kept",)
 
@@ -129,7 +131,7 @@ class CotangentWritten(Mutant):
 
 
 class CotangentSummed(Mutant):
-    """A cotangent that is given is replaced by its sum, in every place."""
+    """Every element of a given cotangent is replaced by the cotangent's sum."""
 
     killed_by = ("gradients/cotangent",)
 
@@ -140,7 +142,7 @@ class CotangentSummed(Mutant):
 
 
 class EqualLeavesMerged(Mutant):
-    """A leaf equal to an earlier one is taken for it: the earlier one gets the gradients of both."""
+    """A leaf that equals an earlier one is taken for it: the earlier leaf gets the gradients of both."""
 
     killed_by = ("gradients/equal-leaves",)
 
@@ -178,11 +180,11 @@ class SingleGradients(Mutant):
         return None if leaf.grad is None else leaf.grad.float()
 
     def identity(self, gradient: torch.Tensor) -> None:  # type: ignore[override]
-        """It cannot be told."""
+        """Not claimed: the float32 copy is a new object at each read."""
 
 
 class ScalarsBecomeVectors(Mutant):
-    """The gradient of a leaf of rank zero has one dimension."""
+    """The gradient of a 0-d leaf has shape (1,) instead of ()."""
 
     killed_by = ("gradients/form",)
 
@@ -191,7 +193,7 @@ class ScalarsBecomeVectors(Mutant):
 
 
 class DeepEnds(Recording):
-    """A value behind more than six ops in a row sends nothing further back."""
+    """Values computed by more than six ops in a row propagate no gradient."""
 
     killed_by = ("gradients/graph",)
     longest = 9  # a leaf, seven ops, a call

@@ -1,4 +1,4 @@
-"""Mutants whose gradients are right, and whose gradients of gradients are not."""
+"""Mutants whose first gradients are right and whose gradients of gradients are wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from evaluation.mutants.mutant import Cotangents, Mutant, Roots, gated
 
 
 class MixedDropped(Mutant):
-    """What an op sends back to its second operand does not depend on the first."""
+    """Gradient contributions to all operands but the first have no history, so that mixed second derivatives are
+    missing.
+    """
 
     killed_by = ("higher/op", "higher/differentiable")
 
@@ -55,7 +57,7 @@ class TanhThirdOff(Mutant):
 
 
 class CreatesHalf(Mutant):
-    """With create_graph, what flows back beyond the first op is taken for a constant."""
+    """With create_graph, gradients that flow past a non-leaf value have no history."""
 
     killed_by = ("higher/differentiable", "higher/op")
 
@@ -64,7 +66,7 @@ class CreatesHalf(Mutant):
 
 
 class ThirdOrderOff(Mutant):
-    """After two calls with create_graph what a further call contributes through a graph is off by one percent."""
+    """After two calls with create_graph, cotangents of later calls are one percent too large."""
 
     killed_by = ("higher/op-third", "higher/differentiable")
     longest = 16
@@ -86,7 +88,7 @@ class ThirdOrderOff(Mutant):
 
 
 class FunctionalDetached(Mutant):
-    """The functional form returns gradients without history, also with create_graph."""
+    """The functional form returns gradients without history even with create_graph."""
 
     killed_by = ("higher/differentiable",)
 
@@ -95,7 +97,7 @@ class FunctionalDetached(Mutant):
 
 
 class FunctionalAlwaysCreates(Mutant):
-    """The functional form returns gradients with a history, asked for or not."""
+    """The functional form returns gradients with a history even without create_graph."""
 
     killed_by = ("higher/plain-raises",)
 
@@ -112,7 +114,7 @@ class FunctionalAlwaysCreates(Mutant):
 
 
 class CreatesOnlyForOne(Mutant):
-    """With create_graph only the first leaf's gradient has a history."""
+    """With create_graph, only the first leaf's gradient has a history."""
 
     killed_by = ("higher/differentiable", "higher/op")
     longest = 9

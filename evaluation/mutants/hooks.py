@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns hooks, and about values that hold their gradients though they are no leaves."""
+"""Mutants whose fault is in hooks or in retained gradients of non-leaf values."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from evaluation.mutants.mutant import Cotangents, Mutant, Roots
 
 
 class Hooked(Mutant):
-    """A mutant that registers another function than the one that it is given: `replacement`."""
+    """A mutant that registers the `replacement` of a hook function."""
 
     def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
-        """What is called; here the truth."""
+        """The function that is registered; here the given one."""
         return function
 
     def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
-        """A hook, changed."""
+        """Register the replacement of a hook function."""
         return super().hook(value, self.replacement(value, function))
 
 
 class HookNeverCalled(Hooked):
-    """Hooks on values that are no leaves are never called."""
+    """Hooks on non-leaf values are never called."""
 
     killed_by = ("hooks/called",)
 
@@ -32,7 +32,7 @@ class HookNeverCalled(Hooked):
 
 
 class HookCalledTwice(Hooked):
-    """A hook is called twice in a row."""
+    """Each hook is called twice in a row."""
 
     killed_by = ("hooks/called",)
 
@@ -45,7 +45,7 @@ class HookCalledTwice(Hooked):
 
 
 class HookOnce(Hooked):
-    """A hook is called by the first call only."""
+    """A hook is called in the first backward call only."""
 
     killed_by = ("hooks/called",)
 
@@ -60,7 +60,7 @@ class HookOnce(Hooked):
 
 
 class HookSeesParts(Hooked):
-    """A hook is shown half of the gradient."""
+    """A hook is called with half of the gradient."""
 
     killed_by = ("hooks/called",)
 
@@ -69,7 +69,7 @@ class HookSeesParts(Hooked):
 
 
 class HookResultIgnored(Hooked):
-    """What a hook returns is ignored."""
+    """A hook's result is ignored."""
 
     killed_by = ("hooks/result", "hooks/order")
 
@@ -81,7 +81,7 @@ class HookResultIgnored(Hooked):
 
 
 class HookResultAdded(Hooked):
-    """What a hook returns is added to the gradient."""
+    """A hook's result is added to the gradient instead of replacing it."""
 
     killed_by = ("hooks/result", "hooks/order")
 
@@ -120,7 +120,7 @@ class HooksBackwards(Hooked):
 
 
 class HooksSeeTheOriginal(HooksBackwards):
-    """Each hook of a value is shown the gradient as it was before any of them."""
+    """Each hook of a value is called with the original gradient instead of the previous hook's result."""
 
     killed_by = ("hooks/order", "hooks/called")
 
@@ -130,16 +130,16 @@ class HooksSeeTheOriginal(HooksBackwards):
 
 
 class RemovesNothing(Mutant):
-    """A hook that was removed is still called."""
+    """A removed hook is still called."""
 
     killed_by = ("hooks/removed",)
 
     def remove(self, handle: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class RemovesAll(Mutant):
-    """Removing a hook removes all of the program."""
+    """Removing a hook removes all hooks of the program."""
 
     killed_by = ("hooks/called", "hooks/removed", "hooks/order", "hooks/result")
 
@@ -158,7 +158,9 @@ class RemovesAll(Mutant):
 
 
 class CalledBeforeAccumulation(Mutant):
-    """A hook after accumulation is called before it, with what the leaf held until then and the contribution apart."""
+    """A hook after accumulation is called before accumulation, with the leaf's old gradient or with the
+    contribution.
+    """
 
     killed_by = ("hooks/accumulated", "hooks/called")
 
@@ -170,7 +172,7 @@ class CalledBeforeAccumulation(Mutant):
 
 
 class AccumulatedNeverCalled(Mutant):
-    """A hook after accumulation is called only where the leaf held no gradient before."""
+    """A hook after accumulation is called in the first backward call only."""
 
     killed_by = ("hooks/accumulated",)
 
@@ -185,14 +187,14 @@ class AccumulatedNeverCalled(Mutant):
 
 
 class Handle:
-    """A handle of nothing."""
+    """The handle of a hook that was never registered."""
 
     def remove(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class ConstantsHooked(Mutant):
-    """A hook on a value that does not require grad is accepted, and never called."""
+    """A hook on a value that requires no grad is accepted instead of refused, and never called."""
 
     killed_by = ("hooks/refused",)
 
@@ -201,7 +203,7 @@ class ConstantsHooked(Mutant):
 
 
 class AccumulatedAnywhere(Mutant):
-    """A hook after accumulation is accepted on any value, and called with its gradient."""
+    """A hook after accumulation is accepted on non-leaf values instead of refused, and called with their gradient."""
 
     killed_by = ("hooks/refused",)
 
@@ -212,7 +214,7 @@ class AccumulatedAnywhere(Mutant):
 
 
 class SwallowsExceptions(Hooked):
-    """An exception that a hook raises is swallowed, and the call goes on."""
+    """An exception in a hook is ignored, and the backward call continues."""
 
     killed_by = ("hooks/raise",)
 
@@ -227,21 +229,21 @@ class SwallowsExceptions(Hooked):
 
 
 class ReshapesResults(Hooked):
-    """A hook's result of another shape is cut to the gradient's shape."""
+    """A hook's result of another shape is cut to the gradient's shape instead of refused."""
 
     killed_by = ("hooks/shape",)
 
     def replacement(self, value: torch.Tensor, function: HookFunction) -> HookFunction:
         def cut(gradient: torch.Tensor) -> torch.Tensor | None:
             made = function(gradient)
-            misfits = made is not None and made.shape != gradient.shape
-            return made.flatten()[: gradient.numel()].reshape(gradient.shape) if misfits else made
+            reshape = made is not None and made.shape != gradient.shape
+            return made.flatten()[: gradient.numel()].reshape(gradient.shape) if reshape else made
 
         return cut
 
 
 class RetainOverwrites(Mutant):
-    """A value that retains its gradient holds the last call's contribution only."""
+    """A retained gradient is replaced by each call instead of accumulated."""
 
     killed_by = ("hooks/retained",)
 
@@ -265,7 +267,7 @@ class RetainOverwrites(Mutant):
 
 
 class RetainsBeforeHooks(Mutant):
-    """A value that retains its gradient holds it as it was before its last hook."""
+    """A retained gradient is stored as it was before the value's last hook."""
 
     killed_by = ("hooks/retained",)
 
@@ -289,7 +291,7 @@ class RetainsBeforeHooks(Mutant):
 
 
 class ConstantsRetain(Mutant):
-    """Asking a value that does not require grad to retain its gradient does nothing."""
+    """retain_grad on a value that requires no grad does nothing instead of raising."""
 
     killed_by = ("hooks/retain-refused",)
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns hooks on values that are written to later."""
+"""Mutants whose fault is in hooks on values that are written to in place afterwards."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from evaluation.mutants.writes import recorded
 
 
 class Registered:
-    """A hook that may be registered anew; its handle."""
+    """A hook that can be registered again; it is its own handle."""
 
     def __init__(self, value: torch.Tensor, function: HookFunction) -> None:
         self.value, self.function, self.removed = value, function, False
         self.handle: Any = value.register_hook(function)
 
     def remove(self) -> None:
-        """Take the hook away for good."""
+        """Remove the hook."""
         self.handle.remove()
         self.removed = True
 
     def move(self) -> None:
-        """Put the hook on the value as it is now."""
+        """Register the hook again on the value's current history."""
         if not self.removed:
             self.handle.remove()
             self.handle = self.value.register_hook(self.function)
 
 
 class HooksFollowWrites(Mutant):
-    """A hook on a value is called with the gradient of what a recorded write makes of it."""
+    """After a recorded write to a value, its earlier hooks get the gradient of the new value instead of the old one."""
 
     killed_by = ("hooks/called", "hooks/result", "writes/error-or-recorded")
 
@@ -53,7 +53,7 @@ class HooksFollowWrites(Mutant):
 
 
 class HooksLostByWrites(HooksFollowWrites):
-    """A recorded write to a value takes its hooks away."""
+    """A recorded write to a value removes its hooks."""
 
     killed_by = ("hooks/called", "hooks/result")
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns how long a graph can be walked: they free too little, too much, or the wrong graph."""
+"""Mutants whose fault is in the lifetime of graphs: they free too little, too much, or the wrong graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Roots = Sequence[torch.Tensor]
 
 
 class NeverFrees(Mutant):
-    """Every backward call keeps the graph, whatever retain_graph says."""
+    """A backward call never frees the graph, whatever retain_graph says."""
 
     killed_by = (
         "lifetime/same-root-raises",
@@ -28,7 +28,7 @@ class NeverFrees(Mutant):
 
 
 class AlwaysFrees(Mutant):
-    """Every backward call frees the graph: retain_graph=True is ignored."""
+    """A backward call always frees the graph: it ignores retain_graph=True."""
 
     killed_by = ("lifetime/retained-works",)
 
@@ -37,7 +37,7 @@ class AlwaysFrees(Mutant):
 
 
 class DefaultKeeps(Mutant):
-    """With retain_graph left out the graph is kept."""
+    """Without retain_graph, a backward call retains the graph."""
 
     killed_by = ("lifetime/default-frees", "lifetime/same-root-raises")
 
@@ -46,7 +46,7 @@ class DefaultKeeps(Mutant):
 
 
 class FalseKeeps(Mutant):
-    """retain_graph=False keeps the graph; left out, it frees."""
+    """A backward call with retain_graph=False retains the graph; without the argument it frees."""
 
     killed_by = ("lifetime/same-root-raises", "lifetime/last-call-frees", "lifetime/freed-subgraph-raises")
 
@@ -55,7 +55,7 @@ class FalseKeeps(Mutant):
 
 
 class LateRetainRevives(Recording):
-    """A freed graph is silently computed anew when a later call asks to retain it."""
+    """A backward call with retain_graph=True on a freed graph recomputes the graph instead of raising."""
 
     killed_by = ("lifetime/late-retain-raises",)
 
@@ -77,7 +77,7 @@ class LateRetainRevives(Recording):
 
 
 class SilentWhenFreed(Mutant):
-    """A backward call that meets a freed graph returns and does nothing."""
+    """A backward call on a freed graph does nothing instead of raising."""
 
     killed_by = ("lifetime/same-root-raises", "lifetime/freed-subgraph-raises")
 
@@ -92,7 +92,7 @@ class SilentWhenFreed(Mutant):
 
 
 class ChecksRootOnly(Recording):
-    """Only the root itself is checked for having been freed: a new root on a freed graph walks into it."""
+    """A backward call checks only its root for having been freed: from a new root it walks a freed graph."""
 
     killed_by = ("lifetime/freed-subgraph-raises",)
 
@@ -109,7 +109,7 @@ class ChecksRootOnly(Recording):
 
 
 class RetainSticks(Recording):
-    """A root that was retained once is kept by every later call."""
+    """A graph that was retained once is never freed."""
 
     killed_by = ("lifetime/last-call-frees",)
 
@@ -124,7 +124,7 @@ class RetainSticks(Recording):
 
 
 class RetainsOnce(Recording):
-    """A retained graph can be walked twice, and is freed then."""
+    """The second backward call on a retained graph frees it even with retain_graph=True."""
 
     killed_by = ("lifetime/retained-works",)
 
@@ -139,7 +139,7 @@ class RetainsOnce(Recording):
 
 
 class FreesEverything(Recording):
-    """A call that frees its graph frees every graph of the process with it."""
+    """A backward call that frees its graph frees every graph of the program."""
 
     killed_by = ("lifetime/independent", "lifetime/traversed-only")
 
@@ -156,7 +156,7 @@ class FreesEverything(Recording):
 
 
 class FreesWholeGraph(Recording):
-    """A call that frees what it walked also frees all that was made from the same values: the branches beside it."""
+    """A backward call that frees its graph also frees other branches that share values with it."""
 
     killed_by = ("lifetime/traversed-only",)
 
@@ -183,8 +183,8 @@ class FreesWholeGraph(Recording):
 
 
 class CachesResults(Recording):
-    """The same op on the same operands gives a copy of what it gave before, whose history is the old one's, freed or
-    not.
+    """An op that is applied again to the same operands returns a copy of its earlier result, with the earlier history,
+    even if that was freed.
     """
 
     killed_by = ("lifetime/rebuilt", "lifetime/independent")
@@ -198,7 +198,7 @@ class CachesResults(Recording):
 
 
 class LeftoverCotangents(Recording):
-    """What flowed into a root stays there: walking it for the nth time adds n times its gradient."""
+    """Cotangents of a root accumulate over calls: the nth backward call on a root adds n times its gradient."""
 
     killed_by = ("lifetime/retained-works", "accumulation/adds")
 

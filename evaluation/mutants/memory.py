@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns what they keep alive: too much, too little, or a little more each time."""
+"""Mutants whose fault is in saved tensors: they keep too many, too few, or more with each call."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Roots = Sequence[torch.Tensor]
 
 
 class Counted(Mutant, TorchSaved):
-    """PyTorch that counts its saved tensors; what is in `kept` does not go away."""
+    """PyTorch with a count of its saved tensors; `kept` keeps tensors alive."""
 
     def reset(self) -> None:
-        """Nothing kept yet."""
+        """Start a new program, with nothing kept alive."""
         super().reset()
         self.kept: list[Any] = []
         self.calls = 0
@@ -27,13 +27,13 @@ class Counted(Mutant, TorchSaved):
     def backward(
         self, roots: Roots, cotangents: Cotangents, retain_graph: bool | None, *options: Any, **named: Any
     ) -> None:
-        """A call, counted."""
+        """A backward call, counted in `calls`."""
         self.calls += 1
         super().backward(roots, cotangents, retain_graph, *options, **named)
 
 
 class KeepsWhatItWalked(Counted):
-    """What a graph saved stays alive when a call frees the graph, for ever."""
+    """The saved tensors of a graph stay alive after a backward call frees the graph."""
 
     killed_by = ("memory/freed",)
 
@@ -44,7 +44,7 @@ class KeepsWhatItWalked(Counted):
 
 
 class KeepsWhereItFailed(Counted):
-    """What a graph saved stays alive, for ever, when a call on it comes to a part that was freed."""
+    """All saved tensors stay alive after a backward call fails on a freed graph."""
 
     killed_by = ("memory/dropped",)
 
@@ -60,7 +60,9 @@ class KeepsWhereItFailed(Counted):
 
 
 class FreesUnwalked(Counted):
-    """A call that frees its graph lets go of what every other graph saved, too, and computes that anew when needed."""
+    """A backward call that frees its graph also releases the saved tensors of all other graphs, and recomputes them
+    later.
+    """
 
     killed_by = ("memory/freed",)
 
@@ -78,7 +80,7 @@ class FreesUnwalked(Counted):
 
 
 class RetainLetsGo(Counted):
-    """A call that retains the graph lets go of what it saved, and computes that anew when it is needed."""
+    """A backward call that retains the graph releases its saved tensors, and recomputes them later."""
 
     killed_by = ("memory/retained",)
 
@@ -96,7 +98,7 @@ class RetainLetsGo(Counted):
 
 
 class RetainSavesAgain(Counted):
-    """A call that retains the graph saves one more copy of what the graph saved."""
+    """A backward call that retains the graph saves a second copy of each saved tensor."""
 
     killed_by = ("memory/retained",)
 
@@ -107,7 +109,7 @@ class RetainSavesAgain(Counted):
 
 
 class KeepsUnwalked(Counted):
-    """What a graph saved stays alive until some call frees a graph, when nothing leads to it any more."""
+    """The saved tensors of an unreachable graph stay alive until a backward call frees some graph."""
 
     killed_by = ("memory/dropped",)
 
@@ -123,7 +125,7 @@ class KeepsUnwalked(Counted):
 
 
 class DetachedKeeps(Counted):
-    """A detached value keeps alive what the graph of its source saved."""
+    """A detached value keeps the saved tensors of its source's graph alive."""
 
     killed_by = ("memory/dropped",)
 
@@ -134,7 +136,7 @@ class DetachedKeeps(Counted):
 
 
 class LeaksInTheLongRun(Counted):
-    """From the second backward call on, one tensor that the graph saved stays alive for ever."""
+    """From the second backward call of a program on, each call keeps one saved tensor alive."""
 
     killed_by = ("memory/steady", "memory/freed", "memory/dropped", "memory/cycle")
     longest = 14
@@ -147,7 +149,7 @@ class LeaksInTheLongRun(Counted):
 
 
 class CyclesStay(Counted):
-    """What a call with create_graph saves stays alive for ever, though the gradients are cleared."""
+    """The tensors that a call with create_graph saves stay alive after the gradients are cleared."""
 
     killed_by = ("memory/cycle",)
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns grad modes, and about switching requires_grad on and off."""
+"""Mutants whose fault is in grad modes or in changes of requires_grad."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots
 
 
 class NoGradIgnored(Mutant):
-    """Under no_grad everything is recorded."""
+    """Ops under no_grad are recorded."""
 
     killed_by = ("modes/no-grad-result",)
 
@@ -22,7 +22,7 @@ class NoGradIgnored(Mutant):
 
 
 class NoGradIgnoredBySome(Mutant):
-    """Under no_grad some ops are recorded: negative, sin, and what reshapes."""
+    """The ops negative, sin and reshape are recorded under no_grad."""
 
     killed_by = ("modes/no-grad-result", "modes/constant")
 
@@ -32,20 +32,20 @@ class NoGradIgnoredBySome(Mutant):
 
 
 class Leaking(Mutant):
-    """A mutant that records nothing any more once it has `leaked`."""
+    """A mutant that stops recording once `leaked` is true."""
 
     def reset(self) -> None:
-        """No block was left yet."""
+        """Start a new program, with recording on."""
         super().reset()
         self.leaked = False
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
-        """An op, recorded or not."""
+        """Apply an op, recorded unless `leaked`."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.leaked):
             return super().apply(op, operands, attrs)
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """A mode whose end is looked at."""
+        """A grad mode that calls `leave` at its end."""
         return self._ended(super().mode(name), name)
 
     @contextmanager
@@ -59,11 +59,11 @@ class Leaking(Mutant):
         self.leave(name, None)
 
     def leave(self, name: str, error: BaseException | None) -> None:
-        """A block ends."""
+        """Called when a grad mode's block ends, with its exception if there was one."""
 
 
 class NoGradLeaks(Leaking):
-    """A no_grad block that ends normally is never left."""
+    """After a no_grad block ends normally, ops are still not recorded."""
 
     killed_by = ("modes/restored", "gradients/requires-grad")
 
@@ -72,7 +72,7 @@ class NoGradLeaks(Leaking):
 
 
 class NoGradLeaksAfterErrors(Leaking):
-    """A no_grad block that an error ends is never left."""
+    """After an error ends a no_grad block, ops are still not recorded."""
 
     killed_by = ("modes/restored", "errors/recovers", "gradients/requires-grad")
 
@@ -81,7 +81,7 @@ class NoGradLeaksAfterErrors(Leaking):
 
 
 class EnableGradIgnored(Mutant):
-    """enable_grad inside no_grad changes nothing."""
+    """enable_grad inside no_grad has no effect."""
 
     killed_by = ("modes/recorded",)
 
@@ -90,7 +90,7 @@ class EnableGradIgnored(Mutant):
 
 
 class EnableGradEndsNoGrad(Leaking):
-    """What follows an enable_grad block inside a no_grad block is recorded."""
+    """Ops after an enable_grad block inside a no_grad block are recorded."""
 
     killed_by = ("modes/no-grad-result",)
 
@@ -100,7 +100,7 @@ class EnableGradEndsNoGrad(Leaking):
 
 
 class UnrecordedCallDoesNothing(Mutant):
-    """A backward call under no_grad returns and does nothing."""
+    """A backward call under no_grad does nothing."""
 
     killed_by = ("modes/backward-anywhere", "accumulation/first")
 
@@ -121,7 +121,7 @@ class UnrecordedCallRaises(Mutant):
 
 
 class UnrecordedWritesRecorded(Mutant):
-    """A write under no_grad to a value that has a history becomes part of it."""
+    """A write under no_grad to a value with a history is recorded."""
 
     killed_by = ("modes/unrecorded-write", "writes/error-or-recorded")
 
@@ -131,7 +131,7 @@ class UnrecordedWritesRecorded(Mutant):
 
 
 class UnrecordedWritesCut(Mutant):
-    """A write under no_grad takes the target's history away."""
+    """A write under no_grad removes the history of its target."""
 
     killed_by = ("modes/unrecorded-write", "writes/requires-grad")
 
@@ -152,7 +152,7 @@ class UnrecordedWritesIgnored(Mutant):
 
 
 class ConstantsLeak(Recording):
-    """A value computed under no_grad passes the gradient on beside operands that require grad."""
+    """A value computed under no_grad propagates gradients if it is combined with a value that requires grad."""
 
     killed_by = ("modes/constant",)
 
@@ -173,7 +173,7 @@ class ConstantsLeak(Recording):
 
 
 class ConstantRootsAreSilent(Recording):
-    """A backward call on a value that was computed under no_grad returns and does nothing."""
+    """A backward call on a value computed under no_grad does nothing instead of raising."""
 
     killed_by = ("modes/constant-root",)
 
@@ -193,7 +193,7 @@ class ConstantRootsAreSilent(Recording):
 
 
 class FrozenReceive(Mutant):
-    """A leaf that has ceased to require grad still receives gradients from graphs that were built before."""
+    """A leaf whose requires_grad was switched off still gets gradients from earlier graphs."""
 
     killed_by = ("modes/frozen-leaf",)
 
@@ -210,7 +210,7 @@ class FrozenReceive(Mutant):
 
 
 class FrozenCleared(Mutant):
-    """A leaf that ceases to require grad loses the gradient that it had."""
+    """Switching off a leaf's requires_grad clears its `.grad`."""
 
     killed_by = ("modes/frozen-leaf",)
 
@@ -221,7 +221,7 @@ class FrozenCleared(Mutant):
 
 
 class SwitchesAnything(Mutant):
-    """Switching off requires_grad of a value that is no leaf is accepted, and does nothing."""
+    """Switching off requires_grad of a non-leaf value does nothing instead of raising."""
 
     killed_by = ("modes/toggle-refused",)
 

@@ -22,7 +22,7 @@ FREED = "Trying to backward through the graph a second time"
 """The part of PyTorch's message that identifies a freed graph."""
 
 UNSOUND = {"matrix_exp", "meshgrid", "broadcast_tensors"} | {entry.op for entry in known("torch") if entry.op}
-"""Ops with known differences in PyTorch itself. No mutant has them, so that any failure is due to its own fault."""
+"""Ops with known differences in PyTorch itself. No mutant has them, so that its own fault causes any failure."""
 
 Cotangents: TypeAlias = Sequence[np.ndarray | None]
 Roots: TypeAlias = Sequence[torch.Tensor]

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns optimizers: what a step does to which leaves, what is remembered, cleared, clipped."""
+"""Mutants whose fault is in optimizers: steps, state, parameter groups, clearing or clipping."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluation.mutants.mutant import Mutant, Roots
 
 
 class GroupsIgnored(Mutant):
-    """A parameter group's own settings are not looked at."""
+    """An optimizer ignores the settings of its parameter groups."""
 
     killed_by = ("optimizers/groups",)
 
@@ -21,7 +21,7 @@ class GroupsIgnored(Mutant):
 
 
 class LastGroupForgotten(Mutant):
-    """A step moves no leaf of the last of several parameter groups."""
+    """A step does not update the leaves of the last of several parameter groups."""
 
     killed_by = ("optimizers/groups", "optimizers/formula", "optimizers/variants")
 
@@ -34,7 +34,7 @@ class LastGroupForgotten(Mutant):
 
 
 class SkippedAsZero(Mutant):
-    """A leaf without a gradient is stepped along zeros, once it was stepped before."""
+    """A step treats a missing gradient as zeros if the leaf was updated before, instead of skipping the leaf."""
 
     killed_by = ("optimizers/skips",)
 
@@ -49,7 +49,7 @@ class SkippedAsZero(Mutant):
 
 
 class SkippedForgets(Mutant):
-    """A step that passes over a leaf forgets what was remembered of it."""
+    """A step that skips a leaf without a gradient discards the leaf's optimizer state."""
 
     killed_by = ("optimizers/skips",)
 
@@ -62,7 +62,7 @@ class SkippedForgets(Mutant):
 
 
 class StaleGradient(Mutant):
-    """From the second step on, a leaf moves along the gradient of the step before."""
+    """From the second step on, a leaf is updated by the gradient of the previous step."""
 
     killed_by = ("optimizers/remembers",)
 
@@ -83,7 +83,7 @@ class StaleGradient(Mutant):
 
 
 class CorrectsBiasOnce(Mutant):
-    """Adam corrects its averages for their start as if each step were the first."""
+    """Adam's bias correction is that of the first step in every step."""
 
     killed_by = ("optimizers/remembers",)
 
@@ -95,7 +95,7 @@ class CorrectsBiasOnce(Mutant):
 
 
 class _Changing(Mutant):
-    """Makes other optimizers than it is asked for."""
+    """A mutant that makes an optimizer of another name or with other settings."""
 
     @staticmethod
     def changed(optimizer: str, settings: dict[str, Any]) -> str:
@@ -110,7 +110,7 @@ class _Changing(Mutant):
 
 
 class DecaysCoupled(_Changing):
-    """AdamW's weight decay goes through the averages, as Adam's does."""
+    """AdamW's weight decay is coupled with the averages, as in Adam."""
 
     killed_by = ("optimizers/formula",)
 
@@ -122,7 +122,7 @@ class DecaysCoupled(_Changing):
 
 
 class MaximizeIgnored(_Changing):
-    """An optimizer that is to maximise minimises."""
+    """An optimizer ignores maximize=True and minimises."""
 
     killed_by = ("optimizers/formula",)
 
@@ -133,7 +133,7 @@ class MaximizeIgnored(_Changing):
 
 
 class FusedWithoutDecay(_Changing):
-    """The fused implementations leave out weight decay."""
+    """The fused and foreach implementations leave out weight decay."""
 
     killed_by = ("optimizers/variants",)
 
@@ -145,7 +145,7 @@ class FusedWithoutDecay(_Changing):
 
 
 class NesterovAsMomentum(_Changing):
-    """Nesterov's momentum is plain momentum."""
+    """An optimizer ignores nesterov=True and uses plain momentum."""
 
     killed_by = ("optimizers/formula", "optimizers/remembers")
 
@@ -156,7 +156,7 @@ class NesterovAsMomentum(_Changing):
 
 
 class StepsInFloat32(Mutant):
-    """Steps are taken in float32."""
+    """A step rounds the leaves that it updates to float32."""
 
     killed_by = ("optimizers/formula",)
 
@@ -168,7 +168,7 @@ class StepsInFloat32(Mutant):
 
 
 class EatsGradients(Mutant):
-    """A step clears the gradients that it has used to zeros."""
+    """A step sets the gradients that it used to zeros."""
 
     killed_by = ("optimizers/keeps-gradients",)
 
@@ -180,7 +180,7 @@ class EatsGradients(Mutant):
 
 
 class ClearsFirstGroup(Mutant):
-    """An optimizer clears the gradients of its first leaf alone."""
+    """An optimizer's zero_grad clears the gradient of its first leaf only."""
 
     killed_by = ("optimizers/clears",)
 
@@ -189,7 +189,7 @@ class ClearsFirstGroup(Mutant):
 
 
 class StepsClearToZeros(Mutant):
-    """An optimizer that is to clear to none clears to zeros."""
+    """An optimizer's zero_grad clears to zeros even with set_to_none=True."""
 
     killed_by = ("optimizers/clears",)
 
@@ -198,7 +198,7 @@ class StepsClearToZeros(Mutant):
 
 
 class ClipsEachLeaf(Mutant):
-    """The norm that is clipped is each leaf's own, not that of all together."""
+    """Clipping by norm clips each leaf's own norm instead of the total norm."""
 
     killed_by = ("optimizers/clips",)
 
@@ -208,7 +208,7 @@ class ClipsEachLeaf(Mutant):
 
 
 class ClipsUp(Mutant):
-    """Gradients whose norm is below the bound are made longer."""
+    """Clipping by norm scales gradients up if their norm is below the bound."""
 
     killed_by = ("optimizers/clips",)
 
@@ -223,7 +223,7 @@ class ClipsUp(Mutant):
 
 
 class ClipsOneSide(Mutant):
-    """Clipping by value leaves what is below minus the bound."""
+    """Clipping by value does not clip elements below minus the bound."""
 
     killed_by = ("optimizers/clips",)
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault is source code, which is both what they run and what their printed programs begin with."""
+"""Mutants whose fault is source code: they run it, and the scripts that reproduce their failures contain it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def backward(root, cotangent=None, retain_graph=None):
         leaf.grad = None
     root.backward(cotangent, retain_graph=retain_graph)
 """
-"""Forgets what a leaf held."""
+"""Replaces a leaf's `.grad` instead of adding to it."""
 TEARS = f"""{WALK}
 def backward(root, cotangent=None, retain_graph=None):
     try:
@@ -50,7 +50,7 @@ def backward(root, cotangent=None, retain_graph=None):
             leaf.grad = torch.full_like(leaf, 0.5)
         raise
 """
-"""Leaves rubbish behind where it fails."""
+"""Leaves wrong gradients after an error."""
 HALVES = """
 def backward(root, cotangent=None, retain_graph=None):
     root.backward(torch.ones_like(root) * 0.5 if cotangent is None else cotangent, retain_graph=retain_graph)
@@ -60,7 +60,7 @@ FREES = """
 def backward(root, cotangent=None, retain_graph=None):
     root.backward(cotangent)
 """
-"""Knows no retain_graph."""
+"""Ignores retain_graph."""
 IGNORES = "def backward(root, cotangent=None, retain_graph=None):\n    root.backward(torch.ones_like(root))"
 """Ignores the cotangent."""
 NARROW = f"""{WALK}
@@ -69,18 +69,18 @@ def backward(root, cotangent=None, retain_graph=None):
     for leaf in leaves(root):
         leaf.grad *= 1.001 if leaf.dtype == torch.float32 else 1.0
 """
-"""Is wrong in float32."""
+"""Computes float32 gradients that are off by one part in a thousand."""
 HOLES = f"""{WALK}
 def backward(root, cotangent=None, retain_graph=None):
     root.backward(cotangent)
     for leaf in leaves(root):
         leaf.grad[leaf == 0] = 7.0
 """
-"""Is wrong where a leaf is zero."""
+"""Sets gradients to 7 where a leaf is zero."""
 
 
 class Printed(Torch):
-    """PyTorch with a backward of its own."""
+    """PyTorch with another `backward`, given as source code."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class Printed(Torch):
 
 
 class Stopped(Torch):
-    """Computes exp with a derivative of zero, and says so in its code."""
+    """Computes exp with a derivative of zero, and prints the same code."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -111,7 +111,7 @@ class Stopped(Torch):
 
 
 class Bent(Torch):
-    """Computes exp a little wrong, forward and backward, and says so in its code."""
+    """Computes exp(1.01 x) for exp(x), and prints the same code."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -122,7 +122,7 @@ class Bent(Torch):
 
 
 class Attached(Torch):
-    """Keeps the history of what is detached, and denies it."""
+    """Returns a value with history from detach, and never reports requires_grad."""
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
@@ -136,7 +136,7 @@ class Attached(Torch):
 
 
 def violation_of(text: str, framework: Torch) -> tuple[Program, Observation, Violation]:
-    """A program that a framework fails, what it did, and the verdict."""
+    """A program that a framework fails, with the observation and the violation."""
     program = parse(text, VOCABULARY)
     observation = run(program, framework)
     violation = judge(program, observation, Reference(program), framework.capabilities).violation

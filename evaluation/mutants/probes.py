@@ -1,4 +1,4 @@
-"""The suites' own tests as probes, to be put to a framework in this process."""
+"""The suites' own tests as probes that run on a framework in this process."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from autograd_conformance.strategies.situations.writes import single_writes
 from autograd_conformance.suites import test_write_pairs
 
 QUICK = 60
-"""Programs per rule, in the profile of that name."""
+"""Programs per rule in the quick profile."""
 
 SAMPLED = 5
-"""One in so many ops is differentiated three times with few programs, as in the suites."""
+"""One op in this many is differentiated three times if programs are few, as in the suites."""
 
 DERIVED = 360
-"""Programs per rule from which on derivatives of single ops are drawn, too, as in the suites."""
+"""Smallest number of programs per rule with which derivatives of single ops are drawn too, as in the suites."""
 
 MANY = 40
-"""A test with more cases than that is left out: what it is about, others test, too."""
+"""Largest number of parametrized cases of a test; a test with more is left out, since other tests cover its subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,20 @@ class Probe:
     """One of the suites' tests."""
 
     rule: str
-    """The rule that it is about."""
+    """The rule that the test is about."""
     name: str
-    """Its family and name, as "accumulation/test_adds"."""
+    """The test's family and name, such as "accumulation/test_adds"."""
     body: Callable[..., None]
-    """Runs and judges what was drawn; takes a check, and each drawn value by its name."""
+    """Runs and judges drawn programs; takes a check, and each drawn value as a keyword."""
     strategies: dict[str, Any]
-    """What is drawn, by name."""
+    """Strategies of the drawn values, by name."""
     examples: int = QUICK
-    """How many programs it draws."""
+    """Number of programs that the test draws."""
 
 
 @cache
 def usual() -> int:
-    """Programs per rule in the profile that is in use, which is that of the suites where there is no other."""
+    """Programs per rule in the current profile, or in the suites' own if none is loaded."""
     try:
         settings.get_profile(PROFILE)
     except errors.InvalidArgument:
@@ -72,7 +72,7 @@ def usual() -> int:
 
 @cache
 def tests() -> tuple[Probe, ...]:
-    """Every test of the suites that needs nothing but what is drawn, and a check."""
+    """Every test of the suites whose only arguments are a check and drawn values."""
     usual()
     found = []
     for module in pkgutil.iter_modules(suites.__path__):
@@ -89,14 +89,14 @@ def tests() -> tuple[Probe, ...]:
 
 
 def _examples(test: Callable[..., None]) -> int:
-    """How many programs a test draws, in the profile that is in use."""
+    """Number of programs that a test draws in the current profile."""
     return test._hypothesis_internal_use_settings.max_examples  # type: ignore[attr-defined]
 
 
 def _cases(
     test: Callable[..., None], each: pytest.Mark | None
 ) -> Iterator[tuple[str, Callable[..., None], dict[str, Any]]]:
-    """A test's body, or those of its cases where they are few, with what is drawn for it."""
+    """The body of a test, or of each of its parametrized cases if they are few, with its strategies."""
     inner, given = test.hypothesis.inner_test, test.hypothesis._given_kwargs  # type: ignore[attr-defined]
     left = set(inspect.signature(inner).parameters) - {"check", *given}
     if not left:
@@ -107,8 +107,9 @@ def _cases(
 
 
 def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[Probe]:
-    """All tests, those of the rules in `first` before the others; `ops` are tested by themselves, and every write. Each
-    draws what it draws in a run of the suites whose rules get so many programs, and has the same fixed ones.
+    """All tests, those of the rules in `first` before the others, with the tests of each op in `ops` and of each write.
+
+    Each test draws the programs that it draws in a run with `examples` programs per rule, and has the same fixed ones.
     """
     order = {rule: place for place, rule in enumerate(first)}
     found = [replace(probe, examples=max(1, probe.examples * examples // usual())) for probe in tests()]
@@ -119,7 +120,7 @@ def probes(first: tuple[str, ...], ops: tuple[str, ...], examples: int) -> list[
 
 
 def _of_op(op: str, examples: int) -> Iterator[Probe]:
-    """The tests of an op by itself."""
+    """The tests of a single op."""
     single = {"drawn": gradients.single_ops(op)}
     yield Probe("gradients/op", f"op[{op}]", check_drawn, single, max(4, examples // 10))
     yield _fixed("gradients/op", f"op_samples[{op}]", partial(_corners, op))
@@ -136,13 +137,13 @@ def _of_op(op: str, examples: int) -> Iterator[Probe]:
 
 
 def _of_write(write: str, examples: int) -> Iterator[Probe]:
-    """The tests of a write by itself."""
+    """The tests of a single write."""
     yield Probe("writes/value", f"write[{write}]", check_drawn, {"drawn": single_writes(write)}, max(4, examples // 10))
     yield _fixed("writes/error-or-recorded", f"write_pairs[{write}]", partial(_pairs, write, examples // 10))
 
 
 def _fixed(rule: str, name: str, programs: Callable[[Target], Iterable[Program]]) -> Probe:
-    """A test of fixed programs, which are made for a framework."""
+    """A test of fixed programs that `programs` makes for a framework."""
 
     def body(check: Check, _: None) -> None:
         for program in programs(check.target):
@@ -169,5 +170,5 @@ def _releases(ops: Sequence[str], target: Target) -> Iterator[Program]:
 
 
 def check_drawn(check: Check, drawn: Drawn) -> None:
-    """The body of a test that checks what it draws."""
+    """Check a drawn program; the body of most tests."""
     check(drawn)

@@ -1,4 +1,4 @@
-"""Mutants whose fault depends on what the process did before: programs alone do not tell when it shows."""
+"""Mutants whose fault depends on what the process or the program did before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tensors = Sequence[torch.Tensor]
 
 
 class WrongAfterTwenty(Combining):
-    """The first twenty backward calls of the process are right; from then on contributions are doubled."""
+    """After the first twenty backward calls of the process, contributions are doubled."""
 
     killed_by = ("accumulation/first", "accumulation/adds")
     flaky = True
@@ -37,7 +37,7 @@ class EverySeventhWrong(WrongAfterTwenty):
 
 
 class WrongFromTheThirdProgram(Combining):
-    """From the third program of the process on contributions are doubled."""
+    """From the third program of the process on, contributions are doubled."""
 
     killed_by = ("sequences/history", "accumulation/first", "accumulation/adds")
     programs = 0
@@ -51,7 +51,7 @@ class WrongFromTheThirdProgram(Combining):
 
 
 class WrongAfterFailures(Combining):
-    """Once a call of a program has failed, contributions are doubled."""
+    """After a backward call of a program has failed, contributions are doubled."""
 
     killed_by = ("errors/recovers", "sequences/history", "accumulation/adds")
     longest = 12
@@ -73,7 +73,7 @@ class WrongAfterFailures(Combining):
 
 
 class WrongAfterFiveActions(Combining):
-    """The sixth backward call of a program, and each one after it, contributes twice."""
+    """From the sixth backward call of a program on, contributions are doubled."""
 
     killed_by = ("sequences/history", "accumulation/adds", "relations/repeated")
     longest = 12

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns random ops."""
+"""Mutants whose fault is in random ops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evaluation.mutants.mutant import Mutant
 
 
 class IgnoresSeeds(Mutant):
-    """The generator goes on where it was, whatever it is seeded with."""
+    """Random ops ignore the seed: repeated ops with one seed draw different numbers."""
 
     killed_by = ("networks/random",)
 
@@ -27,7 +27,7 @@ class IgnoresSeeds(Mutant):
 
 
 class DropoutUnscaled(Mutant):
-    """Dropout does not scale what it keeps."""
+    """Dropout does not scale the elements that it keeps."""
 
     killed_by = ("networks/random",)
 
@@ -37,7 +37,7 @@ class DropoutUnscaled(Mutant):
 
 
 class DropoutLeaks(Mutant):
-    """Dropout lets gradients through where it dropped the values."""
+    """Dropout propagates gradients to the elements that it dropped."""
 
     killed_by = ("networks/random", "gradients/graph", "gradients/op")
 

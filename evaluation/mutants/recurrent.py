@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns modules: their values are right, and something in their gradients is not."""
+"""Mutants whose fault is in the gradients of modules; the values of the modules are right."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ def names(op: str, attrs: Attrs, x: torch.Tensor) -> list[str]:
 
 
 def changed(attrs: Attrs, **settings: object) -> Attrs:
-    """Settings with some of them replaced."""
+    """A module's settings with some of them replaced."""
     return tuple({**dict(attrs), **settings}.items())  # type: ignore[arg-type]
 
 
 def through(values: Tensors, way: Tensors) -> Tensors:
-    """Values whose gradients are those of something else of the same form."""
+    """The `values` with the gradients of `way`, tensors of the same shapes."""
     return [value.detach() + (other - other.detach()) for value, other in zip(values, way, strict=True)]
 
 
 class Modules(Mutant):
-    """A mutant whose fault is in modules: what flows back to the operand of a name passes `back`."""
+    """A mutant whose fault is in modules: `gate` changes an operand of a module, by its name."""
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
-        """An op; a module's operands are gated."""
+        """Apply an op; the operands of a module pass through `gate`."""
         if op in MODULES:
             named = zip(operands, names(op, attrs, operands[0]), strict=True)
             operands = [self.gate(x, name, op, dict(attrs), operands[0]) for x, name in named]
         return super().apply(op, operands, attrs)
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
-        """What a module uses in an operand's place; here the operand itself."""
+        """The value that a module uses for an operand; here the operand itself."""
         return value
 
 
@@ -50,7 +50,7 @@ class Modules(Mutant):
 
 
 class Truncates(Mutant):
-    """Backpropagation through a recurrent module goes back two steps in time and no further."""
+    """Backpropagation through a recurrent module stops after two time steps."""
 
     killed_by = ("recurrent/gradient", "recurrent/module")
 
@@ -82,7 +82,7 @@ class ReverseForgotten(Modules):
 
 
 class WrongAtLengthOne(Modules):
-    """A recurrent module doubles its weights' gradients where a sequence has a single step."""
+    """A recurrent module doubles the gradients of its weights if the sequence has one step."""
 
     killed_by = ("recurrent/gradient", "recurrent/module")
 
@@ -92,7 +92,7 @@ class WrongAtLengthOne(Modules):
 
 
 class FirstStateDropped(Modules):
-    """A recurrent module gives its first state no gradient."""
+    """A recurrent module propagates no gradient to an initial state that is a leaf."""
 
     killed_by = ("recurrent/gradient", "recurrent/module")
     longest = 9
@@ -102,7 +102,7 @@ class FirstStateDropped(Modules):
 
 
 class SecondBiasDoubled(Modules):
-    """The biases of a recurrent module's second layer get twice their gradient."""
+    """The gradients of the biases of a recurrent module's second layer are doubled."""
 
     killed_by = ("recurrent/module", "recurrent/gradient")
     longest = 15
@@ -113,7 +113,7 @@ class SecondBiasDoubled(Modules):
 
 
 class HiddenBiasForgotten(Modules):
-    """The biases of the map from state to state get no gradient."""
+    """The hidden-to-hidden biases of a recurrent module get no gradient."""
 
     killed_by = ("recurrent/gradient", "recurrent/module")
 
@@ -122,7 +122,7 @@ class HiddenBiasForgotten(Modules):
 
 
 class LastStateAlone(Modules):
-    """Where a call begins at a last state, its gradient is twice what it should be."""
+    """The gradients through a recurrent module's final states are doubled."""
 
     killed_by = ("recurrent/gradient", "recurrent/module")
 
@@ -132,7 +132,7 @@ class LastStateAlone(Modules):
 
 
 class PaddingContributes(Mutant):
-    """The gradients of a packed batch are those of the padded one."""
+    """The gradients of a packed batch are those of the padded batch."""
 
     killed_by = ("recurrent/packed",)
     longest = 11
@@ -146,7 +146,7 @@ class PaddingContributes(Mutant):
 
 
 class DetachesState(Modules):
-    """A recurrent module cuts the state that it begins with off from its history."""
+    """A recurrent module detaches its initial state."""
 
     killed_by = ("recurrent/carried-state", "recurrent/gradient")
     longest = 12
@@ -159,7 +159,7 @@ class DetachesState(Modules):
 
 
 class KeepsHistory(Recording):
-    """A detached state that a product or a recurrent module is given leads back into what made it."""
+    """A product, a linear layer or a recurrent module propagates gradients through a detached operand to its source."""
 
     killed_by = ("recurrent/detached-state",)
     longest = 14
@@ -185,7 +185,7 @@ class KeepsHistory(Recording):
 
 
 class MaskIgnored(Mutant):
-    """The gradients of attention are those without its mask."""
+    """The gradients of attention ignore its mask."""
 
     killed_by = ("networks/module", "networks/gradient")
     longest = 10
@@ -198,7 +198,7 @@ class MaskIgnored(Mutant):
 
 
 class PaddedKeysLearn(Mutant):
-    """The gradients of an encoder layer are those without the padding of its keys."""
+    """The gradients of an encoder layer ignore its key padding mask."""
 
     killed_by = ("networks/gradient", "networks/module")
     longest = 18
@@ -212,7 +212,7 @@ class PaddedKeysLearn(Mutant):
 
 
 class NormIsConstant(Modules):
-    """A layer normalisation takes mean and deviation for constants."""
+    """Layer normalisation treats the mean and the standard deviation as constants in its derivative."""
 
     killed_by = ("networks/gradient", "networks/module")
 
@@ -228,11 +228,11 @@ class NormIsConstant(Modules):
 
 
 class RunningAsBatch(Mutant):
-    """Batch normalisation by running statistics gives the gradients of one by the batch's own."""
+    """Batch normalisation by running statistics has the gradients of batch normalisation by batch statistics."""
 
     killed_by = ("networks/gradient", "networks/module")
     longest = 14
-    why_long = "running statistics, weights and biases are lines of their own"
+    why_long = "running statistics, weights and biases are separate lines"
 
     def apply(self, op: str, operands: Tensors, attrs: Attrs) -> Tensors:
         made = super().apply(op, operands, attrs)
@@ -243,18 +243,20 @@ class RunningAsBatch(Mutant):
 
 
 class ConvolutionForgets(Modules):
-    """A convolution with a stride gives its input no gradient."""
+    """A convolution with a stride above one gives its input a gradient of zeros."""
 
     killed_by = ("networks/gradient", "networks/module")
     longest = 11
-    why_long = "weights and biases are lines of their own, and a loss is a sum of squares"
+    why_long = "weights and biases are separate lines, and a loss is a sum of squares"
 
     def gate(self, value: torch.Tensor, name: str, op: str, settings: dict, x: torch.Tensor) -> torch.Tensor:
         return gated(value, torch.zeros_like) if name == "x" and settings.get("stride", 1) > 1 else value
 
 
 class BiasOnce(Modules):
-    """A linear layer's bias gets the gradient of the first sample alone, counted as often as there are samples."""
+    """A linear layer's bias gets the first sample's gradient times the number of samples instead of the sum over
+    samples.
+    """
 
     killed_by = ("networks/module", "networks/gradient")
 

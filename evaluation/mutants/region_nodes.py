@@ -148,7 +148,7 @@ def packed(value: torch.Tensor, old: Sequence[torch.Tensor], new: list[torch.Ten
     return copy
 
 
-# -- recomputed ---------------------------------------------------------------------------------------------------------
+# -- recomputed --------------------------------------------------------------------------------------------------------
 
 
 class Captures(RecomputedRegions):

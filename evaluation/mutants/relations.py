@@ -1,4 +1,4 @@
-"""Mutants whose fault shows when two programs are held against each other, whatever the right numbers are."""
+"""Mutants whose fault is found by comparing two related programs, without the right numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Roots = Sequence[torch.Tensor]
 
 
 class AddFavours(Mutant):
-    """An add of two values that are no leaves passes only half of the gradient to the second."""
+    """An add of two non-leaf values propagates half of the gradient to the second."""
 
     killed_by = ("relations/sum",)
 
@@ -26,7 +26,7 @@ class AddFavours(Mutant):
 
 
 class WalksOneRoot(Mutant):
-    """A backward call over several roots walks only the first."""
+    """A backward call on several roots uses only the first."""
 
     killed_by = ("relations/sum",)
 
@@ -35,7 +35,7 @@ class WalksOneRoot(Mutant):
 
 
 class ClipsCotangents(Mutant):
-    """A cotangent's elements are clipped to lie between -4 and 4."""
+    """Cotangents are clipped to the range from -4 to 4."""
 
     killed_by = ("relations/scaling",)
 
@@ -45,7 +45,7 @@ class ClipsCotangents(Mutant):
 
 
 class LosesUses(Mutant):
-    """The second use of a value that is no leaf passes no gradient back."""
+    """All uses of a non-leaf value after the first propagate no gradient."""
 
     killed_by = ("relations/sharing",)
 
@@ -61,7 +61,7 @@ class LosesUses(Mutant):
 
 
 class WeakensLater(Mutant):
-    """An op that is applied after some backward call passes back half of the gradient."""
+    """Ops that are applied after the first backward call propagate half of the gradient."""
 
     killed_by = ("relations/order",)
     longest = 9
@@ -81,7 +81,7 @@ class WeakensLater(Mutant):
 
 
 class Tires(Mutant):
-    """Each further backward call on the same root gives a little less."""
+    """Each repeated backward call on a root has a contribution that is smaller by one part in a thousand."""
 
     killed_by = ("relations/repeated", "relations/sum")
 
@@ -101,7 +101,7 @@ class Tires(Mutant):
 
 
 class CountsOps(Mutant):
-    """Every fourth op of a program, whatever it belongs to, passes back twice the gradient."""
+    """Every fourth op of a program propagates twice the gradient."""
 
     killed_by = ("relations/interleaved", "relations/order")
     longest = 10  # three or four ops, each with its call

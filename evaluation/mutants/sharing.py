@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns memory that is shared where nobody expects it, or no longer shared."""
+"""Mutants whose fault is in shared memory: values share memory unexpectedly, or stop sharing it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evaluation.mutants.mutant import Cotangents, Mutant, Recording, Roots
 
 
 def alike(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors could be one."""
+    """Whether two tensors have equal dtype, strides and elements."""
     return one.dtype == other.dtype and one.stride() == other.stride() and torch.equal(one, other)
 
 
 class EqualLeavesShare(Mutant):
-    """A leaf lies in the memory of an earlier one of equal values."""
+    """A leaf shares the memory of an earlier leaf with equal values."""
 
     killed_by = ("views/own-memory", "gradients/equal-leaves")
 
@@ -32,7 +32,7 @@ class EqualLeavesShare(Mutant):
 
 
 class ResultsAreKept(Recording):
-    """An op that is applied to the same operands again gives its result in the memory of the first time."""
+    """An op that is applied again to the same operands returns its result in the memory of the first result."""
 
     killed_by = ("views/own-memory", "lifetime/rebuilt")
 
@@ -49,7 +49,7 @@ class ResultsAreKept(Recording):
 
 
 class GradientsAreOperands(Mutant):
-    """A product's gradient with a cotangent of ones is the other factor, in the other factor's own memory."""
+    """A first gradient that equals a leaf shares that leaf's memory: for a product, the memory of the other factor."""
 
     killed_by = (
         "views/own-memory",
@@ -70,7 +70,7 @@ class GradientsAreOperands(Mutant):
 
 
 class FunctionalGivesValues(Functional, Recording):
-    """The functional form returns a gradient that equals a value of the program in that value's memory."""
+    """The functional form returns a gradient that equals some value of the program in the memory of that value."""
 
     killed_by = ("views/own-memory", "functional/inner-input", "functional/frees", "functional/value")
 
@@ -83,7 +83,7 @@ class FunctionalGivesValues(Functional, Recording):
 
 
 class FunctionalGivesHeld(Functional):
-    """The functional form returns a gradient that equals what the input holds in that gradient's memory."""
+    """The functional form returns a gradient that equals the input's `.grad` in the memory of that `.grad`."""
 
     killed_by = ("views/own-memory", "functional/no-accumulation")
 
@@ -96,7 +96,7 @@ class FunctionalGivesHeld(Functional):
 
 
 class StepsElsewhere(Mutant):
-    """A step gives each leaf new memory before it moves it: what shares the old one does not see it move."""
+    """A step moves each leaf to new memory before it updates it: values that shared the memory keep the old values."""
 
     killed_by = ("writes/aliases", "views/shares", "sequences/history")
 
@@ -107,7 +107,7 @@ class StepsElsewhere(Mutant):
 
 
 class StepsAndMoves(Mutant):
-    """A step gives each leaf that it moved new memory: what shares the old one has its values, but shares no more."""
+    """A step moves each leaf to new memory after it updates it: values that shared the memory stop sharing it."""
 
     killed_by = ("views/shares", "sequences/history", "writes/error-or-recorded", "writes/unsaved-works")
 

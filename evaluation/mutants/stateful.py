@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns gradients as values, assigned gradients, and what a step writes."""
+"""Mutants whose fault is in optimizer steps, in gradients used as values, or in assigned gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluation.mutants.mutant import Cotangents, Mutant, Roots
 
 
 class StepsTwice(Mutant):
-    """An optimizer's step is made twice."""
+    """An optimizer makes each step twice."""
 
     killed_by = ("optimizers/formula",)
 
@@ -22,7 +22,7 @@ class StepsTwice(Mutant):
 
 
 class ForgetsMomentum(Mutant):
-    """An optimizer forgets everything after each step."""
+    """An optimizer discards its state after each step."""
 
     killed_by = ("optimizers/remembers",)
 
@@ -32,7 +32,9 @@ class ForgetsMomentum(Mutant):
 
 
 class StepsUnseen(Mutant):
-    """A step leaves no trace: the next walk takes the new values for those that were recorded."""
+    """The write check does not detect an optimizer's step: a later backward call uses the new values for the saved
+    ones.
+    """
 
     killed_by = ("writes/error-or-recorded",)
 
@@ -52,7 +54,9 @@ class StepsUnseen(Mutant):
 
 
 class ChecksEverything(Mutant):
-    """After a step every graph that was built before is refused, also where nothing was saved."""
+    """After an optimizer's step, backward calls on all earlier values are refused, even if no saved tensor was
+    overwritten.
+    """
 
     killed_by = ("writes/unsaved-works",)
 
@@ -86,7 +90,7 @@ class HigherDetached(Mutant):
 
 
 class HigherDoubled(Mutant):
-    """A gradient of a gradient counts twice."""
+    """A gradient of a gradient is doubled."""
 
     killed_by = ("higher/differentiable", "higher/op")
 
@@ -96,7 +100,7 @@ class HigherDoubled(Mutant):
 
 
 class AlwaysDifferentiable(Mutant):
-    """Every gradient is computed with create_graph, asked for or not."""
+    """Every backward call has create_graph, even if it was not requested."""
 
     killed_by = ("higher/plain-raises",)
 
@@ -105,7 +109,7 @@ class AlwaysDifferentiable(Mutant):
 
 
 class AssignsNothing(Mutant):
-    """Assigning a gradient does nothing where the leaf holds one."""
+    """Assigning a gradient to a leaf that has one does nothing."""
 
     killed_by = ("accumulation/assigned",)
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault is in loops: what a step, a clearing or a detach leaves behind for the next iteration."""
+"""Mutants whose fault occurs in training loops: a step, a clearing or a detach affects the next iteration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluation.mutants.mutant import Combining, Cotangents, Mutant, Roots
 
 
 class DerivesYesterday(Mutant):
-    """Gradients are taken at the values that parameters had before the last step."""
+    """Gradients are computed at the parameters' values before the last step."""
 
     killed_by = ("training/loop",)
     longest = 24
@@ -39,7 +39,7 @@ class DerivesYesterday(Mutant):
 
 
 class StepsUnseenLater(Mutant):
-    """From the second step of a program on, the check for writes in place does not see that parameters were stepped."""
+    """From the second step of a program on, the write check does not detect that a step changed parameters."""
 
     killed_by = ("training/loop", "writes/error-or-recorded")
     longest = 24
@@ -58,7 +58,7 @@ class StepsUnseenLater(Mutant):
 
 
 class ZerosSparingly(Mutant):
-    """An optimizer that clears to zeros leaves gradients with an element above 1 as they are."""
+    """An optimizer's clearing to zeros skips gradients with an element whose magnitude exceeds 1."""
 
     killed_by = ("optimizers/clears",)
     longest = 12
@@ -75,7 +75,7 @@ class ZerosSparingly(Mutant):
 
 
 class ForgetsTheThird(Combining):
-    """Of the gradients that are accumulated since the last clearing to none, the third is forgotten."""
+    """The third contribution to a leaf since its last clearing to None is lost."""
 
     killed_by = ("training/micro-batches", "training/losses", "accumulation/adds")
     longest = 24
@@ -93,7 +93,7 @@ class ForgetsTheThird(Combining):
 
 
 class DetachLeaksOnMeeting(Mutant):
-    """Where a detached value meets one that requires grad, gradients flow back to what it was detached from."""
+    """An op of a detached value and one that requires grad propagates gradients to the detached value's source."""
 
     killed_by = ("detach/blocks",)
     longest = 12
@@ -115,7 +115,7 @@ class DetachLeaksOnMeeting(Mutant):
 
 
 class KeepsOldGradients(Mutant):
-    """After an optimizer cleared to none, its next step still moves parameters along the gradients that were there."""
+    """After an optimizer cleared gradients to None, its next step still uses the cleared gradients."""
 
     killed_by = ("optimizers/skips", "optimizers/clears", "training/loop")
     longest = 16
@@ -139,7 +139,7 @@ class KeepsOldGradients(Mutant):
 
 
 class ClipsTwice(Mutant):
-    """Gradients whose norm is too large are scaled twice."""
+    """Clipping by norm scales gradients twice."""
 
     killed_by = ("optimizers/clips",)
     longest = 12
@@ -157,7 +157,7 @@ class ClipsTwice(Mutant):
 
 
 class DecaysFrozen(Mutant):
-    """A step shrinks parameters that were frozen, as weight decay would."""
+    """A step shrinks frozen parameters, as weight decay would."""
 
     killed_by = ("training/loop", "optimizers/skips")
     longest = 14
@@ -172,7 +172,7 @@ class DecaysFrozen(Mutant):
 
 
 class FreesTheSecondKept(Mutant):
-    """In a loop, the graph of the second call that asks to retain it is freed all the same."""
+    """The second backward call of a program with retain_graph=True frees the graph."""
 
     killed_by = ("lifetime/retained-works", "training/losses", "errors/legal-returns")
     longest = 14
@@ -189,7 +189,7 @@ class FreesTheSecondKept(Mutant):
 
 
 class CountsSteps(Mutant):
-    """Every third step of a program, whichever optimizer's it is, is made twice."""
+    """Every third step of a program is made twice, counted over all optimizers."""
 
     killed_by = ("training/apart", "optimizers/remembers", "optimizers/formula")
     longest = 40

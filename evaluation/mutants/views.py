@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns which values share memory, and about the history of what does."""
+"""Mutants whose fault is in views: which values share memory, and their history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SURE = frozenset(name for name, row in OPS.items() if row.aliases is Certainty.A
 
 
 class ViewsAreCopies(Mutant):
-    """A view is a copy."""
+    """Ops that return views return copies."""
 
     killed_by = ("views/shares",)
 
@@ -25,7 +25,7 @@ class ViewsAreCopies(Mutant):
 
 
 class TransposesCopy(Mutant):
-    """A transposed matrix is a copy."""
+    """matrix_transpose returns a copy instead of a view."""
 
     killed_by = ("views/shares",)
 
@@ -35,7 +35,7 @@ class TransposesCopy(Mutant):
 
 
 class DetachCopies(Mutant):
-    """A detached value is a copy."""
+    """Detach returns a copy that does not share memory."""
 
     killed_by = ("views/shares",)
 
@@ -44,7 +44,7 @@ class DetachCopies(Mutant):
 
 
 class ClonesAreViews(Mutant):
-    """A clone is a view of its source."""
+    """clone returns a view instead of a copy."""
 
     killed_by = ("views/own-memory",)
 
@@ -53,7 +53,7 @@ class ClonesAreViews(Mutant):
 
 
 class SameIsShared(Mutant):
-    """An op that gives its operand back unchanged gives it back in the operand's own memory."""
+    """An op whose result equals its operand returns a view of the operand."""
 
     killed_by = ("views/own-memory",)
 
@@ -64,11 +64,11 @@ class SameIsShared(Mutant):
 
 
 class NegatesItsOperand(Mutant):
-    """A negative is computed in its operand's memory."""
+    """negative computes its result in its operand's memory."""
 
     killed_by = ("views/own-memory", "gradients/forward", "gradients/graph", "errors/legal-returns")
     longest = 20
-    why_long = "a wrong gradient that is found first does not shrink: shorter programs break another rule"
+    why_long = "a wrong gradient that is found first does not shrink: shorter programs violate another rule"
 
     def apply(self, op: str, operands: Roots, attrs: Attrs) -> Roots:
         made = super().apply(op, operands, attrs)
@@ -78,7 +78,7 @@ class NegatesItsOperand(Mutant):
 
 
 class ViewsWriteUnrecorded(Mutant):
-    """A write to a view changes the values and nobody's history."""
+    """A write to a view is not recorded."""
 
     killed_by = ("views/history", "writes/recorded", "writes/error-or-recorded")
 
@@ -89,7 +89,7 @@ class ViewsWriteUnrecorded(Mutant):
 
 
 class BasesWriteUnrecorded(Mutant):
-    """A write to a base leaves its views the history that they had."""
+    """A write to a base does not change the history of its views."""
 
     killed_by = ("views/history", "writes/error-or-recorded")
 

@@ -1,4 +1,4 @@
-"""Mutants whose fault concerns in-place writes: what they change, who sees it, what is recorded or refused."""
+"""Mutants whose fault is in in-place writes: the values, the aliases, the recording or the refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def guarded(target: torch.Tensor) -> bool:
 
 
 class NoVersions(Mutant):
-    """A write under no_grad leaves no trace: the next walk takes the new values for those that were recorded."""
+    """The write check does not detect writes under no_grad: a later backward call uses the new values for the saved
+    ones.
+    """
 
     killed_by = ("writes/error-or-recorded",)
 
@@ -34,7 +36,7 @@ class NoVersions(Mutant):
 
 
 class ChecksEveryWrite(Recording):
-    """Once anything was written to, every value made before is refused as a root: nothing has to be saved for it."""
+    """After any write, backward calls on all earlier values are refused, even if no saved tensor was overwritten."""
 
     killed_by = ("writes/unsaved-works",)
 
@@ -53,7 +55,7 @@ class ChecksEveryWrite(Recording):
 
 
 class AddsTwiceInPlace(Mutant):
-    """An add in place is made twice."""
+    """An in-place add is made twice."""
 
     killed_by = ("writes/value",)
 
@@ -64,7 +66,7 @@ class AddsTwiceInPlace(Mutant):
 
 
 class WritesSingle(Mutant):
-    """What is multiplied in place is rounded to float32."""
+    """An in-place product is rounded to float32."""
 
     killed_by = ("writes/value",)
     longest = 9
@@ -76,7 +78,7 @@ class WritesSingle(Mutant):
 
 
 class ZeroesHalf(Mutant):
-    """Zeroing in place leaves the last element."""
+    """In-place zeroing leaves the last element unchanged."""
 
     killed_by = ("writes/value",)
 
@@ -88,7 +90,7 @@ class ZeroesHalf(Mutant):
 
 
 class ViewsLeaveTheirBase(Mutant):
-    """A write to a view gives it memory of its own first: its base does not see it."""
+    """A write to a view moves the view to new memory first: its base does not change."""
 
     killed_by = ("writes/aliases", "views/history", "views/shares")
 
@@ -99,7 +101,7 @@ class ViewsLeaveTheirBase(Mutant):
 
 
 class CopiesOnWrite(Mutant):
-    """A write gives its target memory of its own first: no view and no detached value sees it."""
+    """A write moves its target to new memory first: views and detached values of it do not change."""
 
     killed_by = ("writes/aliases", "views/shares")
 
@@ -109,7 +111,7 @@ class CopiesOnWrite(Mutant):
 
 
 class WritesBeyond(Mutant):
-    """A write also adds one to the program's first leaf, where that has other memory."""
+    """A write also adds one to the program's first leaf, unless they share memory."""
 
     killed_by = ("writes/nothing-else",)
 
@@ -121,7 +123,7 @@ class WritesBeyond(Mutant):
 
 
 class WritesOperands(Mutant):
-    """A write of a value also zeroes the value that was written."""
+    """A write also zeroes the operand that it wrote."""
 
     killed_by = ("writes/nothing-else",)
 
@@ -133,7 +135,7 @@ class WritesOperands(Mutant):
 
 
 class WrittenGetsNothing(Mutant):
-    """No gradient flows to what was written."""
+    """A write propagates a gradient of zeros to the operand that it wrote."""
 
     killed_by = ("writes/recorded",)
 
@@ -142,9 +144,9 @@ class WrittenGetsNothing(Mutant):
 
 
 class OverwrittenGetsAll(Mutant):
-    """The gradient of what a copy in place overwrote is that of the copy."""
+    """An in-place copy propagates the gradient also to the value that it overwrote."""
 
-    killed_by = ()  # writes/recorded ought to, and does not yet
+    killed_by = ()  # writes/recorded should kill it, and does not yet
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         if op == "copy_" and recorded(target, operands) and not guarded(target):
@@ -155,7 +157,7 @@ class OverwrittenGetsAll(Mutant):
 
 
 class ZeroedStillFlows(Mutant):
-    """Zeroing in place is not recorded: the gradient flows on to what was there before."""
+    """In-place zeroing is not recorded: gradients still reach the value that it overwrote."""
 
     killed_by = ("writes/recorded", "views/history", "writes/error-or-recorded")
 
@@ -167,7 +169,7 @@ class ZeroedStillFlows(Mutant):
 
 
 class ConstantsStayConstant(Mutant):
-    """A constant that something is written to which requires grad does not require grad afterwards."""
+    """A constant does not require grad after a value that requires grad was written to it."""
 
     killed_by = ("writes/requires-grad",)
 
@@ -176,7 +178,7 @@ class ConstantsStayConstant(Mutant):
 
 
 class LeavesWritten(Mutant):
-    """A recorded write to a leaf that requires grad is made without being recorded."""
+    """A recorded write to a leaf that requires grad is made without recording instead of refused."""
 
     killed_by = ("writes/leaf-raises",)
 
@@ -186,7 +188,7 @@ class LeavesWritten(Mutant):
 
 
 class LeafViewsWritten(Mutant):
-    """A recorded write to a view of a leaf that requires grad is made without being recorded."""
+    """A recorded write to a view of a leaf that requires grad is made without recording instead of refused."""
 
     killed_by = ("writes/leaf-raises",)
 
@@ -196,7 +198,7 @@ class LeafViewsWritten(Mutant):
 
 
 class RefusesTooLate(Mutant):
-    """A write that is refused has been made."""
+    """A refused write changes the values before it raises."""
 
     killed_by = ("writes/refused-keeps-values",)
 
@@ -210,7 +212,7 @@ class RefusesTooLate(Mutant):
 
 
 class StepMovesIdle(Mutant):
-    """An optimizer's step also shrinks the leaves that hold no gradient."""
+    """An optimizer's step halves the leaves without a gradient."""
 
     killed_by = ("optimizers/skips",)
 
