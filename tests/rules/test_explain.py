@@ -93,9 +93,9 @@ STORIES = [
     (AGAIN, Printed(KEEPS), [
         "2: multiply saves values that its derivative needs.",
         "3: negative needs nothing saved.",
-        "4: walks lines 2 and 3; it does not retain the graph, so what they saved is freed.",
-        "5: has to walk line 2 again, but line 4 freed what it saved: it must raise."
-        " retain_graph=True asks to keep the graph, it cannot bring it back.",
+        "4: walks lines 2 and 3; it does not retain the graph, so the tensors that they saved are freed.",
+        "5: has to walk line 2 again, but line 4 freed the tensors that it saved: it must raise."
+        " retain_graph=True keeps a graph, but it cannot bring a freed one back.",
     ], "returned, but it must raise: graph freed\n"),
     (HELD, Printed(OVERWRITES), [
         "3: leaves a's gradient at [2., 4.].",
@@ -104,21 +104,21 @@ STORIES = [
     ], "a.grad is       tensor([6., 4.], dtype=torch.float64)\nit has to be  [8.0, 8.0]\n"),
     (RETAINED, Printed(FREES), [
         "2: multiply saves values that its derivative needs.",
-        "3: walks line 2; retain_graph=True keeps what it saved.",
-        "4: walks line 2; every call so far retained it, so nothing that it needs is freed: it must return.",
+        "3: walks line 2; retain_graph=True keeps the tensors that it saved.",
+        "4: walks line 2; every earlier call retained the graph, so no tensor that it needs is freed: it must return.",
     ], "RuntimeError: Trying to backward through the graph a second time"),
     (FAILED, Printed(TEARS), [
         "2: exp saves values that its derivative needs.",
         "4: multiply saves values that its derivative needs.",
         "5: add needs nothing saved.",
-        "6: walks line 2; it does not retain the graph, so what it saved is freed."
+        "6: walks line 2; it does not retain the graph, so the tensors that it saved are freed."
         " It leaves a's gradient at 20.0855369232.",
-        "7: raises, as it may, but then each leaf holds its old gradient or the complete new one:"
-        " a held 20.0855369232 and is left with 0.5.",
+        "7: raises, as it may. After an error, each leaf holds its old gradient or the complete new one,"
+        " but a held 20.0855369232 and is left with 0.5.",
     ], "a.grad is       tensor(0.5000, dtype=torch.float64)\nbefore the call it was 20.085536923187668 and each leaf"),
     (REFUSED, Printed(TEARS), [
         "2: exp saves values that its derivative needs.",
-        "3: raises, as it may, but then each leaf holds its old gradient: a held none and is left with [0.5, 0.5].",
+        "3: raises, as it may. After an error, each leaf holds its old gradient, but a held none and is left with [0.5, 0.5].",
     ], "a.grad is       tensor([0.5000, 0.5000], dtype=torch.float64)\nbefore the call it was none"),
     (DERIVATIVE, Stopped(), [
         "4: reaches a through lines 2 and 3; a held no gradient,"

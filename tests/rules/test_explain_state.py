@@ -55,44 +55,43 @@ MODIFIED = Raised(Kind.MODIFIED, "RuntimeError", "modified by an inplace operati
 NOTHING = does(Returned((None,)))
 
 STORIES: list[tuple[str, Tamper, str, list[str]]] = [
-    # writes and views: whose memory, who may have kept it, recorded or not
+    # writes and views: the owner of the memory, the ops that may have saved it, recorded or not
     (f"{A}; b = multiply a a; no_grad: write a mul_scalar_ scalar=3.0; backward b with [1, 1]", returned(6, 12), "a", [
         "2: multiply's derivative needs a as it is here.",
-        "3: changes a; it is not recorded, for it stands under no_grad: the history of a stays as it was."
-        " What multiply on line 2 may have kept is another value now.",
-        "4: multiply on line 2 was recorded before line 3 wrote to what it may have kept: this call must raise, or take"
-        " the values as they were recorded. It reaches a through line 2; a held no gradient,"
+        "3: changes a; it is not recorded, because it runs under no_grad: the history of a stays as it was."
+        " The value that multiply on line 2 may have saved is overwritten here.",
+        "4: multiply on line 2 was recorded before line 3 wrote to tensors that it may have saved: this call must raise,"
+        " or use the values as they were recorded. It reaches a through line 2; a held no gradient,"
         " so it has to hold [2., 4.], but it holds [ 6., 12.].",
     ]),
     (f"{A}; b = exp a; v = select b dim=0 index=0; write v zero_; backward b with [1, 1]", returned(1, 1), "a", [
-        "2: exp may keep b as it is here: its derivative may be computed from it.",
+        "2: exp may save b as it is here: its derivative may be computed from it.",
         "3: c is a view of b: they share memory.",
         "4: changes c, and with it b, in the same memory; it is recorded: from here on c is its result."
-        " What exp on line 2 may have kept is another value now.",
-        "5: exp on line 2 was recorded before line 4 wrote to what it may have kept: this call must raise, or take the"
-        " values as they were recorded. It reaches a through lines 2, 3 and 4;"
+        " The value that exp on line 2 may have saved is overwritten here.",
+        "5: exp on line 2 was recorded before line 4 wrote to tensors that it may have saved: this call must raise, or use"
+        " the values as they were recorded. It reaches a through lines 2, 3 and 4;"
         " a held no gradient, so it has to hold [0.          , 7.3890560989], but it holds [1., 1.].",
     ]),
     (f"{A}; b = sin a; c = multiply b b; d = multiply b c; e = grad d wrt a with [1, 1] create=True;"
      " no_grad: write b exp_; backward e with [1, 1]", returned(5, 5), "a", [
-        "2: sin may keep b as it is here: its derivative may be computed from it.",
+        "2: sin may save b as it is here: its derivative may be computed from it.",
         "3: multiply's derivative needs b as it is here.",
         "4: multiply's derivative needs b and c as it is here.",
-        "5: e is the gradient with respect to a. create_graph=True records the call itself, so what it returns is"
+        "5: e is the gradient with respect to a. create_graph=True records the call itself, so its result is"
         " differentiable.",
-        "6: changes b; it is not recorded, for it stands under no_grad: the history of b stays as it was. What sin on"
-        " line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 may have kept is"
-        " another value now.",
+        "6: changes b; it is not recorded, because it runs under no_grad: the history of b stays as it was. The value that sin on"
+        " line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 may have saved is"
+        " overwritten here.",
         "7: sin on line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 were"
-        " recorded before line 6 wrote to what they may have kept: this call must raise, or take the values as they"
+        " recorded before line 6 wrote to tensors that they may have saved: this call must raise, or use the values as they"
         " were recorded. It reaches a through line 5; a held no gradient, so it has to hold [-0.3135832205,"
         " -1.3106579411], but it holds [5., 5.].",
     ]),
     (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", does(MODIFIED), "a", [
         "3: changes b; it is recorded: from here on b is its result.",
-        "4: walks lines 2 and 3; no call walked it before, so nothing that it needs is freed, and what line 3 wrote"
-        " to is"
-        " nothing that a derivative needs: it must return.",
+        "4: walks lines 2 and 3; no earlier call did, so no tensor that it needs is freed, and no derivative needs the"
+        " values that line 3 wrote to: it must return.",
     ]),
     (f"{A}; v = select a dim=0 index=0; write v zero_", does(Returned()), "a", [
         "2: b is a view of a: they share memory.",
@@ -108,7 +107,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     ]),
     # grad modes and switches
     (f"{A}; no_grad: b = square a; c = multiply a b; backward c with [1, 2]", returned(3, 24), "a", [
-        "2: is not recorded, for it stands under no_grad: b is a constant to what follows.",
+        "2: is not recorded, because it runs under no_grad: b is a constant from here on.",
         "4: reaches a through line 3; a held no gradient, so it has to hold [1., 8.], but it"
         " holds [ 3., 24.].",
     ]),
@@ -130,19 +129,19 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     (f"{H}; g = grad c wrt a; h = grad c wrt a", does(Returned((None,))), "a", [
         "2: multiply saves values that its derivative needs.",
         "3: negative needs nothing saved.",
-        "4: walks lines 2 and 3; it does not retain the graph, so what they saved is freed."
+        "4: walks lines 2 and 3; it does not retain the graph, so the tensors that they saved are freed."
         " d is the gradient with respect to a.",
-        "5: has to walk line 2 again, but line 4 freed what it saved: it must raise.",
+        "5: has to walk line 2 again, but line 4 freed the tensors that it saved: it must raise.",
     ]),
     (f"{H}; backward c inputs b", holds(Gradient(np.array(4.0), "float64")), "a", [
-        "4: adds to b alone: a's gradient has to stay none, but it is 4.",
+        "4: adds only to b: a's gradient has to stay none, but it is 4.",
     ]),
     ("a = leaf 3; b = square a; backward b; g = held a; backward g", does(Returned()), "a", [
         "4: c is the gradient that a holds, not a copy of it.",
         "5: c requires no grad: it must raise (no grad).",
     ]),
     ("a = leaf 3; b = square a; g = grad b wrt a create=True; backward g", gradient(lambda g: g + 1), "a", [
-        "3: c is the gradient with respect to a. create_graph=True records the call itself, so what it returns is"
+        "3: c is the gradient with respect to a. create_graph=True records the call itself, so its result is"
         " differentiable.",
         "4: reaches a through line 3; a held no gradient, so it has to hold 2, but it holds 3.",
     ]),
@@ -155,7 +154,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     ]),
     (f"{H}; k = hook b observe; unhook k; backward c", fired(lambda f: (HookCall(Ref(3), np.array(1.0)),)), "a", [
         "4: the hook is called with b's gradient, and changes nothing.",
-        "5: takes the hook of line 4 away: it is not called any more.",
+        "5: removes the hook of line 4: it is not called any more.",
         "6: the hook on b was removed: it must not be called, but it was called.",
     ]),
     (f"{H}; retain b; backward c", gradient(lambda g: g * 3), "b", [
@@ -174,11 +173,11 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     ]),
     # what is held, and steps
     (f"{A}; g = leaf [1, 2] const; assign a g", holds(None), "a", [
-        "3: a has to hold what was assigned, but it holds none.",
+        "3: a has to hold the assigned gradient, but it holds none.",
     ]),
     (f"{A}; b = leaf [1, 2]; c = exp a; backward c with [1, 1]; step a, b sgd lr=0.5; d = sin b",
      value(value=np.zeros(2)), "a", [
-        "5: moves a in place, which is not recorded. b has no gradient, and is passed over.",
+        "5: moves a in place, which is not recorded. b has no gradient, and is skipped.",
         "6: by definition d is [0.8414709848, 0.9092974268], but it is [0., 0.].",
     ]),
 ]  # fmt: skip
@@ -192,7 +191,7 @@ def test_a_failure_with_state_is_told(text: str, tamper: Tamper, of: str, lines:
 COUNTED = [
     ("a = leaf 3; b = exp a; backward b", [
         "2: exp saves values that its derivative needs. 1 saved tensor is alive after it.",
-        "3: walks line 2 and does not retain the graph, so what it saved has to go: 0 saved tensors have to be alive,"
+        "3: walks line 2 and does not retain the graph, so the tensors that it saved have to be freed: 0 saved tensors have to be alive,"
         " but"
         " 1 saved tensor is alive.",
     ]),
@@ -201,7 +200,7 @@ COUNTED = [
         "3: create_graph=True records the call itself, so the gradient that a leaf gets is differentiable."
         " 3 saved tensors are alive after it.",
         "4: clears a's gradient to none. 1 saved tensor is alive after it.",
-        "5: what can no longer be reached must not stay: 0 saved tensors have to be alive, but 1 saved tensor is"
+        "5: saved tensors that nothing leads to any more have to be freed: 0 saved tensors have to be alive, but 1 saved tensor is"
         " alive.",
     ]),
 ]  # fmt: skip

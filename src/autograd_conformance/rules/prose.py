@@ -16,25 +16,25 @@ def joined(words: Iterable[str]) -> str:
 
 
 def lines(at: Iterable[int]) -> str:
-    """Some instructions as lines."""
+    """Instruction numbers as line numbers, in words."""
     numbers = sorted({n + 1 for n in at})
     return f"line {numbers[0]}" if len(numbers) == 1 else f"lines {joined(map(str, numbers))}"
 
 
 DIGITS = 10
-"""How many digits of a number are shown behind its point, where those tell it from another."""
+"""Maximum number of digits after the decimal point, unless more are needed to distinguish two numbers."""
 
 NEAR = 1e4
-"""How many units in the last place two numbers are apart at most for their distance to be told in these."""
+"""Largest distance, in units in the last place, that is printed in these units."""
 
 
 def shown(value: np.ndarray | None) -> str:
-    """An array on one line; `none` where there is none."""
+    """An array on one line; `none` if there is none."""
     return _written(value, DIGITS)
 
 
 def shown_distinct(*values: np.ndarray | None) -> tuple[str, ...]:
-    """Arrays on one line each, in as many digits as tell those apart that differ."""
+    """Arrays on one line each, with enough digits to distinguish those that differ."""
     texts = tuple(map(shown, values))
     if not _look_alike(values, texts):
         return texts
@@ -44,7 +44,7 @@ def shown_distinct(*values: np.ndarray | None) -> tuple[str, ...]:
 
 
 def shown_with_distance(value: np.ndarray | None, other: np.ndarray | None) -> tuple[str, str, str]:
-    """Two arrays that differ, and behind them how far they are apart where that is little: nothing where it is more."""
+    """Two arrays that differ, and a clause that gives their distance if it is small; an empty clause if it is large."""
     one, two = shown_distinct(value, other)
     ulps = None if value is None or other is None else ulps_apart(value, other)
     if ulps is None or not 0 < ulps <= NEAR:
@@ -54,8 +54,8 @@ def shown_with_distance(value: np.ndarray | None, other: np.ndarray | None) -> t
 
 
 def ulps_apart(value: np.ndarray, other: np.ndarray) -> float | None:
-    """The largest distance of two arrays' elements, in units of the last place of the narrower dtype; None where they
-    are of different shapes, or not all numbers.
+    """The largest distance between the elements of two arrays, in units in the last place of the narrower dtype; None
+    if the shapes differ or an element is not finite.
     """
     one, two = (np.asarray(each, dtype=np.float64) for each in (value, other))
     if one.shape != two.shape or not one.size or not np.isfinite([one, two]).all():
@@ -65,14 +65,14 @@ def ulps_apart(value: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def _narrowest(*values: np.ndarray | None) -> np.dtype:
-    """The dtype of fewest digits of some arrays of floating-point numbers."""
+    """The dtype with the fewest digits among some floating-point arrays."""
     given = (np.asarray(value).dtype for value in values if value is not None)
     floating = [dtype for dtype in given if dtype.kind == "f"]
     return min(floating, key=lambda dtype: dtype.itemsize, default=np.dtype(np.float64))
 
 
 def _look_alike(values: Sequence[np.ndarray | None], texts: Sequence[str]) -> bool:
-    """Whether two of some arrays differ, and their texts do not."""
+    """Whether two of some arrays differ although their texts are equal."""
     pairs = combinations(zip(values, texts, strict=True), 2)
     return any(one == two and not _is_same(value, other) for (value, one), (other, two) in pairs)
 
@@ -84,7 +84,9 @@ def _is_same(value: np.ndarray | None, other: np.ndarray | None) -> bool:
 
 
 def _with_elements(values: Sequence[np.ndarray | None], texts: Sequence[str]) -> tuple[str, ...]:
-    """Texts in which elements are left out, each with the first of these in which two of the arrays differ."""
+    """The texts of arrays, each followed by the first element in which two of the arrays differ; for arrays printed
+    without all elements.
+    """
     pairs = combinations([value for value in values if value is not None], 2)
     differing = (np.argwhere(one != two) for one, two in pairs if np.shape(one) == np.shape(two))
     at = next((tuple(found[0].tolist()) for found in differing if len(found)), None)
@@ -98,7 +100,7 @@ def _with_elements(values: Sequence[np.ndarray | None], texts: Sequence[str]) ->
 
 
 def _written(value: np.ndarray | None, digits: int | None) -> str:
-    """An array on one line in so many digits, or else in as few as are read back as the same numbers."""
+    """An array on one line, with the given number of digits; if None, with as few digits as identify the numbers."""
     if value is None:
         return "none"
     mode: Literal["maxprec", "unique"] = "maxprec" if digits else "unique"

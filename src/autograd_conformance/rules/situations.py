@@ -1,8 +1,8 @@
-"""What the situation of a rule needs of a framework besides capabilities: ops of some kind, in the words of a report.
+"""Requirements of a rule's situation besides capabilities, such as ops of a certain kind, in the words of a report.
 
-A rule whose situation cannot come about with what a framework claims does not apply to it, and the report names what is
-missing. What is claimed decides that, never what was observed: a rule whose situation could come about and did not has
-not been tested. Kinds of ops follow from the rows of the op tables wherever a row says it.
+A rule does not apply to a framework whose claims cannot bring its situation about; the report names the missing
+requirement. Claims alone decide that, never observations: a rule whose situation was possible but did not occur was not
+tested. Kinds of ops are derived from the rows of the op tables wherever a row contains the information.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from autograd_conformance.programs.own_numpy import np
 
 @dataclass(frozen=True)
 class Offer:
-    """What a framework claims to have."""
+    """The ops, capabilities and other features that a framework claims."""
 
     ops: frozenset[str]
-    """Its ops, but for those that are known to be wrong, of which no program is made."""
+    """Its ops, except for ops known to be faulty, which are never drawn."""
     capabilities: frozenset[Capability] = frozenset()
     traits: Traits = PYTORCH
     writes: frozenset[str] = frozenset()
@@ -33,34 +33,34 @@ class Offer:
     modules: frozenset[str] = frozenset()
 
     def can(self, *needs: Capability) -> bool:
-        """Whether it claims all of some capabilities."""
+        """Whether the framework claims all of some capabilities."""
         return self.capabilities.issuperset(needs)
 
     @property
     def single(self) -> bool:
-        """Whether every value has one element: there are no others, or no call can begin at one of several."""
+        """Whether every value has one element, because there are no others or because no call can begin at others."""
         return self.traits.scalars or not (self.can(Capability.COTANGENTS) or "sum" in self.ops)
 
 
 @dataclass(frozen=True)
 class Need:
-    """Something without which a situation cannot come about."""
+    """A feature that a framework needs for a situation to be possible."""
 
     words: str
-    """What it is: the end of a sentence that begins with "needs"."""
+    """The feature, as the end of a sentence that begins with "needs"."""
     satisfied_by: Callable[[Offer], bool]
-    """Whether a framework has it."""
+    """Whether a framework has the feature."""
 
 
 def either(*needs: Need) -> Need:
-    """One of several."""
+    """A need that any of several needs satisfies."""
     return Need(
         " or ".join(each.words for each in needs), lambda offer: any(each.satisfied_by(offer) for each in needs)
     )
 
 
 def claimed(*capabilities: Capability) -> Need:
-    """Capabilities, all of them, where they are one way among several to bring a situation about."""
+    """A need for all of some capabilities, for use where they are one of several ways to reach a situation."""
     words = " and ".join(capability.value for capability in capabilities)
     return Need(words, lambda offer: offer.can(*capabilities))
 
@@ -69,11 +69,11 @@ def claimed(*capabilities: Capability) -> Need:
 
 
 TUPLES = frozenset({"slogdet"})
-"""The ops of several results that give them as a tuple of numbers of their own; others give a sequence of views."""
+"""The ops with several results that return separate tensors, as a tuple; others return a sequence of views."""
 
 
 def _operands(op: str) -> int | None:
-    """How many operands an op has; None for a module, whose settings say it."""
+    """The number of an op's operands; None for a module, whose settings decide it."""
     return None if op in MODULES else arity(row_of(op))
 
 
@@ -85,37 +85,39 @@ def _takes_two(op: str) -> bool:
 
 
 ONE_ELEMENT: tuple[Shape, ...] = ((), (1,))
-"""The shapes of values where every one has a single element."""
+"""The shapes of one element."""
 
 NAMESPACE = SimpleNamespace(np=np)
-"""What reference functions compute with where shapes alone are asked for."""
+"""The array library for reference functions when only shapes are computed."""
 
 
 @lru_cache(maxsize=None)
 def _made_of_one(op: str, shape: Shape) -> Shape | None:
-    """The shape of what an op makes of two values of one element each; None where it takes none of that shape."""
+    """The shape of an op's result for two operands of one element each; None if the op does not take such operands."""
     row = row_of(op)
     if _operands(op) != 2 or shape not in row.fresh or not row.accepts(shape) or (shape,) not in rest_of(row, shape):
         return None
     try:
         made = row.reference(NAMESPACE, np.ones(shape), np.ones(shape), **dict(row.choices(shape, shape)[0]))
-    except Exception:  # a reference that needs more than NumPy: take it that it makes another value like them
+    except Exception:  # a reference that needs more than NumPy: assume a result of the same shape
         return shape
     return np.shape(made)
 
 
 def _unites(op: str) -> bool:
-    """Whether an op makes one element of two."""
+    """Whether an op computes one element from two."""
     return any(_made_of_one(op, shape) in ONE_ELEMENT for shape in ONE_ELEMENT)
 
 
 def _is_closed(op: str) -> bool:
-    """Whether an op makes one element of two, and of the shape of both."""
+    """Whether an op computes one element from two, in the same shape as both."""
     return any(_made_of_one(op, shape) == shape for shape in ONE_ELEMENT)
 
 
 def _saves(op: str) -> bool:
-    """Whether an op certainly saves values and has operands of one shape, so that one value may stand for all."""
+    """Whether an op certainly saves tensors, and has one operand or two of the same shape, so that one value can be
+    used for all.
+    """
     row = row_of(op)
     return row.saves is Certainty.ALWAYS and (_operands(op) == 1 or _takes_two(op))
 
@@ -128,7 +130,7 @@ CALLS = Need(
     "a call that computes gradients",
     lambda offer: offer.can(Capability.IMPERATIVE) or offer.can(Capability.FUNCTIONAL),
 )
-"""What every rule needs: without it a framework differentiates nothing."""
+"""The need of every rule: without such a call a framework differentiates nothing."""
 
 SAVING = Need("an op whose derivative needs saved values", _some(_saves))
 TWO_OPERANDS = Need(
@@ -150,7 +152,7 @@ STATE = Need("the ops add and multiply", lambda offer: {"add", "multiply"} <= of
 WRITING = Need("an op in place", lambda offer: bool(offer.writes))
 
 JOINED = either(TWO_OPERANDS, claimed(Capability.MULTIPLE_ROOTS))
-"""What lets two values lead to one call."""
+"""The need for two values to contribute to one call."""
 
 CHANGES = either(claimed(Capability.WRITES), claimed(Capability.OPTIMIZERS))
-"""What changes a value after it was saved."""
+"""The need for a way to change a value after it was saved."""

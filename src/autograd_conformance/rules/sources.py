@@ -1,4 +1,4 @@
-"""Where rules come from: documentation, papers, and the five articles."""
+"""Sources of the rules: documentation and the five articles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a rule comes from: a page of PyTorch's documentation, or an article and its section."""
+    """The source of a rule: a page of documentation, or a section of an article."""
 
     title: str
     where: str

@@ -1,1 +1,1 @@
-"""What would explain a wrong gradient: faults of the graph, and of the state around it."""
+"""Diagnosis of wrong gradients: known faults of the graph and its state that would give the same numbers."""

@@ -1,7 +1,7 @@
-"""What wrong gradients look like: known faults, each computed and compared with the gradients that were seen.
+"""Diagnosis of a wrong gradient: known faults, each computed and compared with the observed gradients.
 
-A fault that explains what every leaf holds names the rule that was broken and says how, which "another gradient" does
-not. The first match wins; the simplest faults come first.
+A fault that explains the gradients of all leaves names the broken rule and describes the error, which "another
+gradient" does not. The first match is reported; the simplest faults are tried first.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.diagnosis.graph_faults import faults
 
 Gradients = Mapping[Ref, Array | None]
-"""The gradient of each value; none stands for zeros."""
+"""The gradient of each value; None counts as zeros."""
 
 Totals = dict[Ref, Array]
-"""The gradient of each value that the call adds to, or returns one for."""
+"""The gradient of each value that the call adds to, or returns a gradient for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A fault that would give exactly the gradients that were seen."""
+    """A fault that would give exactly the observed gradients."""
 
     rule: str
-    """The rule against it."""
+    """The rule that the fault breaks."""
     text: str
-    """A sentence that says what went wrong."""
+    """A sentence that describes the fault."""
 
 
 def diagnose(
     reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, new: Gradients, alone: bool = False
 ) -> Diagnosis | None:
-    """The first known fault that gives `leaf` a wrong gradient and explains, within a thousand roundings, all others.
+    """The first known fault that gives `leaf` a wrong gradient and explains all observed gradients, up to a thousand
+    roundings.
 
-    `old` are the gradients before the call, `new` those after it; of the functional form, `new` are the results, by
-    input. `alone` says that the call goes through a single op: what may be the op's own fault is then taken for it.
+    `old` are the gradients before the call, `new` those after it. For the functional form, `new` are the results, by
+    input. `alone` says that the call goes through a single op; a fault that the op itself may have is then attributed
+    to `gradients/op`.
     """
     pulled = reference.pullback(call)
     into = call.inputs if isinstance(call, Grad) else reference.receivers(call, dict(pulled))
@@ -84,19 +86,21 @@ def _explanations(
 
 
 def _old_and_new(old: Gradients, before: Totals, expected: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
-    """Leaves that held a gradient hold something else than the sum; all others hold what they should."""
+    """Faults of accumulation: leaves that held a gradient do not hold the sum; all other leaves hold the right
+    gradient.
+    """
     adds = "accumulation/adds"
     had = {r: old.get(r) is not None for r in expected}
-    text = "It is what this call contributes: the gradient held before was overwritten."
+    text = "It is this call's contribution: the gradient held before was overwritten."
     yield Diagnosis(adds, text), dict(expected)
-    text = "It is what the leaf held before: this call added nothing."
+    text = "It is the gradient that the leaf held before: this call added nothing."
     yield Diagnosis(adds, text), {r: before[r] if had[r] else c for r, c in expected.items()}
-    text = "It is twice what the leaf held: this call added the old gradient, not its own."
+    text = "It is twice the gradient that the leaf held: this call added the old gradient, not its contribution."
     yield Diagnosis(adds, text), {r: 2 * before[r] if had[r] else c for r, c in expected.items()}
 
 
 def _equals(reference: Reference, expected: Totals) -> Iterator[tuple[str, Totals]]:
-    """Leaves of equal values taken for one another: the first gets everything, the last does, or they swap."""
+    """Faults that confuse leaves of equal values: the first or the last gets both gradients, or they are swapped."""
     for first in expected:
         for second in expected:
             if first < second and isinstance(step := reference.steps[first.at], Leaf):

@@ -1,7 +1,7 @@
-"""Known ways to traverse a graph wrongly, and the gradients that each of them would give.
+"""Faults in the traversal of a graph, and the gradients that each of them would give.
 
-Each fault is the reference's own reverse accumulation with one thing changed: a cotangent ignored, a contribution
-dropped, a detach left out.
+Each fault is the reference's reverse accumulation with one change: a cotangent ignored, a contribution dropped, a
+detach left out.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fau
 
 
 def faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """The faults that would give a call other gradients: those in what went before it first, and then the simplest."""
+    """The faults that would give a call other gradients: first those of the state before it, then those of its
+    traversal.
+    """
     yield from state_faults(reference, call)
     yield from graph_faults(reference, call)
 
 
 def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """The faults in how a call traverses its graph, which show in every call that goes through such a one."""
+    """Faults in the traversal of a call's graph. They affect every call through such a graph."""
     hooked = reference.hooked()
 
     def traverse(changed: BackwardCall = call, **options: Any) -> Contributions:
@@ -114,7 +116,7 @@ def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
 
 
 def _through(reference: Reference, call: BackwardCall) -> Contributions:
-    """The gradients of the program in which every detach is the identity."""
+    """The gradients of the program if every detach were the identity."""
     renamed: dict[Ref, Ref] = {}
     requires: dict[Ref, bool] = dict(reference.requires_grad)
     for at, step in enumerate(reference.steps):

@@ -1,5 +1,5 @@
-"""Known ways to lose track of state, and the gradients that each of them would give: values that were written to,
-writes that pass nothing on, constants that do, hooks that are forgotten or called too often.
+"""Faults in the state before a call, and the gradients that each of them would give: stale or new values after writes,
+writes without gradients, constants with gradients, hooks forgotten or called too often.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 
 Contributions = dict[Ref, Array]
-"""What a call adds to the gradient of each value."""
+"""The array that a call adds to the gradient of each value."""
 
 
 class Fault(NamedTuple):
-    """Something that a framework may do wrong, and that would give other gradients."""
+    """A hypothetical error of a framework that would give other gradients."""
 
     rule: str
-    """The rule against it."""
+    """The rule that the fault breaks."""
     text: str
-    """A sentence that says what went wrong."""
+    """A sentence that describes the fault."""
     contributions: Contributions
-    """What the call would add to the gradient of each value."""
+    """The array that the faulty call would add to the gradient of each value."""
 
 
 INVERSES: Mapping[str, Callable[[Array], Array]] = {
@@ -61,11 +61,11 @@ INVERSES: Mapping[str, Callable[[Array], Array]] = {
     "expm1": np.log1p,
     "exp2": np.log2,
 }
-"""Ops whose derivative is commonly computed from the result, with what the operand would be for another result."""
+"""For ops whose derivative is usually computed from the result: the operand that would give a changed result."""
 
 
 def state_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """The faults in what went before a call that would give it other gradients."""
+    """Faults in the state before a call that would give it other gradients."""
 
     def traverse(
         entries: Sequence[TapeEntry] = reference.entries, vjp: VjpRule = exact_vjp, hooked: Hooked | None = None
@@ -81,14 +81,14 @@ def state_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
 
 
 Traverse = Callable[..., Contributions]
-"""Reverse accumulation for the call, with one thing changed."""
+"""Reverse accumulation for the call, with one change."""
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------
 
 
 def _values_now(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
-    """Derivatives are taken at the values that there are now, not at those that were recorded."""
+    """Derivatives are taken at the current values instead of the recorded ones."""
     if not reference.storages.versions:
         return
     since: set[int] = set()
@@ -101,7 +101,7 @@ def _values_now(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
 
 
 def _now(reference: Reference, entry: TapeEntry, since: set[int]) -> TapeEntry:
-    """A tape entry with the operands that it would have now; adds the writes that make the difference to `since`."""
+    """A tape entry with its operands' current values. Adds the writes that changed them to `since`."""
     step, versions, storage = reference.steps[entry.at], reference.storages.versions, reference.storages.storage
     if not isinstance(step, (Apply, InPlace)) or entry.op != step.op:
         return entry
@@ -119,23 +119,23 @@ def _now(reference: Reference, entry: TapeEntry, since: set[int]) -> TapeEntry:
 
 
 def _writes(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
-    """A write that passes its gradient on wrongly."""
+    """A write passes its gradient on wrongly."""
     for at in sorted({r.at for r in reference.entries if r.op in WRITES and any(r.needs_input_grad)}):
         write, line = f"the write on line {at + 1}", at + 1
         views = any(r.at == at and r.op == MOVE and len(r.args) == 2 for r in reference.entries)
         needs_input_grad = any(r.needs_input_grad[0] for r in reference.entries if r.at == at and r.op in WRITES)
         if needs_input_grad:
-            text = f"It is the gradient without {write}: what was there before got all of it."
+            text = f"It is the gradient without {write}: the overwritten values got all of it."
             yield Fault("writes/recorded", text, traverse(vjp=_at(at, _unwritten)))
-        text = f"What was written on line {line} got no gradient."
+        text = f"The values written on line {line} got no gradient."
         yield Fault("writes/recorded", text, traverse(vjp=_at(at, _nothing_in)))
         if needs_input_grad:
-            text = f"What was overwritten on line {line} got the gradient, too."
+            text = f"The values overwritten on line {line} got the gradient, too."
             yield Fault("writes/recorded", text, traverse(vjp=_at(at, _old_too)))
         if views:
-            text = f"It is the gradient of the base without {write}, which went to a view of it."
+            text = f"It is the gradient of the base without {write}, which changed a view of the base."
             yield Fault("views/history", text, traverse(vjp=_at(at, _base_alone)))
-            text = f"What {write} put into the base through its view got no gradient."
+            text = f"The values that {write} put into the base through a view got no gradient."
             yield Fault("views/history", text, traverse(vjp=_at(at, _view_lost)))
 
 
@@ -143,7 +143,7 @@ ChangedVjp = Callable[[TapeEntry, list[Array], tuple[Array, ...]], tuple[Array, 
 
 
 def _at(at: int, changed: ChangedVjp) -> VjpRule:
-    """The vector-Jacobian products with those of one instruction changed."""
+    """The vector-Jacobian products, with those of one instruction changed."""
 
     def vjp(entry: TapeEntry, given: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         made = exact_vjp(entry, given, cotangents)
@@ -181,7 +181,7 @@ def _constants(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
     entries, since = _flowing(reference, requires, {})
     if since:
         lines = " and ".join(str(at + 1) for at in sorted(since))
-        text = f"It is the gradient with line {lines} recorded: what was computed under no_grad passed it on."
+        text = f"It is the gradient with line {lines} recorded: values computed under no_grad passed it on."
         yield Fault("modes/constant", text, traverse(entries))
     cut = [s.target for s in reference.steps if isinstance(s, DetachInPlace)]
     again = {reference.edges[t]: t for t in cut if t in reference.edges and t in reference.producer}
@@ -193,7 +193,9 @@ def _constants(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
 def _flowing(
     reference: Reference, requires: dict[GradientEdge, bool], renamed: Mapping[GradientEdge, GradientEdge]
 ) -> tuple[list[TapeEntry], set[int]]:
-    """The tape entries, every op with a differentiable operand recorded; and the instructions that had not been."""
+    """The tape entries with every op recorded that has a differentiable operand; and the instructions that were not
+    recorded before.
+    """
     entries, since = [], set()
     for entry in reference.entries:
         needs_input_grad = tuple([requires.get(s, False) for s in entry.args])
@@ -212,7 +214,7 @@ def _flowing(
 
 
 def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iterator[Fault]:
-    """A hook is ignored, called twice, in another order, on the wrong gradient, or although it was removed."""
+    """A hook is ignored, called twice, in another order, on the wrong gradient, or after its removal."""
     changes = reference.hooked()
     for edge, hooks in reference.hooks.items():
         for k, (handle, hook) in enumerate(hooks):
@@ -233,16 +235,16 @@ def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iter
 def _hook(
     reference: Reference, call: BackwardCall, traverse: Traverse, edge: GradientEdge, k: int, line: int, hook: Hook
 ) -> Iterator[Fault]:
-    """Hook number `k` of an edge, registered on a line, is ignored, called on the wrong gradient, or twice."""
+    """Hook number `k` of an edge, registered on a line, is ignored, called on the wrong gradient, or called twice."""
     changes = reference.hooked()
     of_edge = list(changes[edge])
     ignored = {**changes, edge: of_edge[:k] + of_edge[k + 1 :]}
-    yield Fault("hooks/result", f"What the hook of line {line} returned was ignored.", traverse(hooked=ignored))
+    yield Fault("hooks/result", f"The result of the hook of line {line} was ignored.", traverse(hooked=ignored))
     if isinstance(call, Backward) and hook.effect == "scale" and edge not in reference.producer:
         raw, old = traverse(hooked=ignored), reference.grad(hook.target)
         if old is not None and edge in raw:
             raw[edge] = hook.factor * (old + raw[edge]) - old
-            text = f"The hook of line {line} was applied to all that its leaf holds, not to what this call adds."
+            text = f"The hook of line {line} was applied to its leaf's whole gradient, not to this call's contribution."
             yield Fault("hooks/result", text, raw)
     twice = {**changes, edge: of_edge[: k + 1] + of_edge[k:]}
     yield Fault("hooks/called", f"The hook of line {line} was applied twice.", traverse(hooked=twice))
@@ -252,7 +254,7 @@ def _hook(
 
 
 def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """Values that are no leaves keep the gradients of earlier calls, and pass them on again."""
+    """Non-leaf values keep the gradients of earlier calls and pass them on again."""
     before = takewhile(lambda step: step is not call, reference.steps)
     calls = [
         step
@@ -267,5 +269,5 @@ def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
         passed = {edge: ct for edge, ct in kept.items() if edge in reached and edge not in roots}
         made = pull(reference.entries, reference.values, (*roots.items(), *passed.items()), hooked=reference.hooked())
         kept.update({edge: ct for edge, ct in made.items() if edge in reference.producer})
-    text = "Values that are no leaves kept what earlier calls had left in them, and it was passed on again."
+    text = "Non-leaf values kept the gradients of earlier calls, and these were passed on again."
     yield Fault("gradients/graph", text, made)

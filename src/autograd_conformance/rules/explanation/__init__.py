@@ -1,1 +1,1 @@
-"""Why the failing line had to do what it did not, and what the lines before have to do with it."""
+"""Explanations of a violation in English: why the failing line must behave otherwise, and how earlier lines matter."""

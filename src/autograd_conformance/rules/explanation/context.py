@@ -1,4 +1,4 @@
-"""Where a failure happened: the program, what was observed, and the tape as it stood before the failing line."""
+"""The context of a failure: the program, the observation, and the tape before the failing line."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from autograd_conformance.tape.trace import trace
 from autograd_conformance.tape.versions import kept_storages
 
 LIFETIME = ("lifetime/", "errors/", "memory/", "functional/frees")
-"""The beginnings of rules about what is kept and what is freed."""
+"""Prefixes of the rules about graphs and saved tensors being kept or freed."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """A failure with the tape as it stood before the failing line; lines count from 1, as in the printed code."""
+    """A failure with the tape before the failing line. Lines count from 1, as in the printed code."""
 
     program: Program
     observation: Observation
@@ -39,7 +39,7 @@ class Context:
     """The tape before the failing line."""
     violation: Violation
     expectation: Expectation
-    """What may happen at the failing line."""
+    """The outcomes that the rules allow at the failing line."""
 
     @property
     def reference(self) -> Reference:
@@ -48,7 +48,7 @@ class Context:
 
     @cached_property
     def names(self) -> dict[Ref, str]:
-        """Every value's name."""
+        """The name of every value."""
         return names(self.program)
 
     @cached_property
@@ -63,25 +63,25 @@ class Context:
 
     @property
     def lifetime(self) -> bool:
-        """Whether the failure is about what is kept and what is freed."""
+        """Whether the failure is about graphs or saved tensors being kept or freed."""
         return self.violation.rule.startswith(LIFETIME)
 
     def raised(self, at: int) -> Raised | None:
-        """The error that an instruction raised, if it did."""
+        """The error that an instruction raised; None if it raised none."""
         outcome = self.observation[at].outcome
         return outcome if isinstance(outcome, Raised) else None
 
     @property
     def kinds(self) -> str:
-        """The errors that the failing line may raise, in words."""
+        """The kinds of errors that the failing line may raise, in words."""
         return " or ".join(kind.value for kind in self.expectation.raises)
 
     def name(self, ref: Ref | None) -> str:
-        """A value's name; gradients that no instruction makes have none."""
+        """A value's name. A gradient that no instruction makes has none, and is called "a gradient"."""
         return self.names.get(ref, "a gradient") if ref is not None else "nothing"
 
     def named(self, refs: Iterable[Ref]) -> str:
-        """Several values in words."""
+        """The names of several values, as a list in words."""
         return joined(self.name(r) for r in dict.fromkeys(refs))
 
     @cached_property
@@ -99,7 +99,7 @@ class Context:
         return found
 
     def aliases(self, ref: Ref) -> list[Ref]:
-        """The other values of the program that share a value's memory and are there before the failing line."""
+        """The other values of the program that share a value's memory before the failing line."""
         return [r for r in self.reference.storages.aliases(ref) if r != ref and r in self.names]
 
     def needs(self, node: Node) -> list[Ref]:
@@ -112,7 +112,9 @@ class Context:
         return [refs[k] for k in sorted(needs(entry.op, entry.attrs, shapes, entry.needs_input_grad))]
 
     def path(self, ref: Ref) -> list[int]:
-        """The instructions on the failing call's way to a value, or all that it goes through where none leads there."""
+        """The instructions on the failing call's path to a value; if no path leads there, all that the call goes
+        through.
+        """
         ends, found = {self.reference.edge(ref)}, []
         for node in sorted(self.expectation.traversal.nodes, key=lambda node: node.at):
             if ends.intersection(
@@ -125,7 +127,7 @@ class Context:
         return found or [node.at for node in self.expectation.traversal.nodes]
 
     def keepers(self, storage: Ref, before: int) -> list[Node]:
-        """The nodes on the way, recorded before an instruction, that may have saved what a storage held."""
+        """The nodes of the failing call, recorded before an instruction, that may have saved a tensor in a storage."""
         found = [node for node in self.nodes if node.at < before and node.saves is not Certainty.NEVER]
         return sorted((node for node in found if storage in set(kept_storages(node))), key=lambda node: node.at)
 
@@ -137,7 +139,7 @@ def context_of(
     capabilities: Collection[Capability],
     violation: Violation,
 ) -> Context:
-    """The context of a violation: the program is gone through once more, up to the failing line."""
+    """The context of a violation. The program is traced again, up to the failing line."""
     tape, expectation = tape_before(program, observation, reference, capabilities, violation.at)
     return Context(program, observation, tape, violation, expectation)
 
@@ -145,10 +147,10 @@ def context_of(
 def tape_before(
     program: Program, observation: Observation, reference: Reference, capabilities: Collection[Capability], until: int
 ) -> tuple[Tape, Expectation]:
-    """The tape before instruction `until`, and what may happen there.
+    """The tape before instruction `until`, and the outcomes that the rules allow there.
 
-    `reference` is that of the program; one that follows what was observed takes its place where the program asks for
-    that.
+    `reference` is the reference of the program. If the program's right values depend on what is observed, an empty
+    reference that follows the observation is used instead.
     """
     if follows := reference.needs_observations(program):
         reference = reference.empty()
@@ -161,7 +163,7 @@ def tape_before(
 
 
 def op_name(node: Node) -> str:
-    """What a node is called: its op, or what it was recorded as."""
+    """The name of a node in explanations: its op, or "the view", "the write ..." or "the derivative of ..."."""
     base = base_op(node.op)
     if node.derivative:
         return f"the derivative of {base}"

@@ -1,4 +1,4 @@
-"""What an earlier line has to do with a failure: one note, or none."""
+"""Notes on earlier lines: the effect of a line on the failure, or no note if it has none."""
 
 from __future__ import annotations
 
@@ -79,10 +79,12 @@ def _note(context: Context, at: int) -> str | None:
         case Delete(values):
             matters = context.violation.rule.startswith("memory/")
             return (
-                f"lets go of {context.named(values)}, and of the graph that nothing else leads to." if matters else None
+                f"deletes {context.named(values)}, and with that the graph that nothing else leads to."
+                if matters
+                else None
             )
         case DefaultDtype(dtype):
-            return f"makes {dtype} the dtype of tensors that are given none; every tensor here is given one."
+            return f"makes {dtype} the default dtype; every tensor of this program has an explicit dtype."
         case Optimizer():
             return None
         case _:
@@ -90,7 +92,7 @@ def _note(context: Context, at: int) -> str | None:
 
 
 def _value_note(context: Context, step: RetainGrad | Hook | RemoveHook | DetachInPlace | SetRequiresGrad) -> str:
-    """How an instruction changes what later calls do with a value."""
+    """The effect of an instruction on later calls through a value."""
     name = context.name
     match step:
         case DetachInPlace(target):
@@ -102,13 +104,13 @@ def _value_note(context: Context, step: RetainGrad | Hook | RemoveHook | DetachI
         case Hook():
             return _hook_note(context, step)
         case RemoveHook(handle):
-            return f"takes the hook of line {handle.at + 1} away: it is not called any more."
+            return f"removes the hook of line {handle.at + 1}: it is not called any more."
         case _:
             assert_never(step)
 
 
 def _gradient_note(context: Context, at: int, step: ZeroGrad | ReadGrad | AssignGrad | Step | Clip) -> str | None:
-    """What an instruction does with the gradients that leaves hold."""
+    """The effect of an instruction on the gradients that leaves hold."""
     name = context.name
     match step:
         case ZeroGrad(leaves, set_to_none):
@@ -134,7 +136,7 @@ def _gradient_note(context: Context, at: int, step: ZeroGrad | ReadGrad | Assign
 
 
 def _is_written(context: Context, ref: Ref) -> bool:
-    """Whether a write changes a value, before the failing line or there."""
+    """Whether a write changes a value, before the failing line or on it."""
     storages, failing = context.reference.storages, context.program[context.violation.at]
     storage = storages.storage(ref)
     return storage in context.writes or (isinstance(failing, InPlace) and storages.storage(failing.target) == storage)
@@ -147,9 +149,9 @@ def _apply_note(context: Context, at: int, step: Apply) -> str | None:
     requires = any(context.reference.requires_grad.get(r) for r in step.args)
     found = []
     if modes and requires and not is_recorded(modes):
-        found.append(f"is not recorded, for it stands under no_grad: {made} {are} a constant to what follows.")
+        found.append(f"is not recorded, because it runs under no_grad: {made} {are} a constant from here on.")
     elif modes and requires:
-        found.append("is recorded, for enable_grad is the innermost mode.")
+        found.append("is recorded, because enable_grad is the innermost mode.")
     storages = context.reference.storages
     sources = {storages.derived[out].source for out in outs if out in storages.derived}
     if sources and (_is_written(context, outs[0]) or context.violation.rule.startswith("views/")):
@@ -157,7 +159,7 @@ def _apply_note(context: Context, at: int, step: Apply) -> str | None:
         views = "a view of" if len(outs) == 1 else "views of"
         found.append(f"{made} {are} {views} {context.name(source)}: they share memory.")
     elif context.violation.rule == "views/own-memory" and row_of(step.op).aliases is Certainty.NEVER:
-        found.append(f"{made} has memory of its own.")
+        found.append(f"{made} has separate memory.")
     nodes = [node for node in context.nodes if node.at == at]
     if nodes and not found:
         found += [text for text in (_saving_note(context, nodes[0]),) if text]
@@ -165,7 +167,7 @@ def _apply_note(context: Context, at: int, step: Apply) -> str | None:
 
 
 def _saving_note(context: Context, node: Node) -> str | None:
-    """A note on what an op saved for its derivative, where that matters."""
+    """A note on the tensors that an op saved for its derivative, if the failure depends on them."""
     storages = context.reference.storages
     hit = {c for c in kept_storages(node) if any(w > node.at for w in context.writes.get(c, ()))}
     if hit and node.saves is not Certainty.NEVER:
@@ -173,7 +175,7 @@ def _saving_note(context: Context, node: Node) -> str | None:
         if any(storages.storage(r) in hit for r in needed):
             return f"{op_name(node)}'s derivative needs {context.named(needed)} as it is here."
         made = context.named(r for r in node.entry.outs if r in context.names)
-        return f"{op_name(node)} may keep {made} as it is here: its derivative may be computed from it."
+        return f"{op_name(node)} may save {made} as it is here: its derivative may be computed from it."
     if not context.lifetime:
         return None
     if node.saves is Certainty.ALWAYS:
@@ -200,7 +202,7 @@ def _write_note(context: Context, at: int, step: InPlace) -> str:
     if recorded:
         from_now = f"; it is recorded: from here on {target} is its result"
     elif not is_recorded(context.program.mode(at)):
-        from_now = f"; it is not recorded, for it stands under no_grad: the history of {target} stays as it was"
+        from_now = f"; it is not recorded, because it runs under no_grad: the history of {target} stays as it was"
     else:
         from_now = ""
     return f"{changed}{from_now}.{_overwritten_note(context, step.target, at)}"
@@ -211,11 +213,13 @@ def _alive(context: Context, ref: Ref, at: int) -> list[Ref]:
 
 
 def _overwritten_note(context: Context, target: Ref, at: int) -> str:
-    """A sentence on the ops that may have saved what a write changed, after a space; empty where there are none."""
+    """A sentence on the ops that may have saved the tensor that a write changed, after a space; empty if there are
+    none.
+    """
     keepers = context.keepers(context.reference.storages.storage(target), at)
     # a call may have recorded several derivatives of one op
     named = dict.fromkeys(f"{op_name(node)} on line {node.at + 1}" for node in keepers)
-    return f" What {joined(named)} may have kept is another value now." if named else ""
+    return f" The value that {joined(named)} may have saved is overwritten here." if named else ""
 
 
 def _step_note(context: Context, at: int, leaves: tuple[Ref, ...]) -> str:
@@ -224,7 +228,7 @@ def _step_note(context: Context, at: int, leaves: tuple[Ref, ...]) -> str:
     text = f"moves {context.named(moved)} in place, which is not recorded." if moved else "moves nothing."
     if without:
         have, are = ("has", "is") if len(without) == 1 else ("have", "are")
-        text += f" {context.named(without)} {have} no gradient, and {are} passed over."
+        text += f" {context.named(without)} {have} no gradient, and {are} skipped."
     return text + "".join(dict.fromkeys(_overwritten_note(context, leaf, at) for leaf in moved))
 
 
@@ -238,15 +242,15 @@ def _hook_note(context: Context, step: Hook) -> str:
     does = {
         "observe": "and changes nothing",
         "scale": f"and multiplies it by {step.factor:g}",
-        "replace": f"and puts {step.factor:g} in the place of each element",
+        "replace": f"and replaces each element by {step.factor:g}",
         "raise": "and raises an exception",
-        "misshape": "and returns one of another shape",
+        "misshape": "and returns a gradient of another shape",
     }
     return f"the hook is called with {target}'s gradient, {does[step.effect]}."
 
 
 def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
-    """A note on an earlier call: what it freed, kept, returned or added."""
+    """A note on an earlier call: the tensors that it freed or kept, and the gradients that it returned or added."""
     raised = context.raised(at)
     if raised is not None:
         if raised.kind not in RAISED_MIDWAY:
@@ -255,7 +259,7 @@ def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
                 if context.lifetime
                 else f"is refused ({raised.kind.value})."
             )
-        return f"raises ({raised.kind.value}) on its way: what it went through may be freed."
+        return f"raises ({raised.kind.value}) during its traversal: the part of the graph that it walked may be freed."
     parts = [*_freeing_notes(context, at, call), *_result_notes(context, at, call)]
     if _gradients_matter(context):
         left = [f"{context.name(ref)}'s gradient at {shown(value)}" for ref, value in _changed_gradients(context, at)]
@@ -264,7 +268,7 @@ def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
 
 
 def _changed_gradients(context: Context, at: int) -> list[tuple[Ref, np.ndarray]]:
-    """The gradients that a call changed, of those that the failure is about."""
+    """The gradients that a call changed, among those that the failure is about."""
     failing, subject = context.program[context.violation.at], context.violation.subject
     about = failing.leaves if isinstance(failing, Clip) else () if subject is None else (subject,)
     held = context.observation[at - 1].gradients if at else {}
@@ -277,13 +281,13 @@ def _changed_gradients(context: Context, at: int) -> list[tuple[Ref, np.ndarray]
 
 
 def _gradients_matter(context: Context) -> bool:
-    """Whether the failure has to do with a gradient that a leaf held before."""
+    """Whether the failure involves a gradient that a leaf held before."""
     failing, violation = context.program[context.violation.at], context.violation
     return violation.grad_before is not None or isinstance(failing, (ReadGrad, AssignGrad, Step, ZeroGrad))
 
 
 def _freeing_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
-    """A note on whether a call freed or kept what the failing one needs; none where that does not matter."""
+    """A note on whether a call freed or kept tensors that the failing call needs; empty if that does not matter."""
     shared = [n for n in context.tape.traverse(call).nodes if n.at in context.lines_traversed]
     if not shared or not context.lifetime:
         return []
@@ -291,13 +295,13 @@ def _freeing_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
     they = "it" if len(where) == 1 else "they"
     if any(n.freed_by == at for n in shared):
         why = "retain_graph is False" if call.create_graph else "it does not retain the graph"
-        return [f"walks {lines(where)}; {why}, so what {they} saved is freed."]
+        return [f"walks {lines(where)}; {why}, so the tensors that {they} saved are freed."]
     flag = "create_graph=True" if call.retain_graph is None else "retain_graph=True"
-    return [f"walks {lines(where)}; {flag} keeps what {they} saved."]
+    return [f"walks {lines(where)}; {flag} keeps the tensors that {they} saved."]
 
 
 def _result_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
-    """Notes on what a call returned, on its inputs, and on whether it recorded itself."""
+    """Notes on a call's results, on its inputs, and on whether it recorded itself."""
     found = []
     if isinstance(call, Backward) and call.inputs is not None:
         found.append(f"adds to the gradient of {context.named(call.inputs)} alone.")
@@ -306,9 +310,9 @@ def _result_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
         values = outcome.values if isinstance(outcome, Returned) else ()
         for k, (ref, value) in enumerate(zip(call.inputs, values, strict=False)):
             of = f"{context.name(Ref(at, k))} is the gradient with respect to {context.name(ref)}"
-            found.append(f"{of}: none, for it is not used." if value is None else f"{of}.")
+            found.append(f"{of}: none, because it is not used." if value is None else f"{of}.")
     if call.create_graph:
-        it = "what it returns" if isinstance(call, Grad) else "the gradient that a leaf gets"
+        it = "its result" if isinstance(call, Grad) else "the gradient that a leaf gets"
         found.append(f"create_graph=True records the call itself, so {it} is differentiable.")
     elif isinstance(call, Grad) and found and not context.lifetime and _is_used(context, at):
         found.append("Without create_graph it has no history.")

@@ -1,4 +1,4 @@
-"""What the rules allow, in English."""
+"""The behaviour that the rules allow, in English."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from autograd_conformance.rules.violations.observed import (
 
 
 def expected_text(expected: Expected) -> str:
-    """What a rule allows, as a clause."""
+    """The behaviour that a rule allows, as a clause."""
     if isinstance(expected, ExpectedValue):
         return _expected_value(expected)
     if isinstance(expected, ExpectedGradient):
@@ -81,18 +81,18 @@ KEPT: Mapping[Kept, str] = {
     Kept.GRADIENTS: "gradients stay as they were",
     Kept.LEAF_GRADIENT: "the leaf's gradient stays as it was",
     Kept.OTHER_GRADIENTS: "other leaves keep their gradients",
-    Kept.VALUES: "values stay",
+    Kept.VALUES: "values stay as they were",
     Kept.VALUES_ELSEWHERE: "values elsewhere stay as they were",
     Kept.TARGET: "the target keeps its value",
     Kept.COTANGENT: "the cotangent stays as it was",
 }
 MOVEMENTS: Mapping[Movement, str] = {
     Movement.FORMULA: "the leaf moves by the optimizer's formula",
-    Movement.REMEMBERED: "the leaf moves by the optimizer's formula, which remembers earlier steps",
+    Movement.REMEMBERED: "the leaf moves by the optimizer's formula, with its state from earlier steps",
     Movement.VARIANT: "the leaf moves by the optimizer's formula, however that is implemented",
-    Movement.GROUP: "the leaf moves by the settings of its own group",
+    Movement.GROUP: "the leaf moves by the settings of its parameter group",
     Movement.NOWHERE: "a leaf without a gradient stays as it is",
-    Movement.WITHOUT_SKIPPED: "the leaf moves as if the steps that passed over it had not been",
+    Movement.WITHOUT_SKIPPED: "the leaf moves as if the steps that skipped it had not happened",
 }
 
 
@@ -105,13 +105,13 @@ def _expected_value(expected: ExpectedValue) -> str:
         case DefinedValue():
             return "returns its definition's value"
         case DocumentedSample():
-            return "it draws what it is documented to draw"
+            return "draws from the documented distribution"
         case ExpectedMove(where):
             return MOVEMENTS[where]
         case Flag():
             return flag_text(expected)
         case OwnMemory():
-            return "the result has memory of its own"
+            return "the result has separate memory"
         case SharedMemory():
             return "the result shares its operand's memory"
         case NoResult():
@@ -130,7 +130,7 @@ RIGHT_GRADIENT: Mapping[Place, str] = {
     Place.CLIPPED: "the leaf holds its gradient, clipped",
     Place.RESULT: "returns the gradient",
     Place.HOOK: "the hook is called with the value's whole gradient",
-    Place.ACCUMULATED_HOOK: "what the leaf holds",
+    Place.ACCUMULATED_HOOK: "the hook is called with the gradient that the leaf holds",
 }
 
 
@@ -147,7 +147,7 @@ def _expected_gradient(expected: ExpectedGradient) -> str:
         case ZeroGradient():
             return "the leaf holds zeros"
         case AssignedGradient():
-            return "the leaf holds what was assigned"
+            return "the leaf holds the assigned gradient"
         case GradientForm(shape, dtype):
             return f"shape {shape}, {dtype}"
         case NewObject():
@@ -155,7 +155,7 @@ def _expected_gradient(expected: ExpectedGradient) -> str:
         case AddedInPlace():
             return "the gradient that it held is added to in place"
         case OwnObject():
-            return "each leaf holds a gradient of its own"
+            return "each leaf holds a separate gradient"
         case Strides(strides):
             return f"strides {strides}"
         case _:
@@ -179,7 +179,7 @@ def _expected_hook(expected: ExpectedHook) -> str:
 def _expected_pair(expected: ExpectedPair) -> str:
     match expected:
         case SameOutcome():
-            return "does the same in both programs"
+            return "has the same outcome in both programs"
         case BothReturn():
             return "both programs return"
         case SameValue(name, gradient):
@@ -191,7 +191,7 @@ def _expected_pair(expected: ExpectedPair) -> str:
 
 
 def must_text(expected: Expected, subject: str) -> str:
-    """What a rule demands of a value, a leaf or a hook, which is named, as a clause: "a has to hold zeros"."""
+    """The behaviour that a rule requires of a named value, leaf or hook, as a clause: "a has to hold zeros"."""
     match expected:
         case Flag(requires):
             return f"{subject} {'has to' if requires else 'must not'} require grad"
@@ -206,7 +206,7 @@ def must_text(expected: Expected, subject: str) -> str:
         case ZeroGradient():
             return f"{subject} has to hold zeros"
         case AssignedGradient():
-            return f"{subject} has to hold what was assigned"
+            return f"{subject} has to hold the assigned gradient"
         case RightGradient(Place.CLIPPED):
             return f"{subject} has to hold its gradient, clipped"
         case Unchanged(Kept.GRADIENTS):
@@ -221,7 +221,9 @@ def flag_text(flag: Flag) -> str:
 
 
 def saved_tensors_text(least: int | None, most: int | None, must: bool = False) -> str:
-    """How many saved tensors are alive, or must be, as a clause; both bounds are given where they are one number."""
+    """The number of saved tensors that are or must be alive, as a clause; None means no bound, and equal bounds an
+    exact number.
+    """
     count = (most if least is None else least) or 0
     bound = "" if least == most else "at most " if least is None else "at least "
     are, tensors = ("is", "has to be"), "1 saved tensor"

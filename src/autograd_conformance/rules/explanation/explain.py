@@ -1,8 +1,8 @@
-"""Why each step forces the expected outcome: a violation's story as data, a note on each line that matters.
+"""The explanation of a violation: a note on each line that contributes to the expected outcome, as data.
 
-The tape model is built once more, with every instruction up to the failing one taken to have done what was observed.
-Notes on earlier lines come from `rules.explanation.earlier_lines`; why the failing line had to do what it did not
-comes from `rules.explanation.failing_call`, and of instructions that are no calls from `failing_action`.
+The program is traced again up to the failing line, and each instruction before it has its observed outcome.
+`rules.explanation.earlier_lines` makes the notes on earlier lines. The note on the failing line is made by
+`failing_call` for backward calls, and by `failing_action` for all other instructions.
 """
 
 from __future__ import annotations

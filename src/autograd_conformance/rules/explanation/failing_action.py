@@ -1,4 +1,6 @@
-"""Why an instruction that is no call has to do what it did not: raise, return, make a value, leave others alone."""
+"""Notes on a failing line that is no backward call: the reason why it must raise, return, make a value or leave others
+alone.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ from autograd_conformance.rules.violations.observed import (
 
 
 def action_note(context: Context) -> str:
-    """The note on a failing line that is no call."""
+    """The note on a failing line that is no backward call."""
     observed = context.violation.observed
     if isinstance(observed, ReturnedUnexpectedly):
         return f"{_refusal(context)}: it must raise ({context.kinds})."
@@ -59,7 +61,7 @@ def action_note(context: Context) -> str:
 
 
 def _refusal(context: Context) -> str:
-    """Why an instruction that is no call must raise."""
+    """The reason why the instruction must raise."""
     step, name = context.program[context.violation.at], context.name
     match step:
         case InPlace(_, target):
@@ -79,7 +81,7 @@ def _refusal(context: Context) -> str:
             never = "nothing is ever accumulated" if accumulated else "there will be no gradient to call it with"
             return f"{why}, so {never}"
         case AssignGrad(leaf, value):
-            return f"a gradient has the shape of its leaf, and {name(value)} has not that of {name(leaf)}"
+            return f"a gradient must have the shape of its leaf, and {name(value)} has another shape than {name(leaf)}"
         case (
             Leaf() | Apply() | Detach() | RemoveHook() | ZeroGrad() | ReadGrad() | Optimizer() | Step() | Clip()
             | Delete() | DefaultDtype() | Backward() | Grad()
@@ -90,7 +92,7 @@ def _refusal(context: Context) -> str:
 
 
 def _legal(context: Context) -> str:
-    """Why an instruction that is no call must not raise, or not so."""
+    """The reason why the instruction must not raise, or must raise another error."""
     if context.expectation.returns is None:
         return f"must raise another error ({context.kinds})."
     step = context.program[context.violation.at]
@@ -107,13 +109,13 @@ def _legal(context: Context) -> str:
 
 
 def _state(context: Context) -> str:
-    """What a value, a flag, or a gradient must be after an instruction that is no call."""
+    """The value, flag or gradient that the instruction must leave."""
     violation, step = context.violation, context.program[context.violation.at]
     subject, expected, observed = context.name(violation.subject), violation.allowed[0].expected, violation.observed
     if violation.want is not None:
         return _value(context, subject)
     if isinstance(observed, ValueChanged) and observed.which is ChangedValue.REFUSED:
-        return f"raises, as it may, but then {expected_text(expected)}: {subject} was changed all the same."
+        return f"raises, as it may. After an error, {expected_text(expected)}, but {subject} was changed."
     if isinstance(observed, ValueChanged) and isinstance(step, (InPlace, Step)):
         targets = step.leaves if isinstance(step, Step) else (step.target,)
         return f"{subject} shares no memory with {context.named(targets)}: it has to stay as it was, but it changed."
@@ -121,19 +123,19 @@ def _state(context: Context) -> str:
         return _flag(context, step, observed, subject)
     if isinstance(observed, SharedMemory):
         source = context.named(operands(step))
-        return f"computes something new: {subject} needs memory of its own, but it shares that of {source}."
+        return f"computes a new value: {subject} needs separate memory, but it shares that of {source}."
     if isinstance(observed, ValueMemory):
-        return f"makes something new: {subject} needs memory of its own, but it shares that of {owner_text(observed)}."
+        return f"makes a new value: {subject} needs separate memory, but it shares that of {owner_text(observed)}."
     if isinstance(observed, OwnMemory):
         source = context.named(operands(step))
-        return f"{subject} is {source} seen in another way: they share memory, but {subject} has its own."
+        return f"{subject} has to share memory with {source}, but it has separate memory."
     if isinstance(observed, (GradientChanged, HoldsGradient)) and isinstance(step, (ZeroGrad, AssignGrad, Step, Clip)):
         return f"{must_text(expected, subject)}, but {it_text(observed)}."
     return f"must give: {expected_text(expected)}."
 
 
 def _value(context: Context, subject: str) -> str:
-    """Why a value has the elements that it has to have."""
+    """The reason for a value's expected elements."""
     violation, step = context.violation, context.program[context.violation.at]
     want, got, by = shown_with_distance(violation.want, violation.got)
     comparison = f"{want}, but it is {got}{by}."
@@ -149,7 +151,11 @@ def _value(context: Context, subject: str) -> str:
         case Step(_, optimizer):
             return f"by {optimizer}'s formula {subject} moves to {comparison}"
         case Clip(_, kind, bound):
-            how = f"all norms together are at most {bound:g}" if kind == "norm" else f"it lies within {bound:g} of zero"
+            how = (
+                f"all norms together are at most {bound:g}"
+                if kind == "norm"
+                else f"each element is within {bound:g} of zero"
+            )
             return f"{subject}'s gradient is clipped, so that {how}: it has to be {comparison}"
         case Detach(source):
             return f"{subject} has the values of {context.name(source)}: {comparison}"
@@ -170,7 +176,7 @@ def _value(context: Context, subject: str) -> str:
 
 
 def _flag(context: Context, step: Instruction, observed: Flag, subject: str) -> str:
-    """Why a value requires grad, or not, after an instruction."""
+    """The reason why a value must require grad after an instruction, or must not."""
     if isinstance(step, DetachInPlace):
         return f"{subject} is cut off from its history here, so it must not require grad; it does."
     if observed.of is Flagged.TARGET:
@@ -179,7 +185,7 @@ def _flag(context: Context, step: Instruction, observed: Flag, subject: str) -> 
 
 
 def _history(context: Context, step: Instruction, subject: str) -> str:
-    """Why a result requires grad, or not."""
+    """The reason why a result must require grad, or must not."""
     flagged = [r for r in operands(step) if context.reference.requires_grad[r]]
     modes = context.program.mode(context.violation.at)
     if isinstance(step, Detach):
@@ -187,13 +193,13 @@ def _history(context: Context, step: Instruction, subject: str) -> str:
     if not flagged:
         return f"no operand requires grad, so {subject} must not either"
     if not is_recorded(modes):
-        return f"stands under no_grad and is not recorded, so {subject} must not require grad"
+        return f"runs under no_grad and is not recorded, so {subject} must not require grad"
     mode = "enable_grad is the innermost mode, and " if modes else ""
     return f"{mode}{context.named(flagged)} requires grad, so {subject} must, too"
 
 
 def _written_flag(context: Context, step: Instruction, observed: Flag, subject: str) -> str:
-    """Why the target of a write requires grad, or not."""
+    """The reason why the target of a write must require grad, or must not."""
     flagged = [r for r in operands(step) if context.reference.requires_grad[r]]
     if flagged and is_recorded(context.program.mode(context.violation.at)):
         of = joined(context.name(r) for r in dict.fromkeys(flagged))

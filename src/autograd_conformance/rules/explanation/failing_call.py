@@ -1,4 +1,4 @@
-"""Why the failing line has to do what it did not."""
+"""Notes on a failing backward call: the reason for the outcome that the rules expect."""
 
 from __future__ import annotations
 
@@ -29,31 +29,33 @@ from autograd_conformance.tape.versions import kept_storages, version_mismatch
 
 
 def saved_tensor_note(context: Context) -> str:
-    """How many saved tensors there have to be after the failing line, and why."""
+    """The number of saved tensors that must be alive after the failing line, and the reason."""
     violation, step = context.violation, context.program[context.violation.at]
     expected = violation.allowed[0].expected
     assert isinstance(expected, SavedTensorBounds)
     where = {node.at for node in context.expectation.traversal.nodes}
-    why = "what can no longer be reached must not stay"
+    why = "saved tensors that nothing leads to any more have to be freed"
     if isinstance(step, BackwardCall) and where:
         they = "it" if len(where) == 1 else "they"
-        why = f"walks {lines(where)} and keeps what {they} saved, and nothing more"
+        why = f"walks {lines(where)}, keeps the tensors that {they} saved, and saves no more"
         if not step.retains:
-            why = f"walks {lines(where)} and does not retain the graph, so what {they} saved has to go"
+            why = (
+                f"walks {lines(where)} and does not retain the graph, so the tensors that {they} saved have to be freed"
+            )
     return f"{why}: {saved_tensors_text(expected.least, expected.most, must=True)}, but {observed_text(violation)}."
 
 
 OBJECTS = {
-    "accumulation/own-object": "must give every leaf a gradient of its own; what is later added to one is added to "
-    "{subject}'s too.",
+    "accumulation/own-object": "must give every leaf a separate gradient; an addition to one would otherwise change "
+    "{subject}'s, too.",
     "accumulation/in-place": "{subject} held a gradient already, and no graph is created: that gradient has to be "
     "added to in place, but {subject} holds another object.",
     "accumulation/replaces": "creates a graph, so {subject} has to get a new gradient, but the one that it held was "
     "changed.",
-    "accumulation/layout": "gives {subject} its first gradient, laid out as {subject} is where that is dense, and in "
-    "row-major order otherwise: it has to have {expected}, but {observed}.",
+    "accumulation/layout": "gives {subject} its first gradient, with the strides of {subject} if that is dense, and "
+    "with row-major ones otherwise: it has to have {expected}, but {observed}.",
 }
-"""Why gradients have to be the objects that they have to be, by rule."""
+"""For rules about gradient objects: the reason why a gradient must be a particular object."""
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------
@@ -63,14 +65,14 @@ def call_note(context: Context, call: BackwardCall) -> str:
     """The note on a failing call."""
     violation = context.violation
     if isinstance(violation.observed, CotangentWritten):
-        return "is given a cotangent, which is the caller's: it has to stay as it was, but the call wrote into it."
+        return "must not change the cotangent that the caller passed, but it wrote into it."
     if violation.subject is None:
         return _must_raise(context, call) if context.expectation.returns is None else _must_return(context)
     subject, expected = context.name(violation.subject), expected_text(violation.allowed[0].expected)
     if context.raised(violation.at) is not None:
         held, got = shown_distinct(violation.grad_before, violation.got)
         left = f"{subject} held {held} and is left with {got}"
-        return f"raises, as it may, but then {expected}: {left}."
+        return f"raises, as it may. After an error, {expected}, but {left}."
     if is_about_hook(violation.observed):
         return _hook(context, subject)
     if violation.want is not None:
@@ -89,12 +91,12 @@ def call_note(context: Context, call: BackwardCall) -> str:
 
 
 def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
-    """Why a call must leave a gradient alone."""
+    """The reason why a call must leave a gradient alone."""
     ref, violation = context.violation.subject, context.violation
     assert ref is not None
     held, got = shown_distinct(violation.grad_before, violation.got)
     if isinstance(call, Backward) and call.inputs is not None and ref not in call.inputs:
-        why = f"adds to {context.named(call.inputs)} alone"
+        why = f"adds only to {context.named(call.inputs)}"
     elif not context.reference.requires_grad.get(ref, True):
         why = f"{subject} requires no grad"
     elif _cut(context):
@@ -105,10 +107,10 @@ def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
 
 
 def _cut(context: Context) -> str | None:
-    """Where the way to a leaf ends, told from the rule that was broken."""
+    """The place where the path to a leaf ends, according to the broken rule."""
     if context.violation.rule == "modes/constant":
-        return "nothing flows through what was computed under no_grad"
-    return "nothing flows through what was detached" if context.violation.rule == "detach/blocks" else None
+        return "no gradient flows through values that were computed under no_grad"
+    return "no gradient flows through a detached value" if context.violation.rule == "detach/blocks" else None
 
 
 def _way(context: Context, ref: Ref) -> str:
@@ -117,7 +119,7 @@ def _way(context: Context, ref: Ref) -> str:
 
 
 def _version_mismatches(context: Context) -> str:
-    """The values that the call needs and that were written to since they were recorded."""
+    """The tensors that the call needs and that were written to since they were recorded, as the start of a sentence."""
     nodes = [node for node in context.nodes if node.at < context.violation.at and version_mismatch(context.tape, node)]
     kept = {storage for node in nodes for storage in kept_storages(node)}
     since = {w for storage in kept for w in context.writes.get(storage, ()) if any(w > node.at for node in nodes)}
@@ -126,8 +128,8 @@ def _version_mismatches(context: Context) -> str:
     which = joined(dict.fromkeys(f"{op_name(n)} on line {n.at + 1}" for n in sorted(nodes, key=lambda n: n.at)))
     was, they = ("was", "it") if len(nodes) == 1 else ("were", "they")
     return (
-        f"{which} {was} recorded before {lines(since)} wrote to what {they} may have kept: this call must raise, or "
-        "take the values as they were recorded. It "
+        f"{which} {was} recorded before {lines(since)} wrote to tensors that {they} may have saved: this call must "
+        "raise, or use the values as they were recorded. It "
     )
 
 
@@ -147,7 +149,7 @@ def _sum(context: Context, subject: str, call: Backward) -> str:
 
 
 def _with_hooks(context: Context) -> str:
-    """The hooks that have a part in what a call contributes."""
+    """The hooks that change the call's contribution, in parentheses; empty if there are none."""
     hooks = [
         handle.at
         for handle, hook in context.tape.hooks_on(context.expectation.traversal.must_fire)
@@ -162,21 +164,21 @@ def _result(context: Context, call: Grad) -> str:
     source = call.inputs[violation.subject.output]
     want, got, by = shown_with_distance(violation.want, violation.got)
     return (
-        f"asks for the gradient with respect to {context.name(source)}, which it reaches {_way(context, source)}"
+        f"computes the gradient with respect to {context.name(source)}, which it reaches {_way(context, source)}"
         f"{_with_hooks(context)}: {context.name(violation.subject)} has to be {want}, but it is {got}{by}."
     )
 
 
 def _functional(context: Context, call: Grad, subject: str) -> str:
-    """What a result of the functional form has to be, besides its elements."""
+    """The expected properties of a functional result, apart from its elements."""
     violation = context.violation
     assert violation.subject is not None
     observed, expected = violation.observed, violation.allowed[0].expected
     if isinstance(observed, GradientChanged):
-        return f"returns gradients and adds to none: what {subject} holds has to stay as it was, but it changed."
+        return f"returns gradients and adds to none: {subject}'s gradient has to stay as it was, but it changed."
     source = call.inputs[violation.subject.output]
     if isinstance(expected, ZeroResult):
-        why = f"is asked for zeros where an input is not used, and {context.name(source)} is not"
+        why = f"must return zeros for unused inputs, and {context.name(source)} is unused"
     elif isinstance(observed, NoResult):
         why = f"reaches {context.name(source)} {_way(context, source)}"
     elif isinstance(observed, GradientResult):
@@ -190,7 +192,7 @@ def _functional(context: Context, call: Grad, subject: str) -> str:
 
 
 def _hook(context: Context, subject: str) -> str:
-    """Why a hook has to be called, or not, and with what."""
+    """The reason why a hook must be called, or must not, and with which gradient."""
     violation = context.violation
     observed, expected = violation.observed, violation.allowed[0].expected
     if violation.want is not None:
@@ -201,9 +203,9 @@ def _hook(context: Context, subject: str) -> str:
     computed = violation.subject is not None and context.reference.edge(violation.subject) in reached
     why = f"computes {subject}'s gradient" if computed else f"does not compute {subject}'s gradient"
     if isinstance(observed, HookOrder):
-        return f"{why}: its hooks have to be called {expected_text(expected)}, but they were called in another one."
+        return f"{why}: its hooks have to be called {expected_text(expected)}, but they were called in another order."
     if isinstance(observed, OtherGradient):
-        return f"adds to what {subject} holds: the hook has to see all of it, but it saw another gradient."
+        return f"adds to {subject}'s gradient: the hook has to get the sum, but it got another gradient."
     why = f"the hook on {subject} was removed" if violation.rule == "hooks/removed" else why
     must = "it must not be called" if isinstance(expected, HookNotCalled) else "its hook has to be called"
     once = " once" if isinstance(expected, HookCalledTimes) else ""
@@ -216,17 +218,17 @@ def _must_raise(context: Context, call: BackwardCall) -> str:
     ]
     if freed and all(kind is Kind.GRAPH_FREED for kind in context.expectation.raises):
         by = lines(n.freed_by for n in freed if n.freed_by is not None)
-        late = " retain_graph=True asks to keep the graph, it cannot bring it back." if call.retain_graph else ""
+        late = " retain_graph=True keeps a graph, but it cannot bring a freed one back." if call.retain_graph else ""
         where = {n.at for n in freed}
         they = "they" if len(where) > 1 else "it"
-        return f"has to walk {lines(where)} again, but {by} freed what {they} saved: it must raise.{late}"
+        return f"has to walk {lines(where)} again, but {by} freed the tensors that {they} saved: it must raise.{late}"
     whys = {
         Kind.NO_GRAD: f"{joined(_rootless(context, call))} requires no grad",
         Kind.HOOK_RAISED: "a hook on the way raises, and that ends the call",
         Kind.HOOK_SHAPE: "a hook on the way returns a gradient of another shape",
         Kind.UNUSED_INPUT: f"the outputs do not depend on {context.named(_unused(context, call))}",
-        Kind.NO_INPUTS: "there is nothing to add to",
-        Kind.OPTIONS: "unused inputs cannot be forbidden and get zeros at once",
+        Kind.NO_INPUTS: "the list of inputs is empty",
+        Kind.OPTIONS: "unused inputs cannot both be forbidden and get zeros",
         Kind.INPUT_NO_GRAD: f"{context.named(r for r in call.inputs or () if not context.reference.requires_grad[r])}"
         " requires no grad",
     }
@@ -248,10 +250,10 @@ def _must_return(context: Context) -> str:
     if not nodes:
         return "is legal: it must return."
     again = any(n.traversals for n in nodes)
-    state = "every call so far retained it" if again else "no call walked it before"
-    text = f"walks {lines(n.at for n in nodes)}; {state}, so nothing that it needs is freed"
+    state = "every earlier call retained the graph" if again else "no earlier call did"
+    text = f"walks {lines(n.at for n in nodes)}; {state}, so no tensor that it needs is freed"
     written = {w for writes in context.writes.values() for w in writes}
     observed = context.violation.observed
     if written and isinstance(observed, RaisedError) and observed.kind is Kind.MODIFIED:
-        text += f", and what {lines(written)} wrote to is nothing that a derivative needs"
+        text += f", and no derivative needs the values that {lines(written)} wrote to"
     return f"{text}: it must return."

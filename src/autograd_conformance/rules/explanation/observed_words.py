@@ -1,4 +1,4 @@
-"""What a framework did that it may not, in English."""
+"""The observed behaviour of a framework where it differs from the rules, in English."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from autograd_conformance.rules.violations.observed import (
 
 
 def difference_text(observed: Observed) -> str:
-    """What a framework did that it may not, as a clause."""
+    """The observed behaviour, as a clause."""
     if isinstance(observed, ValueDifference):
         return _value_difference(observed)
     if isinstance(observed, GradientDifference):
@@ -102,7 +102,7 @@ def _value_difference(observed: ValueDifference) -> str:
         case Flag():
             return flag_text(observed)
         case OwnMemory():
-            return "the result has memory of its own"
+            return "the result has separate memory"
         case SharedMemory():
             return "the result shares an operand's memory"
         case ValueMemory():
@@ -116,7 +116,7 @@ def _value_difference(observed: ValueDifference) -> str:
 
 
 def owner_text(observed: ValueMemory) -> str:
-    """Whose memory it is that is shared."""
+    """The owner of memory that is shared: a value, or the gradient of a value."""
     return f"the gradient of {observed.of}" if observed.of_gradient else observed.of
 
 
@@ -126,13 +126,13 @@ OTHER_GRADIENT: Mapping[Place, str] = {
     Place.CLIPPED: "the leaf holds another gradient",
     Place.RESULT: "returned another gradient",
     Place.HOOK: "the hook was called with another gradient",
-    Place.ACCUMULATED_HOOK: "the hook saw another gradient",
+    Place.ACCUMULATED_HOOK: "the post-accumulate hook was called with another gradient",
 }
 CHANGES: Mapping[Change, str] = {
     Change.CHANGED: "the leaf's gradient changed",
     Change.RECEIVED: "the leaf received a gradient",
     Change.LOST: "the leaf lost its gradient",
-    Change.BY_FUNCTIONAL_FORM: "what the leaf holds changed",
+    Change.BY_FUNCTIONAL_FORM: "the functional form changed the leaf's gradient",
 }
 
 
@@ -202,7 +202,7 @@ def _outcome(outcome: Outcome) -> str:
         case Returned():
             return "returns"
         case Skipped():
-            return "cannot go on"
+            return "lacks a value that it needs"
         case _:
             assert_never(outcome)
 
@@ -220,7 +220,7 @@ def _value(found: ObservedValue) -> np.ndarray | None:
 
 
 def it_text(observed: Observed) -> str:
-    """What the framework did, as a clause about a value, a leaf or a hook that was named before: "it holds zeros"."""
+    """The observed behaviour as a clause about a value, leaf or hook that was named before: "it holds zeros"."""
     match observed:
         case Flag(requires):
             return f"it requires {'' if requires else 'no '}grad"

@@ -1,6 +1,6 @@
-"""A violation in English: what was observed, and what the rules allow.
+"""A violation in English: the observed behaviour, and the behaviour that the rules allow.
 
-This and the two modules that it is made of are the only place where violations become text.
+Only this module and the two that it uses turn violations into text.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 def observed_text(violation: Violation) -> str:
-    """What the framework did, as a clause."""
+    """The observed behaviour, as a clause."""
     return difference_text(violation.observed)
 
 
 def allowed_texts(violation: Violation) -> tuple[tuple[str, str], ...]:
-    """What the framework might have done instead, each with the rule that allows it."""
+    """The behaviours that the rules allow instead, as clauses, each with its rule."""
     return tuple((expected_text(allowed.expected), allowed.rule) for allowed in violation.allowed)

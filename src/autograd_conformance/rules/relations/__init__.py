@@ -1,1 +1,1 @@
-"""Two programs that must agree, whatever the right answer is."""
+"""Relations: pairs of programs that must agree with each other, so that no reference is needed."""

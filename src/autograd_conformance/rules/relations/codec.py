@@ -28,12 +28,12 @@ def to_json(related: Related) -> dict[str, Json]:
 
 
 def is_relation(form: Json) -> bool:
-    """Whether a JSON form is that of two programs."""
+    """Whether a JSON form is that of two related programs."""
     return isinstance(form, Mapping) and "relation" in form
 
 
 def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Related:
-    """The related programs of a JSON form; `MalformedProgram` says what is wrong."""
+    """The related programs of a JSON form; raises `MalformedProgram`, which describes the error."""
     try:
         first, second = (codec.from_json(form[name], vocabulary) for name in ("first", "second"))
         alike = tuple(_alike(*each) for each in form["alike"])

@@ -1,4 +1,4 @@
-"""What was seen of one program beside what was seen of another: the same, of one form, or as close as it must be."""
+"""Comparison of the observations of two programs: equal bit for bit, of the same form, or equal within bounds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from autograd_conformance.tape.trace import trace
 
 
 def same(left: ObservedValue, right: ObservedValue) -> bool:
-    """Whether two values are equal bit for bit (but for the sign of zero), and of one form."""
+    """Whether two values have the same form and are equal bit for bit, except for the sign of zero."""
     if left is None or right is None:
         return left is right
     return same_form(left, right) and np.array_equal(left.value, right.value, equal_nan=True)
 
 
 def same_form(left: ObservedValue, right: ObservedValue) -> bool:
-    """Whether two values agree in dtype, shape and `requires_grad`, which counts as false where nobody can tell."""
+    """Whether two values agree in dtype, shape and `requires_grad`; a flag that cannot be observed counts as false."""
     if left is None or right is None:
         return left is right
     flags = bool(left.requires_grad), bool(right.requires_grad)
@@ -33,7 +33,7 @@ def same_form(left: ObservedValue, right: ObservedValue) -> bool:
 
 
 def final_gradient(program: Program, observation: Observation, ref: Ref) -> ObservedValue:
-    """The gradient that a value holds at the end; of a result of the functional form, what it is."""
+    """The gradient that a value holds at the end of a program; for a result of the functional form, the result."""
     outcome = observation[ref.at].outcome
     if isinstance(program[ref.at], Grad):
         return outcome.values[ref.output] if isinstance(outcome, Returned) else None
@@ -41,7 +41,7 @@ def final_gradient(program: Program, observation: Observation, ref: Ref) -> Obse
 
 
 def hook_arguments(observed: StepObservation) -> dict[Ref, ObservedValue]:
-    """What each hook was called with, the last time."""
+    """The gradient with which each hook was last called."""
     return {f.hook: None if f.value is None else Tensor(f.value, f.value.dtype.name, None) for f in observed.fired}
 
 
@@ -55,7 +55,7 @@ def share_gradients(observation: Observation) -> bool:
 
 
 def slack(program: Program, observation: Observation, ref: Ref) -> Array:
-    """How far rounding may take the gradient that a value holds at the end, or that the functional form made."""
+    """The rounding bound of the gradient that a value holds at the end, or that the functional form returned."""
     reference, dtype = Reference(), working_dtype(program)
     reference.observing = True
     total: Array = np.zeros(())
@@ -73,7 +73,7 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
 
 
 def value_slack(program: Program, observation: Observation, ref: Ref) -> Array | None:
-    """How far rounding may take the elements of a value that an op made; None of what was made otherwise."""
+    """The rounding bound of a value that an op or a detach made; None for other values."""
     if not isinstance(program[ref.at], (Apply, Detach)):
         return None
     reference = _followed(program, observation)
@@ -81,7 +81,7 @@ def value_slack(program: Program, observation: Observation, ref: Ref) -> Array |
 
 
 def hook_slack(program: Program, observation: Observation, hook: Ref) -> Array:
-    """How far rounding may take what a hook is called with by the last call of a program."""
+    """The rounding bound of the gradient with which a hook is called by the last instruction."""
     at = len(program) - 1
     call, registered = program[at], program[hook.at]
     assert isinstance(call, Backward | Grad) and isinstance(registered, Hook)
@@ -91,7 +91,7 @@ def hook_slack(program: Program, observation: Observation, hook: Ref) -> Array:
 
 
 def _followed(program: Program, observation: Observation) -> Reference:
-    """The reference behind a program, as it was observed."""
+    """A reference that has followed a program as it was observed."""
     reference = Reference()
     reference.observing = True
     for _ in trace(program, observation, reference, None, follows=True):
@@ -100,6 +100,6 @@ def _followed(program: Program, observation: Observation) -> Reference:
 
 
 def regions_run(program: Program, observation: Observation, among: Collection[int]) -> list[Hashable]:
-    """The functions that a program was run in, in order, as far as some of its instructions stand in them."""
+    """The regions in which a program ran, in order, as far as they contain some of the given instructions."""
     regions = observed_regions(program, observation)
     return [region_key(program, region) for region in regions if not set(among).isdisjoint(region.steps)]

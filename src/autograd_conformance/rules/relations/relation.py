@@ -1,9 +1,10 @@
-"""Relations: two programs that have to give the same, whatever that is.
+"""Relations: two programs that must give the same results, whatever the right results are.
 
-Neither program needs a reference: what one of them gives is what the other is held to. Where both do the same things in
-the same order as far as an implementation can tell, they are compared bit for bit; where sums may be taken in another
-order, within the bounds of both, which come from the computation itself (`reference.rounding.bounds`). A framework that
-takes instructions in functions may take any order within one: bits are compared where it ran the same functions.
+Neither program needs a reference: each is the standard for the other. Results are compared bit for bit if an
+implementation cannot distinguish the two computations. If sums may be taken in another order, the results are compared
+within the bounds of both programs, which follow from the computation (`reference.rounding.bounds`). A framework that
+compiles or recomputes regions may reorder sums within a region; bits are then compared only where it ran the same
+regions.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ from autograd_conformance.rules.violations.observed import (
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 
 RETURNING = (ReadGrad, Grad, Step, AssignGrad)
-"""Instructions by which gradients, and so their roundings, become values again."""
+"""Instructions that turn gradients, and therefore their rounding, into values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """A gradient of the first program that is a multiple of a sum of gradients of the second: held at the end, or made
-    by the functional form.
+    """A gradient of the first program, held at the end or returned by the functional form, that must be a multiple of a
+    sum of gradients of the second.
     """
 
     first: Ref
@@ -83,18 +84,18 @@ class Related:
     alike: tuple[Alike, ...] = ()
     """Gradients that are compared at the end."""
     same: tuple[tuple[int, int], ...] = ()
-    """Pairs of instructions, one of each program, that do the same: outcomes, values, gradients, and what hooks see."""
+    """Pairs of instructions, one of each program, with the same outcomes, values, gradients and arguments of hooks."""
     exact: bool = False
-    """Whether those are the same bit for bit, if the framework runs both in the same functions."""
+    """Whether those are the same bit for bit, if the framework runs both in the same regions."""
     interrupted: bool = False
-    """Whether calls may fail on their way: what one that failed leaves behind is open, and nothing is compared from
-    there on.
+    """Whether calls may fail during their traversal. Their effects are then unspecified, and nothing is compared after
+    them.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What two observations say of two related programs."""
+    """The result of comparing the observations of two related programs."""
 
     violation: Violation | None
     decided: bool
@@ -102,12 +103,12 @@ class Relation:
 
 
 def relate(related: Related, one: Observation, other: Observation, deterministic: bool = True) -> Relation:
-    """Compare what was observed of two related programs. The violation is about the first of them.
+    """Compare the observations of two related programs. The violation is about the first program.
 
-    Where the framework is not `deterministic`, but computes other bits each time, bits are not compared.
+    If the framework is not `deterministic`, so that it computes other bits each time, bits are not compared.
     """
     if share_gradients(one) or share_gradients(other):
-        return Relation(None, False)  # leaves that share one gradient, which a rule of its own forbids
+        return Relation(None, False)  # leaves that share one gradient, which another rule forbids
     comparison = _Comparison(related, one, other, deterministic)
     violation = comparison.outcomes() or comparison.gradients()
     return Relation(violation, violation is not None or comparison.decided)
@@ -124,21 +125,21 @@ class _Comparison:
         self.deterministic, self.exact = deterministic, deterministic and related.exact and not self.has_other_regions
 
     def _runs_same_regions(self) -> bool:
-        """Whether what is the same in both programs ran in the same functions, in the same order."""
+        """Whether the paired instructions ran in the same regions, in the same order, in both programs."""
         first = regions_run(self.related.first, self.one, self.places.keys())
         return first == regions_run(self.related.second, self.other, self.places.values())
 
     # -- the same instructions ----------------------------------------------------------------------------------------
 
     def outcomes(self) -> Violation | None:
-        """The first instruction that does not do the same in both programs."""
+        """The first pair of instructions with different results."""
         follows = any(isinstance(step, RETURNING) for step in self.related.first)
         for at, place in self.related.same:
             mine, its = self.one[at], self.other[place]
             if mine.region or its.region:
-                continue  # what is seen behind a unit is seen behind other instructions in the other program
+                continue  # the other program may observe these values after other instructions
             if _kind(mine) != _kind(its) and self.in_regions:
-                return None  # what a unit needs, and what of it is refused, depends on what else is in it
+                return None  # inputs and errors of a region depend on its other instructions
             if _kind(mine) != _kind(its):
                 return self._violation(at, OutcomesDiffer(mine.outcome, its.outcome, place), SameOutcome())
             if (
@@ -151,9 +152,9 @@ class _Comparison:
                 if same(left, right):
                     self.decided = self.decided or self._decides(at, left)
                 elif self.in_regions and _may_be_none(left, right):
-                    continue  # what gets zeros since it stands in a unit with others gets none where it stands alone
+                    continue  # zeros, because it shares a region with others; none outside one
                 elif not self.deterministic and isinstance(left, Tensor) and same_form(left, right):
-                    return None  # from here on both compute with other numbers
+                    return None  # from here on, the programs compute with different numbers
                 elif self.has_other_regions and self.related.exact and self._is_near(at, ref, left, right, place):
                     if follows:
                         return None
@@ -165,14 +166,14 @@ class _Comparison:
         return None
 
     def _decides(self, at: int, found: ObservedValue) -> bool:
-        """Whether the relation is put to the test by a number that is alike in both programs: by a gradient."""
+        """Whether equal values put the relation to the test: only gradients do."""
         gradient = isinstance(found, Gradient) or isinstance(self.related.first[at], Grad)
         return gradient and found is not None and bool(found.value.size)
 
     def _pairs(
         self, at: int, mine: StepObservation, its: StepObservation
     ) -> Iterator[tuple[Ref, ObservedValue, ObservedValue]]:
-        """All that can be compared of an instruction: results, values after a write, gradients, and what hooks saw."""
+        """All comparable data of an instruction: results, values after a write, gradients, and arguments of hooks."""
         if isinstance(mine.outcome, Returned) and isinstance(its.outcome, Returned):
             step = self.related.first[at]
             for k, (left, right) in enumerate(zip(mine.outcome.values, its.outcome.values, strict=True)):
@@ -193,7 +194,7 @@ class _Comparison:
         return Ref(self.places.get(ref.at, -1), ref.output)
 
     def _is_within_bounds(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue, place: int) -> bool:
-        """Whether rounding explains how far two gradients are apart."""
+        """Whether rounding explains the difference between two gradients."""
         if left is None or right is None or not same_form(left, right):
             return False
         if not isinstance(left, Gradient) and not (ref.at == at and isinstance(self.related.first[at], Grad)):
@@ -205,8 +206,8 @@ class _Comparison:
         return bool((np.abs(left.value - right.value) <= bound).all())
 
     def _is_near(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue, place: int) -> bool:
-        """Whether rounding explains how far two numbers are apart that different functions computed; as far as anybody
-        can say, of a value that was written to or moved.
+        """Whether rounding may explain the difference between two numbers computed in different regions. True if no
+        bound is known, as for a value that was written to or moved.
         """
         if left is None or right is None or not same_form(left, right):
             return False
@@ -216,7 +217,7 @@ class _Comparison:
         return bounds is None or bool((np.abs(left.value - right.value) <= bounds).all())
 
     def _bounds(self, at: int, ref: Ref, left: ObservedValue, place: int) -> Array | None:
-        """The bounds of both programs on a number, together; None where there are none."""
+        """The sum of both programs' rounding bounds for a number; None if one has no bound."""
         first, second = self.related.first.upto(at + 1), self.related.second.upto(place + 1)
         step, twin = first[at], self._twin(ref)
         if isinstance(first[ref.at], Hook):
@@ -229,7 +230,7 @@ class _Comparison:
         return None if one is None or two is None or isinstance(step, WRITING) else one + two
 
     def _values_differ(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue) -> Violation:
-        """The violation where a value, or the gradient that it holds, is not the same in both programs."""
+        """The violation for a value, or the gradient that it holds, that differs between the programs."""
         gradient = isinstance(left, Gradient) or isinstance(right, Gradient)
         name = self.names[0][ref]
         arrays = (None, None) if left is None or right is None else (left.value, right.value)
@@ -239,7 +240,7 @@ class _Comparison:
     # -- gradients at the end -----------------------------------------------------------------------------------------
 
     def gradients(self) -> Violation | None:
-        """The first gradient at the end that is not alike in both programs."""
+        """The first gradient at the end that differs between the programs."""
         if not self.related.alike:
             return None
         raised = [_failed(program, observed) for program, observed in self._programs()]
@@ -300,7 +301,7 @@ def _failed(program: Program, observation: Observation) -> int | None:
 
 
 def _may_be_none(left: ObservedValue, right: ObservedValue) -> bool:
-    """Whether one of two gradients is not there, and the other one is of zeros."""
+    """Whether one of two gradients is None and the other is zero."""
     return (left is None) != (right is None) and not any(each.value.any() for each in (left, right) if each)
 
 

@@ -89,7 +89,7 @@ def sum_rounding(judging: Judging, old: Gradient | None, want: np.ndarray) -> np
     return 2 * EPSILON[judging.precision(old.dtype)] * (np.abs(old.value) + np.abs(want))
 
 
-# -- the rule that a wrong gradient breaks -------------------------------------------------------------------------------
+# -- the rule that a wrong gradient breaks ---------------------------------------------------------------------------
 
 SPECIAL = (
     "writes/error-or-recorded", "higher/op", "higher/op-third", "higher/differentiable", "hooks/result",

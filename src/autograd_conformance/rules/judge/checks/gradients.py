@@ -152,7 +152,9 @@ def _check_value(
 
 
 def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:
-    """The violation if a gradient is a new object where it must be the old one, or the reverse, or has wrong strides."""
+    """The violation if a gradient is a new object where it must be the old one, or vice versa, or its strides are
+    wrong.
+    """
     if not got.value.size:
         return None
     old = judging.tape.added_to(leaf)
@@ -186,7 +188,7 @@ def _expected_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple
 
 
 def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None) -> bool:
-    """Whether a leaf without a gradient got zeros, in a framework that fills the leaves from which a root was computed."""
+    """Whether a leaf without a gradient got zeros, in a framework that fills all leaves a root was computed from."""
     if not judging.reference.traits.fills or got is None or judging.tape.grads.get(leaf) is not None:
         return False
     zeros = not got.value.any() and got.value.shape == np.shape(judging.reference.values[leaf])
