@@ -26,7 +26,7 @@ class Shy(SinFlipped):
         self.looked = True
         return super().hook(*given)
 
-    def wrong(self, operand: Any, contribution: Any) -> Any:
+    def changed(self, operand: Any, contribution: Any) -> Any:
         return contribution if self.looked else -contribution
 
 
