@@ -237,7 +237,7 @@ def test_a_shard_that_cannot_be_had_is_given_up_and_the_others_go_on(storage: St
     assert trouble.message == f"a:X, seed 4: given up after {TRIES} tries: {said}"
     assert shards(engine).count(Shard(ONE, 4)) == TRIES
     assert [len(row.done) for row in campaign.progress] == [11, 12]
-    assert campaign.missing == "95 % of the campaign is done, and 1 of 2 series not whole"
+    assert campaign.missing == "95 % of the campaign is done, and 1 of 2 series are incomplete"
     footer = as_one_run(next(iter(campaign.merged.values())), campaign.missing).footer
     assert footer is not None
     assert (footer.verdict, footer.reason, footer.exit_code) == ("cut short", campaign.missing, 1)
@@ -253,7 +253,7 @@ def test_a_framework_that_no_worker_has_costs_no_more_than_some_shards(storage: 
 
     campaign, engine = begun(storage, amount=Amount(1, 50)), Here(fate=refuses)
     troubles = [each.message for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
-    assert "a:X: 3 shards in a row could not be had; nothing more of it is run" in troubles
+    assert "a:X: 3 shards in a row failed; the series is stopped" in troubles
     assert "'torch' is not installed (on w1)" in troubles[0]
     assert [len(row.done) for row in campaign.progress] == [0, 50]
     assert len([each for each in shards(engine) if each.series == ONE]) < 15
@@ -271,7 +271,7 @@ def test_a_series_that_fails_from_some_time_on_ends_too(storage: Storage) -> Non
         return TaskFailure("failed", "broken", "w1") if isinstance(task, Shard) and task.seed > 3 else None
 
     campaign, engine = begun(storage, ONE, amount=Amount(programs=10_000)), Here(fate=breaks)
-    assert "3 shards in a row could not be had" in [str(each) for each in carried_on(campaign, engine)][-1]
+    assert "3 shards in a row failed" in [str(each) for each in carried_on(campaign, engine)][-1]
     assert sorted(campaign.progress[0].done) == [1, 2, 3]
     assert len(shards(engine)) < 30
     assert campaign.missing is not None
@@ -291,7 +291,9 @@ def test_a_storage_that_workers_do_not_share_is_told(storage: Storage, tmp_path:
     def apart(task: Hashable, number: int) -> Any:
         return quick.run(cast(Shard, task), elsewhere, SUITE)
 
-    with pytest.raises(StorageError, match="is not there for this process; name a storage that all of them share"):
+    with pytest.raises(
+        StorageError, match="but this process does not find it; choose a storage that all workers share"
+    ):
         carried_on(begun(storage), Here(fate=apart))
 
 
@@ -323,7 +325,7 @@ def test_series_that_need_what_no_worker_has_wait_and_others_go_on(storage: Stor
     needy = replace(OTHER, resources={"GPU": 1.0})
     campaign, engine = begun(storage, ONE, needy), Here()
     campaign.waiting.limit = 0.0
-    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none came in 0 s$"):
+    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none arrived within 0 s$"):
         carried_on(campaign, engine)
     assert [len(row.done) for row in campaign.progress] == [12, 0]
 

@@ -57,7 +57,10 @@ def test_what_no_worker_can_run_is_told_and_run_when_one_comes(
     code, said = ran(QUICK, tmp_path, PLAN, *words, "--wait=0.02")
     told = " ".join(said.split())
     assert (code, "there is no" in told) == (3, False), said
-    assert "no worker offers env-a=1, or env-b=1, and none came in 1 s; the same command goes on from here" in told
+    assert (
+        "no worker offers env-a=1, or env-b=1, and none arrived within 1 s; to continue, run the same command again"
+        in told
+    )
     assert "Traceback" not in said
 
     def offering(what: str, workers: int) -> None:
@@ -68,12 +71,12 @@ def test_what_no_worker_can_run_is_told_and_run_when_one_comes(
 
     offering("env-a=1", 1)
     code, said = ran(QUICK, tmp_path, PLAN, *words, "--wait=0.05")
-    assert (code, "no worker offers env-b=1, and none came in 3 s" in " ".join(said.split())) == (3, True), said
+    assert (code, "no worker offers env-b=1, and none arrived within 3 s" in " ".join(said.split())) == (3, True), said
     assert len(Storage(str(tmp_path / "kept")).names("shards")) == 6
-    assert "**Not through:** 50 % of the campaign is done, and 1 of 2 series not whole." in page(tmp_path)
+    assert "**Not through:** 50 % of the campaign is done, and 1 of 2 series are incomplete." in page(tmp_path)
     offering("env-b=1", 2)
     code, said = ran(QUICK, tmp_path, PLAN, *words)
-    assert (code, "6 shards of this campaign were there already" in said) == (1, True), said
+    assert (code, "6 shards of this campaign were already stored" in said) == (1, True), said
     assert len(Storage(str(tmp_path / "kept")).names("shards")) == 12
     assert "Not through" not in page(tmp_path)
 
@@ -117,8 +120,8 @@ def test_a_shard_that_is_too_small_for_its_audit_is_told(tmp_path: Path) -> None
     code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'kept'}")
     assert code == 3, said
     told = " ".join(said.split())
-    assert "a shard of 3 programs ends within the audit of the ops that it begins with" in told
-    assert "make `shard` larger; nothing more of it is run" in told
+    assert "a shard of 3 programs ends during the initial audit of the ops" in told
+    assert "make `shard` larger; the series is stopped" in told
     assert "tries" not in said
     assert "a shard of 3 programs ends within the audit" in page(tmp_path)
 

@@ -145,7 +145,9 @@ def test_workers_are_waited_for_until_the_limit_and_anew_when_one_had_come(monke
     clock.now += 59
     waiting.check(engine, needs)
     clock.now += 1
-    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, or GPU=2 and tpu=1, and none came in 1 min 0 s$"):
+    with pytest.raises(
+        NoWorkers, match=r"^no worker offers GPU=1, or GPU=2 and tpu=1, and none arrived within 1 min 0 s$"
+    ):
         waiting.check(engine, needs)
     waiting.check(engine, [])
     assert waiting.describe(engine, []) == ""
@@ -158,13 +160,13 @@ def test_a_cluster_without_any_worker_is_told_as_such() -> None:
 
     engine = cast(Engine, Nobody())
     assert Waiting(limit=float("inf")).describe(engine, [{}, {"GPU": 1.0}]) == "waiting for workers"
-    with pytest.raises(NoWorkers, match=r"^there is no worker, and none came in 0 s$"):
+    with pytest.raises(NoWorkers, match=r"^there is no worker, and none arrived within 0 s$"):
         Waiting(limit=0.0).check(engine, [{}])
 
 
 def test_a_series_that_had_no_worker_when_the_time_was_over_is_told(storage: Storage, clock: Clock) -> None:
     campaign = begun(storage, ONE, replace(OTHER, resources={"GPU": 1.0}), amount=lasting(5))
-    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none came before the time was over$"):
+    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none arrived before the time was over$"):
         carried_on(campaign, Waits(clock))
     assert [len(row.done) > 5 for row in campaign.progress] == [True, False]
 
@@ -184,13 +186,13 @@ def test_a_shard_that_is_too_small_for_its_audit_is_tried_once(storage: Storage)
 
     campaign, engine = begun(storage), Here(fate=small)
     (trouble,) = [each.message for each in carried_on(campaign, engine) if isinstance(each, Trouble)]
-    assert trouble == "a:X: a shard of 30 programs ends within its audit; nothing more of it is run"
+    assert trouble == "a:X: a shard of 30 programs ends within its audit; the series is stopped"
     tried = [each for each in shards(engine) if each.series == ONE]
     assert len(tried) == len(set(tried)) <= subject.SHARDS_PER_SLOT * WORKERS
     assert set(engine.given_up) == set(tried[1:]), "what had begun is given up"
     assert [len(row.done) for row in campaign.progress] == [0, 12]
     assert list(campaign.progress[0].given_up) == [tried[0].seed]
-    assert campaign.missing == "50 % of the campaign is done, and 1 of 2 series not whole"
+    assert campaign.missing == "50 % of the campaign is done, and 1 of 2 series are incomplete"
 
 
 def test_records_of_a_shard_that_ended_within_its_audit(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +206,6 @@ def test_records_of_a_shard_that_ended_within_its_audit(storage: Storage, monkey
     assert isinstance(answer, TaskFailure)
     assert answer.kind == "too small"
     assert answer.reason == (
-        "a shard of 30 programs ends within the audit of the ops that it begins with, and judges nothing: make `shard` "
-        "larger"
+        "a shard of 30 programs ends during the initial audit of the ops, and judges nothing: make `shard` larger"
     )
     assert storage.names("shards") == []

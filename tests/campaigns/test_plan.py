@@ -103,7 +103,7 @@ def test_what_a_file_of_known_differences_includes_goes_along(tmp_path: Path) ->
     ]
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "others.toml").write_text("known = []")
-    with pytest.raises(MalformedPlan, match="known: two files have one name"):
+    with pytest.raises(MalformedPlan, match="known: two files have the same name"):
         read_plan(tmp_path, f"hours = 1\n{WORK}known = ['mine.toml', 'below/others.toml']")
 
 
@@ -118,29 +118,29 @@ def test_the_name_of_a_shard_says_its_seed(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("hours =", "not TOML: "),
-        ("hours = 1", "there is no [[work]], which says what is run"),
-        (f"{WORK}", "nothing says how much is to be run: name one of seeds, programs, hours"),
-        (f"hours = 1\nseeds = [1, 2]\n{WORK}", "seeds and hours cannot stand together"),
-        (f"seeds = [2, 1]\n{WORK}", "seeds has to be [FIRST, LAST], such as [1, 100], not [2, 1]"),
-        (f"seeds = [true, 3]\n{WORK}", "seeds has to be [FIRST, LAST]"),
-        (f"seeds = [1, 2]\nfirst_seed = 3\n{WORK}", "first_seed: seeds say already where to begin"),
-        (f"programs = 0\n{WORK}", "programs has to be a whole number of at least 1, not 0"),
-        (f"hours = inf\n{WORK}", "hours has to be a number above 0, not inf"),
-        (f"hours = 1\nshard = 1.5\n{WORK}", "shard has to be a whole number of at least 1, not 1.5"),
+        ("hours = 1", "it has no [[work]], which names the frameworks and suites to run"),
+        (f"{WORK}", "the amount of runs is missing: name one of seeds, programs, hours"),
+        (f"hours = 1\nseeds = [1, 2]\n{WORK}", "seeds and hours exclude each other"),
+        (f"seeds = [2, 1]\n{WORK}", "seeds must be [FIRST, LAST], such as [1, 100], not [2, 1]"),
+        (f"seeds = [true, 3]\n{WORK}", "seeds must be [FIRST, LAST]"),
+        (f"seeds = [1, 2]\nfirst_seed = 3\n{WORK}", "first_seed: seeds already names the first seed"),
+        (f"programs = 0\n{WORK}", "programs must be a whole number of at least 1, not 0"),
+        (f"hours = inf\n{WORK}", "hours must be a number above 0, not inf"),
+        (f"hours = 1\nshard = 1.5\n{WORK}", "shard must be a whole number of at least 1, not 1.5"),
         (f"hours = 1\nshards = 5\n{WORK}", "unknown key 'shards'; there are storage, "),
-        (f"hours = 1\nstorage = ''\n{WORK}", "storage has to be a text, not ''"),
-        ("hours = 1\nwork = 3", "work has to be written [[work]]"),
+        (f"hours = 1\nstorage = ''\n{WORK}", "storage must be a text, not ''"),
+        ("hours = 1\nwork = 3", "work must be written [[work]]"),
         ("hours = 1\n[[work]]\n", "[[work]] 1: frameworks is missing"),
-        ("hours = 1\n[[work]]\nframeworks = []\n", "frameworks has to be a list of at least one text, not []"),
-        ("hours = 1\n[[work]]\nframeworks = 'torch'\n", "frameworks has to be a list of texts, not 'torch'"),
-        ("hours = 1\n[[work]]\nframeworks = ['torhc']\n", "unknown framework 'torhc'. There are: torch, "),
+        ("hours = 1\n[[work]]\nframeworks = []\n", "frameworks must be a list of at least one text, not []"),
+        ("hours = 1\n[[work]]\nframeworks = 'torch'\n", "frameworks must be a list of texts, not 'torch'"),
+        ("hours = 1\n[[work]]\nframeworks = ['torhc']\n", "unknown framework 'torhc'. There are: "),
         (f"hours = 1\n{WORK}suites = ['lifetimes']", "there is no suite 'lifetimes'. There are: all, accumulation"),
-        (f"hours = 1\n{WORK}dtypes = ['float16']", "dtypes: 'float16' is none of float32, float64, both"),
+        (f"hours = 1\n{WORK}dtypes = ['float16']", "dtypes: 'float16' is not one of float32, float64, both"),
         (f"hours = 1\n{WORK}known = ['none.toml']", "none.toml: No such file or directory"),
         (f"hours = 1\n{WORK}known = ['plan.toml']", "plan.toml: there is no key 'hours'"),
-        (f"hours = 1\n{WORK}resources = {{GPU = 0}}", "resources: GPU has to be a number above 0, not 0"),
-        (f"hours = 1\n{WORK}{WORK}", "torch is there twice"),
-        (f"hours = 1\n{WORK}{WORK}confirm = 1", "torch and torch would draw the same programs, which count once"),
+        (f"hours = 1\n{WORK}resources = {{GPU = 0}}", "resources: GPU must be a number above 0, not 0"),
+        (f"hours = 1\n{WORK}{WORK}", "torch is listed twice"),
+        (f"hours = 1\n{WORK}{WORK}confirm = 1", "torch and torch would draw the same programs"),
         (f"hours = 1\n{WORK}suites = ['all', 'lifetime']", "torch and torch: lifetime would draw the same programs"),
         (
             f"hours = 1\n{WORK}suites = ['lifetime::test_history', 'writes', 'lifetime']",
@@ -158,10 +158,10 @@ def test_a_plan_that_cannot_be_carried_out(tmp_path: Path, text: str, said: str)
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
-        (f"hours = 1\n{WORK}", [], "there is no storage; name one there, or with --storage=URL"),
-        (f"hours = 1\n{WORK}resources = {{GPU = 1}}", ["--storage=x"], "say --resources=GPU=1"),
+        (f"hours = 1\n{WORK}", [], "it names no storage; add one to the plan, or use --storage=URL"),
+        (f"hours = 1\n{WORK}resources = {{GPU = 1}}", ["--storage=x"], "add --resources=GPU=1"),
         (f"hours = 1\n{WORK}", ["--storage=x", "--resources=GPU=many"], "'many' is no number"),
-        (f"hours = 1\n{WORK}", ["--storage=x", "--scheduler=a", "--workers=2"], "are about the local cluster"),
+        (f"hours = 1\n{WORK}", ["--storage=x", "--scheduler=a", "--workers=2"], "are for a local cluster"),
     ],
 )
 def test_options_that_do_not_go_with_the_plan(tmp_path, capsys, text: str, words: list[str], said: str) -> None:

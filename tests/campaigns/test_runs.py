@@ -84,7 +84,7 @@ def test_a_campaign_comes_to_what_the_same_runs_come_to_by_themselves(tmp_path: 
     assert found.failures
     assert all(each.alone is not None and each.alone.failed for each in found.failures[:1])
     code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'kept'}")
-    assert (code, "2 shards of this campaign were there already" in said) == (1, True)
+    assert (code, "2 shards of this campaign were already stored" in said) == (1, True)
     assert "new: " not in said
     assert untimed(read(tmp_path / "report" / "faulty-1.0" / "records.jsonl")) == untimed(found)
 
@@ -115,7 +115,7 @@ def test_a_campaign_in_an_object_store_goes_on_after_an_interruption(tmp_path: P
             process.send_signal(signal.SIGTERM)
             said, _ = process.communicate(timeout=120)
         assert process.returncode == 2
-        assert "stopped; the same command goes on from here" in said
+        assert "stopped; to continue, run the same command again" in said
         there = len(storage.names("shards"))
         assert 5 <= there < 40
         partial = read(tmp_path / "report" / "a-x-1.2" / "records.jsonl")
@@ -123,7 +123,7 @@ def test_a_campaign_in_an_object_store_goes_on_after_an_interruption(tmp_path: P
         assert partial.footer.verdict == "cut short"
         code, said = ran(QUICK, tmp_path, plan, "--workers=2")
         assert code == 1, said
-        assert f"{there} shards of this campaign were there already" in said
+        assert f"{there} shards of this campaign were already stored" in said
         assert len(storage.names("shards")) == 40
         other = plan.replace("a:X", "b:Y")
         code, said = ran(QUICK, tmp_path, other, "--workers=1")
@@ -137,7 +137,7 @@ def test_a_framework_that_is_not_there_is_told_by_its_worker(tmp_path: Path) -> 
     code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'kept'}")
     assert code == 3, said
     assert "there is no module 'no_such_module' on the path" in " ".join(said.split())
-    assert "3 shards in a row could not be had; nothing more of it is run" in said
+    assert "3 shards in a row failed; the series is stopped" in said
     assert "Traceback" not in said
 
 

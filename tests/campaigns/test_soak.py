@@ -86,7 +86,7 @@ def test_failures_are_kept_and_told(tmp_path: Path, capsys):
 def test_a_spoilt_run_log_is_told_by_its_line(tmp_path: Path, capsys, line: str):
     (tmp_path / RUN_LOG).write_text(line + "\n", encoding="utf-8")
     assert main(["--folder", str(tmp_path), *FEW]) == 4
-    assert "ledger.jsonl, line 1 is no run" in " ".join(capsys.readouterr().out.split())
+    assert "ledger.jsonl, line 1 is not a run" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_run_that_cannot_be_had_is_told(tmp_path: Path, capsys):

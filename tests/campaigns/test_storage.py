@@ -109,10 +109,10 @@ def test_another_source_of_the_suite_is_another_campaign(tmp_path: Path, monkeyp
     storage = Storage(str(tmp_path))
     claim_storage(storage, [SERIES])
     monkeypatch.setattr("autograd_conformance.sources.suite", lambda: "another")
-    with pytest.raises(OtherCampaign, match="it was begun with another source of the suite, of the same version"):
+    with pytest.raises(OtherCampaign, match="it was started with another source of the suite, of the same version"):
         claim_storage(storage, [SERIES])
     monkeypatch.setattr("autograd_conformance.sources.SUITE_VERSION", "2031.1.0")
-    with pytest.raises(OtherCampaign, match=r"it was begun with suite .*, this is 2031\.1\.0"):
+    with pytest.raises(OtherCampaign, match=r"it was started with suite .*, this is 2031\.1\.0"):
         claim_storage(storage, [SERIES])
 
 
@@ -132,7 +132,7 @@ def test_known_differences_are_part_of_the_suite(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff"])
 def test_a_file_of_something_else_is_no_claim(tmp_path: Path, data: bytes) -> None:
     (tmp_path / FILE).write_bytes(data)
-    with pytest.raises(OtherCampaign, match="is no campaign's; name another storage"):
+    with pytest.raises(OtherCampaign, match="does not describe a campaign; choose another storage"):
         claim_storage(Storage(str(tmp_path)), [SERIES])
 
 

@@ -65,10 +65,10 @@ def test_the_table_says_how_far_each_series_is(tmp_path: Path, monkeypatch: pyte
     view.console.print(view.table())
     head, names, row, line = (" ".join(each.split()) for each in out.getvalue().splitlines())
     assert head == f"{tmp_path / 'kept'}, 2 workers, http://127.0.0.1:8787/status"
-    assert names == "series shards under way programs a second failing"
+    assert names == "series shards running programs a second failing"
     assert row == "a:X 2 of 10 1 27 14 1"
     assert line == (
-        "2 of 10 shards, 1 under way; 27 programs, 3 a second; 1 cause of failures; 0 rules tested, 0 cells of "
+        "2 of 10 shards, 1 running; 27 programs, 3 a second; 1 cause of failures; 0 rules tested, 0 cells of "
         "coverage; about 40 s left"
     )
 
@@ -101,7 +101,7 @@ def test_what_happens_is_told_as_it_happens(tmp_path: Path, terminal: bool) -> N
             view.report(event)
     said = out.getvalue()
     assert "new: toytorch 1.2: lifetime/same-root-raises: silently wrong: returned; a.grad is [8.0]" in said
-    assert "alone: lifetime/same-root-raises: did not fail" in said
+    assert "replayed: lifetime/same-root-raises: did not fail" in said
     assert "given up [bold]" in said, "no markup of a framework's is followed"
     assert ("shards" in said) == terminal
     assert f"{tmp_path / 'kept'}, 2 workers" in said, "at once, wherever it is shown"

@@ -1,1 +1,1 @@
-"""Campaigns: a plan of many runs, each a shard of its own, on the processes of one machine or of many."""
+"""Campaigns: many runs, planned in a file and run as shards on one machine or a cluster; and bisecting."""

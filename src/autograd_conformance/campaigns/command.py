@@ -1,4 +1,4 @@
-"""``autograd-conformance campaign PLAN.toml``: many runs, on the processes of this machine or of a cluster."""
+"""``autograd-conformance campaign PLAN.toml``: runs a plan of many runs on this machine or a cluster."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from autograd_conformance.campaigns.storage.storage import Storage
 
 BROKEN, INTERRUPTED, INCOMPLETE = 1, 2, 3
-"""The exit codes of a campaign: a MUST rule is broken; it was stopped; shards could not be had."""
+"""Exit codes of a campaign: a MUST rule is broken; the campaign was interrupted; shards are missing."""
 
 EXTRA = "campaigns need Dask and fsspec: pip install 'autograd-conformance[campaign]'"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "autograd-conformance campaign") -> int:
-    """Run a campaign, or go on with it; its exit code."""
+    """Run or resume a campaign; returns the exit code."""
     options = _parser(program).parse_args(arguments)
     try:
         plan = read_plan(options.plan)
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
 
 
 def read_plan(path: Path) -> Plan | SearchPlan:
-    """The plan in a file, of runs or of searches; `MalformedPlan` says what is wrong in it."""
+    """The plan in a file, of runs or of searches. Raises `MalformedPlan` with the error in it."""
     form = read_table(path)
     return search_plan(form, path) if SEARCH in form else run_plan(form, path)
 
@@ -103,12 +103,12 @@ def _run_campaign(
     from autograd_conformance.campaigns.execution.campaign import Campaign
 
     campaign = Campaign(plan, storage, sources.suite(), Waiting(60 * options.wait))
-    with console.status("Reading what is kept") as status:
+    with console.status("Reading stored records") as status:
         for shards in campaign.resume():
-            status.update(f"Reading what is kept: {counted(shards, 'shard')}")
+            status.update(f"Reading stored records: {counted(shards, 'shard')}")
     if campaign.merged:
         shards = sum(len(row.done) for row in campaign.progress)
-        console.print(f"{counted(shards, 'shard')} of this campaign were there already", highlight=False)
+        console.print(f"{counted(shards, 'shard')} of this campaign were already stored", highlight=False)
     code = _on_cluster(
         lambda engine: _show_campaign(campaign, engine, console), options, resources, console, termination
     )
@@ -125,7 +125,7 @@ def _run_searches(
     searches = Searches(plan, storage, sources.suite(), Waiting(60 * options.wait))
     stored = searches.resume()
     if stored:
-        console.print(f"{counted(stored, 'verdict')} of this plan were there already", highlight=False)
+        console.print(f"{counted(stored, 'verdict')} of this plan were already stored", highlight=False)
     code = 0
     if searches.missing:
         code = _on_cluster(
@@ -139,7 +139,7 @@ def _on_cluster(
     work: Callable[[Engine], None], options: argparse.Namespace, resources: Mapping[str, float], console: Console,
     termination: Termination,
 ) -> int:  # fmt: skip
-    """Do what there is to do on a cluster; the exit code of what stopped it, if anything did."""
+    """Do the work on a cluster; returns the exit code if the work was interrupted, or 0."""
     from autograd_conformance.campaigns.cluster.engine import NoCluster, local, remote
     from autograd_conformance.campaigns.storage.storage import StorageError
 
@@ -163,7 +163,7 @@ def _on_cluster(
         code, reason = REPORT_ERROR, str(error)
     if reason:
         console.print(
-            f"{printable(reason)}; the same command goes on from here", style="red", markup=False, soft_wrap=True
+            f"{printable(reason)}; to continue, run the same command again", style="red", markup=False, soft_wrap=True
         )
     return code
 
@@ -178,7 +178,7 @@ def _show_campaign(campaign: Campaign, engine: Engine, console: Console) -> None
 
 
 def _write_results(campaign: Campaign, folder: Path, console: Console, code: int) -> int:
-    """Write the reports, and print the end of each as of a run."""
+    """Write the reports, and print the summary of each."""
     from autograd_conformance.campaigns.execution.results import PAGE, SITE, write_results
 
     results = write_results(campaign, folder)
@@ -198,19 +198,19 @@ def _write_results(campaign: Campaign, folder: Path, console: Console, code: int
 
 
 def _check(plan: Plan | SearchPlan, options: argparse.Namespace, resources: Mapping[str, float]) -> None:
-    """Refuse a plan that cannot be carried out with these options."""
+    """Raise `MalformedPlan` if the plan cannot be run with these options."""
     if not (options.storage or plan.storage):
-        raise MalformedPlan(f"{options.plan}: there is no storage; name one there, or with --storage=URL")
+        raise MalformedPlan(f"{options.plan}: it names no storage; add one to the plan, or use --storage=URL")
     if options.scheduler:
         if options.workers or resources or options.dashboard:
-            raise MalformedPlan("--workers, --resources and --dashboard are about the local cluster, not --scheduler's")
+            raise MalformedPlan("--workers, --resources and --dashboard are for a local cluster, not with --scheduler")
         return
     for each in plan.series if isinstance(plan, Plan) else plan.steps:
         for name, amount in each.resources.items():
             if resources.get(name, 0) < amount:
                 raise MalformedPlan(
                     f"{each.title} needs {name}={amount:g}, and workers here offer "
-                    f"{resources.get(name, 0):g}: say --resources={name}={amount:g}"
+                    f"{resources.get(name, 0):g}: add --resources={name}={amount:g}"
                 )
 
 
@@ -226,15 +226,15 @@ def _resources(words: Sequence[str]) -> dict[str, float]:
 
 
 def minutes(word: str) -> float:
-    """A time of the command line, in whose complaint this function's name stands."""
+    """A time in minutes, from the command line. Error messages of argparse contain the name of this function."""
     found = float(word)
     if not found >= 0:
-        raise ValueError(f"{word} is no time")
+        raise ValueError(f"{word} is not a time")
     return found
 
 
 def _describe(plan: Plan) -> str:
-    """A plan in words, a line for each series."""
+    """A plan as text, with a line for each series."""
     amount = plan.amount
     if amount.hours is not None:
         amount_text = f"{amount.hours:g} hour{'' if amount.hours == 1 else 's'}"
@@ -258,38 +258,43 @@ def _fail(reason: str, code: int) -> int:
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         program,
-        description="Run a campaign: many runs, each a shard of its own, whose records are kept where the plan says. "
-        "What is kept is not run again: the same command goes on from where it was interrupted. A plan may also say in "
-        "which versions of a framework findings are looked for.",
-        epilog="Exit codes: 0: no MUST rule is broken. 1: some are. 2: it was stopped, or lost its scheduler. 3: some "
-        "shards could not be had, or no worker came that could run them, or of some findings it cannot be told when "
-        "they began. 4: wrong usage, or the storage holds another campaign. 11: the storage, or the report, could not "
-        "be written.",
+        description="Run a campaign: many runs, called shards, whose records are kept in the plan's storage. Stored "
+        "shards are not run again: after an interruption, the same command continues. A plan may also bisect "
+        "findings over versions of a framework.",
+        epilog="Exit codes: 0: no MUST rule is broken. 1: some are. 2: interrupted, or the scheduler was lost. 3: some "
+        "shards failed, or no worker could run them, or it is undecided when a finding began. 4: wrong usage, or the "
+        "storage holds another campaign. 11: the storage or the report could not be written.",
     )
     parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file (docs/campaigns.md)")
-    parser.add_argument("--storage", metavar="URL", help="where records are kept, instead of the plan's")
+    parser.add_argument("--storage", metavar="URL", help="the storage of records, instead of the plan's")
     parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="a Dask scheduler, or its file (default: a cluster of this machine)"
+        "--scheduler", metavar="ADDRESS", help="a Dask scheduler, or its file (default: a cluster on this machine)"
     )
-    parser.add_argument("--workers", metavar="N", type=int, help="processes of this machine (default: one a core)")
+    parser.add_argument("--workers", metavar="N", type=int, help="processes on this machine (default: one per core)")
     parser.add_argument(
-        "--resources", metavar="NAME=N", action="append", default=[], help="what each process of this machine offers"
+        "--resources",
+        metavar="NAME=N",
+        action="append",
+        default=[],
+        help="a resource that each process on this machine offers",
     )
     parser.add_argument(
         "--wait",
         metavar="MINUTES",
         type=minutes,
         default=MINUTES,
-        help="how long to wait for workers where none that is there can run anything of what is left "
+        help="how long to wait for workers if no present worker can run a remaining task "
         f"(default: {MINUTES:g}; inf: for ever)",
     )
-    parser.add_argument("--dashboard", metavar="ADDRESS", help="where Dask's dashboard of this machine is, as :8787")
+    parser.add_argument(
+        "--dashboard", metavar="ADDRESS", help="the address of Dask's dashboard on this machine, such as :8787"
+    )
     parser.add_argument(
         "--report",
         metavar="DIR",
         type=Path,
         default=Path("campaign-report"),
-        help="where reports go (default: campaign-report)",
+        help="the folder of the reports (default: campaign-report)",
     )
-    parser.add_argument("--check", action="store_true", help="say what the plan comes to, and run nothing")
+    parser.add_argument("--check", action="store_true", help="print the series of the plan, and run nothing")
     return parser

@@ -1,7 +1,8 @@
-"""Whose storage it is: the first campaign there writes down what it runs, and any other is refused.
+"""Ensures that a storage belongs to one campaign.
 
-What decides is a fingerprint of all that a shard's programs and verdicts depend on: the suite's source and the series.
-How much is run is no part of it, so that a campaign can be made longer.
+The first campaign stores a fingerprint of everything that programs and verdicts of its shards depend on: the suite's
+source and the series. A campaign with another fingerprint is refused. The amount of runs is not part of the
+fingerprint, so that a campaign can be extended.
 """
 
 from __future__ import annotations
@@ -17,35 +18,37 @@ from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.reporting.prose import listed
 
 FILE = "campaign.json"
-"""The file in the storage that says whose it is."""
+"""The file in the storage that holds the fingerprint."""
 
 
 class OtherCampaign(Exception):
-    """A storage that holds another campaign; the message says in what it differs."""
+    """The storage belongs to another campaign; the message names the difference."""
 
 
 def claim_storage(storage: Storage, series: Sequence[Series]) -> str:
-    """Make a storage this campaign's, or find that it is; the fingerprint. `OtherCampaign` where it is another's."""
+    """Make the storage this campaign's, unless it is already; returns the fingerprint. Raises `OtherCampaign` if the
+    storage is another campaign's.
+    """
     contents = _contents(series)
     fingerprint = hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
     storage.create(FILE, (json.dumps({"fingerprint": fingerprint, **contents}, indent=1) + "\n").encode())
-    found = storage.read(FILE)  # also what was made: a store that ignores the condition may have had another one
+    found = storage.read(FILE)  # read even if it was created, as a store may ignore the condition
     if found is None:
-        raise StorageError(f"{storage.url}: {FILE} was made and is not there")
+        raise StorageError(f"{storage.url}: {FILE} was created and cannot be found")
     try:
         stored = json.loads(found)
         is_same = stored["fingerprint"] == fingerprint
     except (ValueError, KeyError, TypeError):
-        raise OtherCampaign(f"{storage.url}: {FILE} is no campaign's; name another storage") from None
+        raise OtherCampaign(f"{storage.url}: {FILE} does not describe a campaign; choose another storage") from None
     if not is_same:
         raise OtherCampaign(
-            f"{storage.url} holds another campaign: {_difference(stored, contents)}; name another storage"
+            f"{storage.url} holds another campaign: {_difference(stored, contents)}; choose another storage"
         )
     return fingerprint
 
 
 def _contents(series: Iterable[Series]) -> dict[str, Any]:
-    """What the fingerprint is of."""
+    """The data of which the fingerprint is a digest."""
     return {
         "suite": sources.SUITE_VERSION,
         "source": sources.suite(),
@@ -55,13 +58,13 @@ def _contents(series: Iterable[Series]) -> dict[str, Any]:
 
 
 def _difference(stored: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """In what two campaigns differ, in words."""
+    """The difference between two campaigns, as text."""
     if stored.get("suite") != own["suite"]:
-        return f"it was begun with suite {stored.get('suite')}, this is {own['suite']}"
+        return f"it was started with suite {stored.get('suite')}, this is {own['suite']}"
     if stored.get("source") != own["source"]:
-        return "it was begun with another source of the suite, of the same version"
+        return "it was started with another source of the suite, of the same version"
     there, here = (each.get("series", {}) for each in (stored, own))
     missing, new = ([name for name in one if name not in other] for one, other in ((there, here), (here, there)))
     parts = [f"it runs {listed(missing, 3)}, which this plan does not" if missing else ""]
     parts += [f"this plan runs {listed(new, 3)}, which it does not" if new else ""]
-    return " and ".join(filter(None, parts)) or "its series are not the same"
+    return " and ".join(filter(None, parts)) or "its series differ"

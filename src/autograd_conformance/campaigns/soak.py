@@ -1,8 +1,8 @@
-"""`python -m autograd_conformance.campaigns.soak`: run after run, until so many programs were judged.
+"""`python -m autograd_conformance.campaigns.soak`: run after run, until a number of programs was judged.
 
-Every run is an ordinary run of the suites in a process of its own, with its own folder. What it came to is a line of
-the run log: a soak that was interrupted goes on behind the last seed in it, and the log says which seeds, hence which
-programs, were judged by which version of the suite. One log holds the soaks of several frameworks.
+Each run is an ordinary run of the suites, in a separate process with its own folder and seed. Its result is a line of
+the run log. An interrupted soak continues after the last seed in the log. The log records which seeds, and therefore
+which programs, were judged by which version of the suite. One log may hold the soaks of several frameworks.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from autograd_conformance.reporting.records.stream import InvalidReport, read
 from autograd_conformance.reporting.render.markdown import environment
 
 RUN_LOG = "ledger.jsonl"
-"""The run log in the folder of a soak, where no other file is given."""
+"""The default name of the run log in the folder of a soak."""
 
 
 UNUSABLE = 4
-"""The exit code of a soak that cannot begin or go on: pytest's own for wrong usage."""
+"""The exit code of a soak that cannot start or continue: pytest's code for wrong usage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +37,35 @@ class Run:
     """One run of a soak, as a line of the run log."""
 
     seed: int
-    """Hypothesis's seed."""
+    """The seed of Hypothesis."""
     framework: str
     """The framework's name."""
     version: str
     """The framework's version."""
     profile: str
-    """The profile that says how many programs each rule gets."""
+    """The profile, which sets the number of programs of each rule."""
     programs: int
-    """How many programs were judged."""
+    """Number of judged programs."""
     left_open: int
-    """How many of them went on with something that the rules leave unspecified."""
+    """Number of programs that continued after an outcome that the rules leave unspecified."""
     known: int
-    """How many showed a known difference."""
+    """Number of programs that showed a known difference."""
     failures: tuple[str, ...]
-    """Each failure: its rule, its test, and where its program is."""
+    """The rule, the test and the replay file of each failure."""
     seconds: float
-    """How long the run took."""
+    """Duration of the run in seconds."""
     complete: bool
-    """Whether it came to its end, or to that of its budget."""
+    """True if the run ended normally or at the end of its budget."""
     commit: str
-    """The suite's version, as its repository knows it."""
+    """The version of the suite, from `git describe`."""
     options: tuple[str, ...] = ()
-    """The options that it was given beside the seed; runs that have them in common are one soak."""
+    """The options of the run besides the seed. Runs with equal options belong to one soak."""
     ours: int = 0
-    """How many of the failures turned out to be the suite's own fault: written by hand, by who looked into them."""
+    """Number of failures that turned out to be faults of the suite. It is entered by hand after an investigation."""
 
 
 def run_log(path: Path) -> list[Run]:
-    """The runs so far; ValueError names a line that is none."""
+    """The runs in a log. Raises ValueError with the number of a line that is not a run."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
         try:
@@ -73,12 +73,12 @@ def run_log(path: Path) -> list[Run]:
             lists = {name: tuple(form.get(name, ())) for name in ("failures", "options")}
             found.append(Run(**{**form, **lists}))
         except (ValueError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path}, line {number} is no run of a soak: {error}") from None
+            raise ValueError(f"{path}, line {number} is not a run of a soak: {error}") from None
     return found
 
 
 def summed_up(report: Report, seed: int, commit: str, options: tuple[str, ...]) -> Run:
-    """A run's line in the run log."""
+    """The line of a run in the run log."""
     footer, framework = report.footer, report.header.framework
     return Run(
         seed=seed,
@@ -99,15 +99,15 @@ def summed_up(report: Report, seed: int, commit: str, options: tuple[str, ...]) 
 def soak(
     folder: Path, log: Path, framework: str, programs: int, first: int, workers: str, more: list[str]
 ) -> Iterator[Run]:
-    """Run until the log counts so many programs of runs with these options; each run as it ends, in the standard
-    profile unless `more` says it.
+    """Run until the log holds a number of programs of runs with these options; yields each run. The profile is
+    `standard`, unless `more` sets another.
 
-    OSError and `InvalidReport` say which run could not be had.
+    Raises OSError or `InvalidReport` if a run left no usable records.
     """
     options = (f"--framework={framework}", "--hypothesis-profile=standard", *more)
     runs = run_log(log)
     total = sum(run.programs for run in runs if run.options == options)
-    seed = max([first - 1, *(run.seed for run in runs)]) + 1  # no folder is of two runs
+    seed = max([first - 1, *(run.seed for run in runs)]) + 1  # each run has its own folder
     while total < programs:
         where = folder / str(seed)
         command = [sys.executable, "-m", "pytest", "-n", workers, "-q", *options]
@@ -126,7 +126,7 @@ def soak(
 
 
 def _commit() -> str:
-    """The suite's version, as its repository knows it; empty where there is none."""
+    """The version of the suite from `git describe`; empty outside a repository."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -143,11 +143,11 @@ COUNTED: dict[str, Callable[[Run], int]] = {
     "failures": lambda run: len(run.failures),
     "ours": lambda run: run.ours,
 }
-"""What is counted of each run, and summed over several."""
+"""The numbers that are summed over runs, by name."""
 
 
 def shown(runs: list[Run]) -> Table:
-    """The runs of a log as a table, with their sum."""
+    """The runs of a log as a table, with their totals."""
     sums = summed(runs)
     names = [name.replace("_", " ") for name in sums]
     table = Table("framework", "seed", "suite", *names, "programs/s", box=None, highlight=False)
@@ -166,7 +166,7 @@ def shown(runs: list[Run]) -> Table:
 
 
 def summed(runs: list[Run]) -> dict[str, int]:
-    """What several runs come to."""
+    """The totals of several runs."""
     return {name: sum(map(count, runs)) for name, count in COUNTED.items()}
 
 
@@ -197,22 +197,25 @@ def page(runs: list[Run]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Soak; 0 where no run broke a rule, 1 where one did, 4 where a run could not be had, 130 where it was stopped."""
+    """Run a soak. Returns 0 if no run broke a rule, 1 if one did, 4 if a run failed, 130 if it was interrupted."""
     parser = argparse.ArgumentParser(
         prog="python -m autograd_conformance.campaigns.soak", description=__doc__.partition("\n\n")[0]
     )
     parser.add_argument("--framework", default="torch")
     parser.add_argument(
-        "--programs", type=int, default=1_000_000, help="how many to judge in all (default: a million; 0 for the page)"
+        "--programs",
+        type=int,
+        default=1_000_000,
+        help="total number of programs to judge (default: a million; 0: only write the page)",
     )
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--workers", default="auto", help="as for pytest -n")
-    parser.add_argument("--folder", type=Path, default=Path("soak"), help="where the run log and the reports go")
+    parser.add_argument("--folder", type=Path, default=Path("soak"), help="the folder of the run log and the reports")
     parser.add_argument("--log", type=Path, help=f"the run log (default: {RUN_LOG} in that folder)")
     parser.add_argument("--page", type=Path, help="write the whole run log to this file, as Markdown, too")
     parser.add_argument("more", nargs="*", help="further options and paths for pytest, after a double dash")
     given = parser.parse_args(arguments)
-    if given.page and not given.page.parent.is_dir():  # said before the soak, not after it
+    if given.page and not given.page.parent.is_dir():  # reported before the soak, not after it
         parser.error(f"--page: there is no folder {given.page.parent}")
     console = Console(highlight=False)
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -229,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
         runs = run_log(log)
     except KeyboardInterrupt:
         code, runs = 130, run_log(log)
-        console.print("stopped; the same command goes on from here")
+        console.print("stopped; to continue, run the same command again")
     except (OSError, ValueError, InvalidReport) as error:
         console.print(str(error), markup=False, style="red", soft_wrap=True)
         return UNUSABLE

@@ -19,12 +19,12 @@ INSTALLED = ["--versions", "1", "2"]
     [
         ([], "name the versions, the oldest first"),
         ([*TWO, *INSTALLED, "--install=a=={}"], "name the versions, the oldest first"),
-        (INSTALLED, "--install 'PACKAGE=={}' go together"),
-        ([*INSTALLED, "--install=a"], "{} has to stand where the version belongs"),
-        (["--python=1=/a"], "one version has no change in it"),
-        ([TWO[0], "--python=1=/b"], "1 is there twice"),
+        (INSTALLED, "--install 'PACKAGE=={}' need each other"),
+        ([*INSTALLED, "--install=a"], "write {} in place of the version"),
+        (["--python=1=/a"], "a search needs at least two versions"),
+        ([TWO[0], "--python=1=/b"], "the version 1 is listed twice"),
         ([TWO[0], "--python=/b"], "write LABEL=PATH"),
-        ([*TWO, "--framework-python=/a"], "goes with --step"),
+        ([*TWO, "--framework-python=/a"], "needs --step"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(words: list[str], said: str, tmp_path: Path, capsys) -> None:

@@ -28,7 +28,7 @@ def test_a_replay_file_names_its_rule_and_a_bare_program_may_be_given_one(tmp_pa
     bare.write_text(json.dumps(FORM))
     assert finding(bare).title == "any rule"
     assert finding(bare, "gradients/op").rule == "gradients/op"
-    with pytest.raises(UnusableFinding, match=r"it does not hold that; there are:\n  1: gradients/op"):
+    with pytest.raises(UnusableFinding, match=r"it holds no such finding, only:\n  1: gradients/op"):
         finding(program(tmp_path), "gradients/forward")
 
 
@@ -43,7 +43,7 @@ def test_a_file_of_the_corpus_and_one_of_known_differences_hold_findings() -> No
     assert (found.rule, found.entry) == ("gradients/op", None)
     found = finding(shipped("autograd"), "higher/op")
     assert (found.title, found.entry and found.entry.op) == ("higher/op, op pow", "pow")
-    with pytest.raises(UnusableFinding, match="it holds 4 findings; say --number"):
+    with pytest.raises(UnusableFinding, match="it holds 4 findings; choose one with --number"):
         finding(shipped("mygrad"), "errors/legal-returns")
     assert finding(shipped("mygrad"), number=4).op is None
 

@@ -54,7 +54,7 @@ def test_each_change_is_found_though_a_worker_dies_and_the_command_is_stopped(tm
         wait(lambda: stamps(tmp_path), 300)
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=120)
-    assert (process.returncode, "stopped; the same command goes on from here" in said) == (2, True), said
+    assert (process.returncode, "stopped; to continue, run the same command again" in said) == (2, True), said
     there = stamps(tmp_path)
     assert 1 <= len(there) < 4
     assert "**Not through:**" in (tmp_path / "report" / "bisected.md").read_text()
@@ -70,7 +70,7 @@ def test_each_change_is_found_though_a_worker_dies_and_the_command_is_stopped(tm
     assert len(kept) == 4
     assert there.items() <= kept.items(), "nothing is written twice"
     code, said = ran(REAL, tmp_path, plan, *words)
-    assert (code, "4 verdicts of this plan were there already" in said, answer in said) == (0, True, True)
+    assert (code, "4 verdicts of this plan were already stored" in said, answer in said) == (0, True, True)
     assert stamps(tmp_path) == kept
 
 

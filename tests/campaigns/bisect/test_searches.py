@@ -75,10 +75,10 @@ def test_versions_for_which_no_worker_comes_are_told(storage: Storage, started: 
     lacking = tuple(replace(step, resources={"GPU": 1.0}) if step.label == "5" else step for step in steps())
     searches = Searches(SearchPlan((Search(SOUGHT, "a:X", lacking),)), storage, SUITE, Waiting(limit=0.0))
     engine = Here(fate=lambda task, number: TaskEnd(task, "lost") if task == lacking[-1] else None)
-    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none came in 0 s$"):
+    with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none arrived within 0 s$"):
         list(searches.run(cast(Engine, engine)))
     assert sorted(started) == ["1", "2", "3", "4"]
-    assert searches.missing == "1 of 5 verdicts are not there"
+    assert searches.missing == "1 of 5 verdicts are missing"
     assert not engine.tasks, "what nobody can run is with the scheduler no more"
 
 
@@ -111,8 +111,8 @@ def test_what_an_interruption_left_is_taken_up(storage: Storage, started: list[s
         carried_on(storage, Here(fate=stopped))
     searches = Searches(PLAN, storage, SUITE)
     assert searches.resume() == 3
-    assert searches.missing == "2 of 5 verdicts are not there"
-    assert "**Not through:** 2 of 5 verdicts are not there." in render_all(list(searches.results), searches.missing)
+    assert searches.missing == "2 of 5 verdicts are missing"
+    assert "**Not through:** 2 of 5 verdicts are missing." in render_all(list(searches.results), searches.missing)
     _, came = carried_on(storage, Here())
     assert [each.step.label for each in came] == ["4", "5"]
     assert started == ["1", "2", "3", "4", "5"]
@@ -145,7 +145,7 @@ def test_a_step_that_comes_to_nothing_is_tried_again_and_then_given_up(
     assert (given_up.step.label, "it broke" in given_up.reason) == ("3", True)
     (found,) = searches.results
     assert found.answer == "First bad: 2, last good: 1."
-    assert "it could not be had" in render_all([found], searches.missing)
+    assert "given up: " in render_all([found], searches.missing)
     _, came = carried_on(storage, Here())
     assert [each.step.label for each in came] == ["3"], "the next command tries it again"
 
@@ -156,7 +156,9 @@ def test_a_worker_without_the_environment_says_so(storage: Storage, started: lis
     engine = Here(newest=True)
     _, came = carried_on(storage, engine, plan)
     assert [each.trial for each in came] == [None, None]
-    assert all("the environment of 1 is not here: there is no /no/such/python (on " in each.reason for each in came)
+    assert all(
+        "the environment of 1 does not exist here: /no/such/python is missing (on " in each.reason for each in came
+    )
     assert len(engine.begun) == TRIES + 1, "for the second finding it is known"
     assert not storage.names("verdicts")
 
@@ -201,7 +203,7 @@ def test_a_worker_with_another_suite_tries_nothing(storage: Storage, started: li
 
 def test_a_damaged_verdict_is_told(storage: Storage) -> None:
     storage.create(steps()[0].name, b"{}\n")
-    with pytest.raises(StorageError, match=r"it is no verdict; remove it, and the step is run again"):
+    with pytest.raises(StorageError, match=r"it does not hold a verdict; remove it, and the step is run again"):
         Searches(PLAN, storage, SUITE).resume()
     found = try_step(steps()[0], storage, SUITE)
     assert isinstance(found, TaskFailure)
@@ -217,7 +219,9 @@ def test_a_storage_that_this_process_does_not_see_is_told(storage: Storage, tmp_
         assert isinstance(task, Step)
         return try_step(task, elsewhere, SUITE)
 
-    with pytest.raises(StorageError, match=r"is not there for this process; name a storage that all of them share"):
+    with pytest.raises(
+        StorageError, match=r"but this process does not find it; choose a storage that all workers share"
+    ):
         carried_on(storage, Here(fate=fate))
 
 

@@ -1,1 +1,3 @@
-"""In which version of a framework a finding began, or ended: its program is run again in some of them."""
+"""Bisecting: finds the framework version in which a finding began or ended, by running its program in several
+versions.
+"""

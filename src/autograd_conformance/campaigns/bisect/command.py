@@ -1,4 +1,4 @@
-"""``autograd-conformance bisect FILE``: in which version of a framework a finding began, or ended."""
+"""``autograd-conformance bisect FILE``: finds the framework version in which a finding began or ended."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from autograd_conformance.reporting.prose import printable, shortened
 from autograd_conformance.reporting.render.bisected import STYLES, render, table
 
 FOUND, NO_CHANGE, INTERRUPTED, UNDECIDED = 0, 1, 2, 3
-"""The exit codes of a search: a change was found; there is none; it was stopped; it cannot be told."""
+"""Exit codes of a search: a change was found; there is no change; the search was interrupted; it is undecided."""
 
 STEPS: dict[Outcome, int] = {"good": 0, "bad": 1, "skipped": 125}
-"""The exit codes of one step, as `git bisect run` takes them."""
+"""Exit codes of a single step, as `git bisect run` expects them."""
 
 ABORT = 255
-"""The exit code of a step with which `git bisect run` ends: any from 1 to 127 would say something of the commit."""
+"""Exit code of a step that makes `git bisect run` stop. Codes from 1 to 127 would be a verdict on the commit."""
 
 STEP = "--step"
-"""The option that makes one step of it."""
+"""The option that runs a single step."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "autograd-conformance bisect") -> int:
-    """Search a framework's versions for the change; the exit code."""
+    """Search the versions of a framework for the change; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if STEP not in arguments:
         return _main(arguments, program)
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
         code = _main(arguments, program)
     except SystemExit as ended:
         code = 0 if ended.code == 0 and not {"-h", "--help"}.isdisjoint(arguments) else ABORT
-    except Exception:  # Python's own exit code for it would say that the commit is bad
+    except Exception:  # Python's exit code of 1 would mean that the commit is bad
         traceback.print_exc()
         code = ABORT
     return code if code in STEPS.values() else ABORT
@@ -75,13 +75,13 @@ def _main(arguments: Sequence[str], program: str) -> int:
         return _fail(str(error), REPORT_ERROR)
     except KeyboardInterrupt:
         termination.acknowledged.set()
-        return _fail("stopped; environments that were made are kept", INTERRUPTED)
+        return _fail("stopped; the environments made so far are kept", INTERRUPTED)
     finally:
         termination.restore()
 
 
 def _try_installed(sought: Finding, options: argparse.Namespace) -> Outcome:
-    """Try what is there now."""
+    """Run the finding's program in the current environment."""
     trial = run_trial(sought, options.framework, options.framework_python, options.device, options.patience)
     print(printable(f"{trial.outcome}: {trial.title + ': ' if trial.title else ''}{trial.detail}"))
     if options.json:
@@ -115,7 +115,7 @@ def _search(sought: Finding, versions: Sequence[Version], options: argparse.Name
 
 
 def _binary(trials: dict[int, Trial], count: int) -> Iterator[int]:
-    """The versions that are tried, as each hangs on what came of those before."""
+    """The versions of a binary search. Each depends on the trials before it, which the caller adds to `trials`."""
     while (number := next_version({at: trial.outcome for at, trial in trials.items()}, count)) is not None:
         yield number
 
@@ -129,35 +129,35 @@ def _try_version(version: Version, sought: Finding, options: argparse.Namespace)
 
 
 class _UsageError(Exception):
-    """Options that do not go together."""
+    """Options that contradict each other."""
 
 
 def _versions(options: argparse.Namespace) -> list[Version]:
-    """The versions, the oldest first."""
+    """The versions that the options name, the oldest first."""
     if options.step:
         if options.python or options.versions or options.all or options.markdown:
-            raise _UsageError(f"{STEP} tries what is there now: it takes neither versions nor --all nor --markdown")
+            raise _UsageError(f"{STEP} runs in the current environment: it takes no versions, --all or --markdown")
         return []
     if options.framework_python:
-        raise _UsageError(f"--framework-python goes with {STEP}; each version has an interpreter of its own: --python")
+        raise _UsageError(f"--framework-python needs {STEP}; name the interpreter of each version with --python")
     if options.json:
-        raise _UsageError(f"--json goes with {STEP}; the table of a search is written by --markdown")
+        raise _UsageError(f"--json needs {STEP}; to write the table of a search, use --markdown")
     if bool(options.python) == bool(options.versions):
         raise _UsageError(
             "name the versions, the oldest first: either --python LABEL=PATH each, or --versions with --install"
         )
     if bool(options.versions) != bool(options.install):
-        raise _UsageError(f"--versions and --install 'PACKAGE=={PLACEHOLDER}' go together")
+        raise _UsageError(f"--versions and --install 'PACKAGE=={PLACEHOLDER}' need each other")
     if options.install and not any(PLACEHOLDER in each for each in options.install):
-        raise _UsageError(f"--install: {PLACEHOLDER} has to stand where the version belongs")
+        raise _UsageError(f"--install: write {PLACEHOLDER} in place of the version")
     found: list[Version] = [_given_version(word) for word in options.python]
     found += [Installed(label, tuple(options.install), options.environments) for label in options.versions]
     labels = [each.label for each in found]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
-        raise _UsageError(f"{twice} is there twice")
+        raise _UsageError(f"the version {twice} is listed twice")
     if len(found) < 2:
-        raise _UsageError(f"one version has no change in it; try it alone with {STEP} or --replay")
+        raise _UsageError(f"a search needs at least two versions; to run one version, use {STEP} or --replay")
     return found
 
 
@@ -176,12 +176,12 @@ def _fail(reason: str, code: int) -> int:
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         program,
-        description="Find the version of a framework in which a finding began, or ended: its program is run again in "
-        "some of the versions, each in an environment of its own, by the process protocol.",
-        epilog="Exit codes: 0: the change was found, between two versions next to each other. 1: all that run the "
-        "program are alike. 2: it was stopped. 3: it cannot be told, for versions that cannot run the program. 4: "
-        "wrong usage. 11: the page could not be written. With --step: 0: good. 1: bad. 125: it cannot be told. 255: "
-        "anything else, with which git bisect ends.",
+        description="Find the version of a framework in which a finding began or ended. The finding's program is run "
+        "in several versions, each in its own environment, by the process protocol.",
+        epilog="Exit codes: 0: a change was found between two adjacent versions. 1: all versions that run the program "
+        "have the same outcome. 2: interrupted. 3: undecided, because some versions cannot run the program. 4: wrong "
+        "usage. 11: the page could not be written. With --step: 0: good. 1: bad. 125: undecided. 255: any other "
+        "error, which stops git bisect.",
     )
     parser.add_argument(
         "file",
@@ -191,14 +191,14 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "differences",
     )
     parser.add_argument("--framework", metavar="NAME", required=True, help="as for a run")
-    parser.add_argument("--rule", metavar="RULE", help="which finding of the file, or what counts as bad")
-    parser.add_argument("--number", metavar="N", type=int, help="which finding of the file, from 1")
+    parser.add_argument("--rule", metavar="RULE", help="the rule of the finding, or the rule that counts as bad")
+    parser.add_argument("--number", metavar="N", type=int, help="the number of the finding in the file, from 1")
     parser.add_argument(
         "--python",
         metavar="LABEL=PATH",
         action="append",
         default=[],
-        help="a version and the interpreter of its environment; give several, the oldest first",
+        help="a version and the interpreter of its environment; repeat it, the oldest version first",
     )
     parser.add_argument(
         "--versions", metavar="VERSION", nargs="+", default=[], help="versions to install, the oldest first"
@@ -208,20 +208,20 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="WHAT",
         action="append",
         default=[],
-        help=f"what pip installs for a version, where {PLACEHOLDER} is the version, as 'autograd=={PLACEHOLDER}'; "
-        "give several",
+        help=f"a requirement that pip installs for each version, with {PLACEHOLDER} in place of the version, such as "
+        f"'autograd=={PLACEHOLDER}'; repeat it for more",
     )
     parser.add_argument(
         "--environments",
         metavar="DIR",
         type=Path,
         default=environments(),
-        help="where environments are made, and kept (default: the user's caches)",
+        help="the folder of installed environments, which are kept (default: in the user's cache)",
     )
-    parser.add_argument("--all", action="store_true", help="try every version, and tell of each change")
+    parser.add_argument("--all", action="store_true", help="try every version, and report each change")
     parser.add_argument("--markdown", metavar="OUT", type=Path, help="also write the table as a Markdown page")
-    parser.add_argument(STEP, action="store_true", help="try what is there now, for git bisect run")
-    parser.add_argument("--json", metavar="OUT", type=Path, help=f"with {STEP}: also write what came of it as JSON")
+    parser.add_argument(STEP, action="store_true", help="run in the current environment once, for git bisect run")
+    parser.add_argument("--json", metavar="OUT", type=Path, help=f"with {STEP}: also write the outcome as JSON")
     parser.add_argument("--framework-python", metavar="PATH", help=f"with {STEP}: the interpreter (default: this one)")
     parser.add_argument("--device", metavar="DEVICE", default="cpu", help="as for a run (default: cpu)")
     parser.add_argument(
@@ -229,6 +229,6 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="SECONDS",
         type=float,
         default=TIMEOUT,
-        help=f"after which the program counts as hung, which is bad (default: {TIMEOUT:g})",
+        help=f"time limit of the program; exceeding it counts as bad (default: {TIMEOUT:g})",
     )
     return parser

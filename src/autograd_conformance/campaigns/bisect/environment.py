@@ -1,4 +1,4 @@
-"""The environments of a framework's versions: interpreters that are there, or that are made when they are needed."""
+"""The environments of framework versions: existing interpreters, or virtual environments that are made when needed."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ from autograd_conformance.processes.die_with_parent import dying_with_parent
 from autograd_conformance.reporting.prose import shortened
 
 PLACEHOLDER = "{}"
-"""What stands for the version in what is to be installed."""
+"""Placeholder for the version in requirements and paths."""
 
 MARKER = "made"
-"""The file in an environment that says that all was installed there."""
+"""The file in an environment that marks its installation as complete."""
 
 REQUIRED = "numpy"
-"""What every environment needs beside the framework."""
+"""The requirement that each environment needs besides the framework."""
 
 
 def environments() -> Path:
-    """Where environments are made, unless it is said otherwise: the user's caches."""
+    """The default folder of environments, in the user's cache."""
     return caches() / "environments"
 
 
 class UnusableEnvironment(Exception):
-    """An environment that could not be made; the message says why."""
+    """An environment could not be made; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A version whose environment is there."""
+    """A version with an existing environment."""
 
     label: str
-    """What the user calls it."""
+    """The user's name for the version."""
     python: str
-    """Its interpreter."""
+    """The interpreter of the environment."""
 
     def interpreter(self) -> str:
-        """The interpreter."""
+        """The interpreter of the environment."""
         return self.python
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A version that is installed, when it is needed, into an environment of its own, which stays."""
+    """A version that is installed into its own environment when needed. The environment is kept."""
 
     label: str
-    """The version, which takes the place of `{}` in the requirements."""
+    """The version, which replaces `{}` in the requirements."""
     requirements: tuple[str, ...]
-    """What is installed, as pip takes it."""
+    """The requirements that pip installs."""
     folder: Path
-    """Where environments are."""
+    """The folder of all environments."""
 
     def interpreter(self) -> str:
-        """The interpreter of the environment, which is made unless it is there; `UnusableEnvironment`."""
+        """The interpreter of the environment, which is made if it does not exist. Raises `UnusableEnvironment`."""
         needs = [each.replace(PLACEHOLDER, self.label) for each in self.requirements]
         about = "\n".join([sys.version, *needs])
         place = self.folder / f"{_named(self.label)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
@@ -82,17 +82,19 @@ Version = Given | Installed
 
 
 def _named(label: str) -> str:
-    """A label as part of a file's name."""
+    """The label as part of a file name."""
     return "".join(letter if letter.isalnum() or letter in ".+" else "-" for letter in label)[:40].strip("-.")
 
 
 def _make(place: Path, python: Path, needs: Sequence[str]) -> None:
-    """Make an environment in a folder, where half a one may be."""
+    """Make an environment in a folder that may hold an incomplete one."""
     shutil.rmtree(place, ignore_errors=True)
     venv.create(place, with_pip=True)
     with TemporaryDirectory() as folder:
         words = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", REQUIRED, *needs]
-        command, *before = dying_with_parent(str(python))  # an orphan would go on where the next worker begins anew
+        command, *before = dying_with_parent(
+            str(python)
+        )  # else pip would continue in a folder that the next worker empties
         done = finished([*before, *words], None, Path(folder), (command,))
     if done.code:
         lines = [line for line in done.errors.splitlines() if line.startswith("ERROR:")]

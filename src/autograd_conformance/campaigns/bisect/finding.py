@@ -1,4 +1,4 @@
-"""What is looked for: a program, and the rule that it breaks, from any file that holds one."""
+"""Reads the finding to search for, a program and the rule that it breaks, from any file that holds one."""
 
 from __future__ import annotations
 
@@ -23,50 +23,50 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
 
 RECORDS = (".jsonl", ".jsonl.gz")
-"""What the names of record files end in."""
+"""Endings of the names of record files."""
 
 
 class UnusableFinding(Exception):
-    """A file that does not say what is looked for; the message says why."""
+    """A file that holds no usable finding; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A program, or two that are related, and what it shows."""
+    """A program, or a pair of related programs, and the violation that it shows."""
 
     program: Program | Related
     rule: str | None = None
-    """The rule that it breaks; None: whichever it is."""
+    """The rule that the program breaks; None means any rule."""
     op: str | None = None
-    """The op that it is about, where the file says so."""
+    """The op that the violation is about, if the file names it."""
     before: tuple[Program, ...] = ()
-    """The programs that have to run before it."""
+    """The programs that have to run first."""
     entry: Known | None = None
-    """The known difference that it is the witness of."""
+    """The known difference of which the program is the witness."""
 
     @property
     def title(self) -> str:
-        """The rule and the op."""
+        """The rule and the op, as text."""
         return f"{self.rule or 'any rule'}{f', op {self.op}' if self.op else ''}"
 
     def to_json(self) -> dict[str, Any]:
-        """As a replay file has it; an entry of known differences is told by its program and its rule alone."""
+        """The finding in the form of a replay file. Of a known difference, only the program and the rule are kept."""
         held = self.program
         form = relations_codec.to_json(held) if isinstance(held, Related) else codec.to_json(held)
         before = {"before": [codec.to_json(each) for each in self.before]} if self.before else {}
         return ({} if self.rule is None else {"rule": self.rule}) | form | before
 
     def shown_by(self, program: Program, violation: Violation) -> bool:
-        """Whether a violation is what is looked for."""
+        """Whether a violation is the one to search for."""
         if self.entry is not None:
             return is_known(self.entry, program, violation)
         return self.rule in (None, violation.rule)
 
 
 def finding(path: Path, rule: str | None = None, number: int | None = None) -> Finding:
-    """The finding in a file: the only one, that of the rule, or that of a number, from 1; `UnusableFinding`.
+    """The finding of a file: the only one, the one of a rule, or the one with a number, counted from 1.
 
-    A rule is what counts where the file names none.
+    If the file names no rule, `rule` is the rule to search for. Raises `UnusableFinding`.
     """
     there = findings(path)
     wanted = {at: each for at, each in enumerate(there, 1) if number in (None, at)}
@@ -76,14 +76,16 @@ def finding(path: Path, rule: str | None = None, number: int | None = None) -> F
         (found,) = wanted.values()
         return replace(found, rule=found.rule or rule)
     if not there:
-        raise UnusableFinding(f"{path}: there is no failure in it")
+        raise UnusableFinding(f"{path}: it holds no failure")
     shown = [f"{at}: {each.title}" for at, each in (wanted or dict(enumerate(there, 1))).items()]
-    said = f"it holds {len(wanted):,} findings; say --number" if wanted else "it does not hold that; there are"
+    said = (
+        f"it holds {len(wanted):,} findings; choose one with --number" if wanted else "it holds no such finding, only"
+    )
     raise UnusableFinding(f"{path}: {said}:\n  " + "\n  ".join(shown))
 
 
 def findings(path: Path) -> Sequence[Finding]:
-    """All that a file holds: a replay file, a file of the corpus, one of known differences, or records;
+    """All findings of a replay file, a corpus file, a file of known differences, or a file of records. Raises
     `UnusableFinding`.
     """
     try:

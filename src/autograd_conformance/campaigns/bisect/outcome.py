@@ -1,4 +1,4 @@
-"""What came of a finding's program in one version of a framework, and what trials of several versions come to."""
+"""The outcome of a finding's program in one version of a framework, and the summary over several versions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from autograd_conformance.reporting.render.bisected import Bisected, VersionRow
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of a finding's program in one version."""
+    """The outcome of a finding's program in one version."""
 
     outcome: Outcome
     detail: str
-    """What was observed, or why the version cannot tell."""
+    """The observation, or the reason why the version is skipped."""
     title: str = ""
-    """What the framework calls itself, with its version."""
+    """The framework's name and version, as the framework reports them; empty if it was not loaded."""
 
 
 def bisected(finding: str, framework: str, labels: Sequence[str], trials: Mapping[int, Trial]) -> Bisected:
-    """What the trials of some versions, which are numbers from 0, the oldest, on, come to."""
+    """The summary of the trials. Versions are numbered from 0, the oldest first."""
     rows = []
     for number, label in enumerate(labels):
         trial = trials.get(number)

@@ -1,4 +1,4 @@
-"""Plans that bisect: findings, and the versions of a framework in which they are looked for, as a TOML file says it."""
+"""Plans of searches, read from a TOML file: findings, and the framework versions in which to search for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEARCH = "bisect"
 """The key of a plan's searches."""
 
 FILE = "finding.json"
-"""The file in which workers get a finding."""
+"""The name of the file in which workers receive a finding."""
 
 TOP = ("storage", "storage_options", SEARCH)
 KEYS = (
@@ -30,7 +30,7 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A finding, and a step for each version, the oldest first."""
+    """A finding, and one step for each version, the oldest first."""
 
     finding_files: FindingFiles
     framework: str
@@ -39,13 +39,13 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """What is looked for, in which versions, and where verdicts go."""
+    """The searches of a plan, and the storage of their verdicts."""
 
     searches: tuple[Search, ...]
     storage: str | None = None
-    """A folder, or the URL of one, as fsspec takes it."""
+    """A folder, or a URL that fsspec accepts."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What fsspec is told of the storage."""
+    """Options of the storage for fsspec."""
 
     @property
     def steps(self) -> Iterator[Step]:
@@ -60,13 +60,13 @@ class SearchPlan:
 
 
 def search_plan(form: Mapping[str, Any], path: Path) -> SearchPlan:
-    """The plan that a TOML file holds; `path` is where it stands, and files that it names beside it."""
+    """The plan in the parsed TOML file `path`. Paths in the plan are relative to that file."""
     top = Table(form, str(path), TOP)
     searches: list[Search] = []
     for place, table in enumerate(top.tables(SEARCH), 1):
         searches += _searches(Table(table, f"{path}, [[{SEARCH}]] {place}", KEYS), path.parent)
     if not searches:
-        raise MalformedPlan(f"{path}: there is no [[{SEARCH}]] in it")
+        raise MalformedPlan(f"{path}: it has no [[{SEARCH}]]")
     return SearchPlan(tuple(searches), top.text("storage"), dict(top.table("storage_options")))
 
 
@@ -74,16 +74,14 @@ def _searches(table: Table, folder: Path) -> Iterator[Search]:
     framework = table.framework(table.text("framework"))
     versions = table.texts("versions", None)
     if len(versions) < 2:
-        raise MalformedPlan(f"{table.where}: versions: one version has no change in it")
+        raise MalformedPlan(f"{table.where}: versions: name at least two versions")
     python, install = table.text("python"), table.texts("install", ())
     if (python is None) == (not install):
         raise MalformedPlan(f"{table.where}: name either the python of each version's environment, or what to install")
     if PLACEHOLDER not in "".join((python or "", *install)):
-        raise MalformedPlan(
-            f"{table.where}: {PLACEHOLDER} has to stand where the version belongs, in python or install"
-        )
+        raise MalformedPlan(f"{table.where}: write {PLACEHOLDER} in place of the version, in python or install")
     if python and table.text("environments"):
-        raise MalformedPlan(f"{table.where}: environments says where to install, and nothing is installed")
+        raise MalformedPlan(f"{table.where}: environments is only for versions that are installed with install")
     timeout = table.positive("patience") if "patience" in table.form else TIMEOUT
     resources = table.resources()
     for finding_files in _sought(table, folder):
@@ -99,8 +97,11 @@ def _searches(table: Table, folder: Path) -> Iterator[Search]:
 
 
 def _sought(table: Table, folder: Path) -> Iterator[FindingFiles]:
-    """The findings of all files, each with what workers need of it."""
-    from autograd_conformance.campaigns.bisect.finding import UnusableFinding, findings  # here: it brings JAX along
+    """The findings of all files, each with the files that workers need."""
+    from autograd_conformance.campaigns.bisect.finding import (  # imported here, as it imports JAX
+        UnusableFinding,
+        findings,
+    )
 
     rule = table.text("rule")
     wanted = table.number("number", 1) if "number" in table.form else None

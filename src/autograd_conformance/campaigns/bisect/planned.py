@@ -1,4 +1,4 @@
-"""A plan that bisects, as `campaign` carries it out: verdicts are shown as they come, and a page is written."""
+"""Runs a plan of searches for the command `campaign`: prints verdicts as they arrive, and writes a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = "bisected.md"
 
 
 def run_searches(searches: Searches, engine: Engine, console: Console) -> None:
-    """Run what is to be run yet, and show what comes."""
+    """Run the remaining steps and print their verdicts."""
     steps = set(searches.plan.steps)
     last_line = time.monotonic()
     with console.status("") as status:
@@ -48,7 +48,7 @@ def _print_event(event: StepEvent, console: Console) -> None:
 
 
 def write_page(searches: Searches, folder: Path, console: Console) -> bool:
-    """Write the page, print what it says, and say whether it is told of each finding when it began."""
+    """Write the page and print its tables. Returns True if each search is decided."""
     found = list(searches.results)
     (folder / PAGE).write_text(render_all(found, searches.missing), encoding="utf-8")
     for each in found:

@@ -1,7 +1,7 @@
-"""Which version is tried next, and where the change is, given what came of those that were tried.
+"""Binary search: the version to try next, and the changes between the versions tried.
 
-A framework's versions are numbers from 0, the oldest, on. It is taken that a finding begins, or ends, once, and that a
-version which is older than one that cannot run the program cannot run it, until one of them is seen to.
+Versions are numbered from 0, the oldest first. The search assumes that a finding begins or ends only once, and that a
+version cannot run the program if a newer version cannot, unless a trial shows otherwise.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from itertools import pairwise
 from typing import Literal
 
 Outcome = Literal["bad", "good", "skipped"]
-"""The finding is there, it is not, or this version cannot tell."""
+"""The outcome of a version: it shows the finding, it does not, or it cannot decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Two versions, none that can tell between them of which anything is known, of which one has the finding."""
+    """Two versions with different outcomes, and no version in between that shows or lacks the finding for certain."""
 
     older: int
     newer: int
     began: bool
-    """Whether the newer one has it."""
+    """True if the newer version shows the finding."""
 
 
 def next_version(outcomes: Mapping[int, Outcome], count: int) -> int | None:
-    """The version to be tried next, of so many; None where the change is found, or there is none to find."""
+    """The version to try next, of `count` versions; None if the change is found or there is none."""
     decisive = sorted(version for version, outcome in outcomes.items() if outcome != "skipped")
-    if not decisive:  # the newest that runs the program at all
+    if not decisive:  # first, find the newest version that runs the program
         return max((version for version in range(count) if version not in outcomes), default=None)
     if 0 not in outcomes:
         return 0
@@ -45,7 +45,7 @@ def next_version(outcomes: Mapping[int, Outcome], count: int) -> int | None:
 
 
 def changes(outcomes: Mapping[int, Outcome]) -> tuple[Change, ...]:
-    """Where the finding began or ended, the oldest change first."""
+    """The changes at which the finding began or ended, the oldest first."""
     decisive = sorted(version for version, outcome in outcomes.items() if outcome != "skipped")
     return tuple(
         Change(older, newer, outcomes[newer] == "bad")

@@ -1,7 +1,7 @@
-"""Searches over a plan's versions: which steps are run yet, and what those that were come to.
+"""The searches of a plan: schedules their steps, and summarises the verdicts.
 
-Every version is tried, whatever came of the others: so a finding that began, ended and began again is told as such, and
-where there are as many workers as versions it takes no longer than one of them.
+Each version is tried, whatever the verdicts of the others are. Therefore a finding that began, ended and began again is
+reported as such, and with enough workers a search takes no longer than one step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from autograd_conformance.reporting.render.bisected import Bisected
 
 @dataclass(frozen=True, slots=True)
 class StepEvent:
-    """What came of a step: a trial, or, where it could not be had, why."""
+    """A step ended: with a trial, or with the reason why there is none."""
 
     step: Step
     trial: Trial | None
@@ -33,27 +33,27 @@ class StepEvent:
 
 
 class Searches:
-    """What a plan's searches come to, as steps end."""
+    """The searches of a plan, and the verdicts so far."""
 
     def __init__(self, plan: SearchPlan, storage: Storage, suite: str, waiting: Waiting | None = None) -> None:
         self.plan, self.storage, self.suite = plan, storage, suite
         self.waiting = waiting or Waiting()
         self.trials: dict[Step, Trial] = {}
-        """What came of steps."""
+        """The trials of finished steps."""
         self.given_up: dict[Step, str] = {}
-        """Steps that could not be had, and why."""
+        """The steps that were given up, with the reasons."""
         self._attempts: Counter[Step] = Counter()
-        """How often steps were tried in vain."""
+        """Number of failed attempts of each step."""
         self._missing_environments: set[object] = set()
-        """The environments that workers were found to lack, as often as it takes to give up."""
+        """Environments that were missing on workers in as many attempts as are made before giving up."""
         self._rejecting_workers: defaultdict[object, set[str]] = defaultdict(set)
-        """The addresses of workers that lack an environment, or the suite: others have its next step, where there are
-        any.
+        """For each environment, the addresses of workers that do not have it, or have another suite. Other workers get
+        the next step, if there are any.
         """
         self._sharing = Sharing(storage)
 
     def resume(self) -> int:
-        """Count what is kept; how many verdicts that were."""
+        """Read the stored verdicts; returns their number."""
         steps = {step.name: step for step in self.plan.steps}
         stored = [name for name in self.storage.names(VERDICTS) if name in steps]
         for name, data in self.storage.read_all(stored).items():
@@ -66,9 +66,9 @@ class Searches:
         return len(stored)
 
     def run(self, engine: Engine) -> Iterator[StepEvent | None]:
-        """Run what is to be run yet; what came of it, and now and then nothing.
+        """Run the remaining steps; yields events, and None now and then.
 
-        `StorageError`, `NoCluster`, `NoWorkers`.
+        Raises `StorageError`, `NoCluster` or `NoWorkers`.
         """
         try:
             for step in dict.fromkeys(self.plan.steps):
@@ -106,13 +106,13 @@ class Searches:
                 )
             case _ if ended.outcome == "failed":
                 yield from self._retry_or_give_up(step, ended.reason, engine, no_environment=False)
-            case _:  # lost with its scheduler
+            case _:  # the scheduler lost the task
                 self._submit(engine, step)
 
     def _retry_or_give_up(
         self, step: Step, reason: str, engine: Engine, *, no_environment: bool
     ) -> Iterator[StepEvent]:
-        """Have a step tried again, by whichever worker is free, or give it up."""
+        """Submit a failed step again, for whichever worker is free, or give it up."""
         self._attempts[step] += 1
         if self._attempts[step] < TRIES and not (no_environment and step.environment in self._missing_environments):
             self._submit(engine, step)
@@ -124,17 +124,17 @@ class Searches:
 
     @property
     def results(self) -> Iterator[Bisected]:
-        """What the searches come to so far."""
+        """The summaries of all searches so far."""
         return (self.result(search) for search in self.plan.searches)
 
     def result(self, search: Search) -> Bisected:
-        """What a search comes to so far."""
+        """The summary of a search so far."""
         trials = {at: trial for at, step in enumerate(search.steps) if (trial := self._trial(step)) is not None}
         return bisected(search.finding_files.title, search.framework, [step.label for step in search.steps], trials)
 
     def _trial(self, step: Step) -> Trial | None:
         if step in self.given_up:
-            return Trial("skipped", f"it could not be had: {self.given_up[step]}")
+            return Trial("skipped", f"given up: {self.given_up[step]}")
         return self.trials.get(step)
 
     @property
@@ -144,6 +144,6 @@ class Searches:
 
     @property
     def missing(self) -> str | None:
-        """What of the plan is not done, in words; None where all is."""
+        """The part of the plan that is not done, as text; None if all is done."""
         remaining = len(self.remaining)
-        return f"{remaining:,} of {len(set(self.plan.steps)):,} verdicts are not there" if remaining else None
+        return f"{remaining:,} of {len(set(self.plan.steps)):,} verdicts are missing" if remaining else None

@@ -1,4 +1,4 @@
-"""A finding's program, run again in one environment of a framework."""
+"""Runs a finding's program in one environment of a framework."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 def run_trial(finding: Finding, framework: str, python: str | None, device: str, timeout: float) -> Trial:
-    """Run a finding's program in the environment of an interpreter, in a process of its own.
+    """Run a finding's program in the environment of an interpreter, in a separate process.
 
-    It has the finding where the program shows it, whatever else it shows, or ends its process, or does not come back; a
-    version in which it shows other differences alone cannot tell.
+    The version is bad if the program shows the finding, ends its process, or exceeds the timeout; other violations do
+    not matter then. A version in which the program shows only other violations is skipped.
     """
     try:
         target = open_target(_elsewhere(framework, python), device, None, timeout, stretched)
@@ -48,12 +48,12 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
     violation = outcome.broken.violation
     seen = observed_text(violation)
     if waives(outcome.broken.program, violation):
-        return Trial("skipped", f"it differs otherwise: {violation.rule}: {seen}", title)
+        return Trial("skipped", f"it breaks another rule: {violation.rule}: {seen}", title)
     return Trial("bad", f"{violation.rule}: {seen}", title)
 
 
 def _elsewhere(framework: str, python: str | None) -> str:
-    """The name of the framework in a process of its own, of this interpreter where none is named."""
+    """The name of the framework in a separate process, which runs the current interpreter by default."""
     if python is None and parse(framework) is not None:
         return framework
     return served(framework, python or sys.executable, None)

@@ -1,6 +1,6 @@
-"""What a worker does for a search: run a step in a process of its own, and keep its verdict.
+"""The task of a worker: runs a step of a search in a separate process, and stores its verdict.
 
-What went wrong is an answer, not an exception, as with shards.
+Errors are returned, not raised, as for shards.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.processes.child import finished
 
 OUT = "step.json"
-"""The file that a step's process writes."""
+"""The file that the step's process writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """A step that came to its end."""
+    """A step that ended with a trial."""
 
     trial: Trial
     worker: str
-    """Where."""
+    """The worker that ran the step."""
     is_stored: bool
-    """Whether the storage has it."""
+    """True if the verdict is in the storage."""
 
 
 def try_step(step: Step, storage: Storage, suite: str) -> StepDone | TaskFailure:
-    """Run a step, unless its verdict is there, and keep that; `suite` is the digest that the suite has to have.
+    """Run a step and store its verdict, unless the verdict is stored already. `suite` is the digest of the suite that
+    the campaign requires.
 
-    Where the framework could not be loaded, nothing is kept: that may be a matter of the worker.
+    Nothing is stored if the framework could not be loaded, as the worker may be the cause.
     """
     if (other := other_suite(suite)) is not None:
         return other
@@ -69,7 +70,7 @@ def _tried(step: Step) -> Trial | TaskFailure:
         return TaskFailure("no environment", str(error), here())
     if shutil.which(python) is None:
         return TaskFailure(
-            "no environment", f"the environment of {step.label} is not here: there is no {python}", here()
+            "no environment", f"the environment of {step.label} does not exist here: {python} is missing", here()
         )
     with TemporaryDirectory(prefix="autograd-conformance-") as name:
         folder, out = Path(name), Path(name) / OUT

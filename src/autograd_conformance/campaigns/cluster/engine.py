@@ -1,8 +1,7 @@
-"""Dask as a campaign uses it: tasks go out with what they need of a worker, and come back in whichever order they end.
+"""A Dask cluster as campaigns use it: tasks are submitted with the resources that they need, and end in any order.
 
-Workers that die, and the tasks that they had, are the scheduler's business: it gives such a task to another worker. A
-scheduler that comes back has forgotten its tasks, and they are told as lost; without one the campaign ends, and goes on
-later from what is kept.
+If a worker dies, the scheduler gives its tasks to other workers. A restarted scheduler has lost its tasks, which are
+reported as lost. Without a scheduler the campaign ends, and can be resumed from the storage.
 """
 
 from __future__ import annotations
@@ -27,24 +26,26 @@ SETTINGS = {
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
 }
-"""Dask's settings for a cluster of this machine. How many workers may die with one task before it counts as what kills
-them; and how often Dask looks after itself, which is meant for tasks of milliseconds, and took 6 % of a core.
+"""Dask's settings for a local cluster. They set how many workers may die with a task before the task is considered the
+cause. They also reduce Dask's housekeeping, which is meant for tasks of milliseconds and took 6 % of a core.
 """
 
 REFRESH_SECONDS = 2.0
-"""Seconds for which it is taken that there are as many workers as before."""
+"""The list of workers is read again after this many seconds."""
 
 FETCH_SECONDS = 60.0
-"""Seconds that a worker may take to hand over what a task came to."""
+"""Time limit for fetching a task's result from a worker, in seconds."""
 
 ANY_PORT = "127.0.0.1:0"
-"""Where the scheduler's own pages are that nobody asked for: else a second campaign warns that Dask's port is taken."""
+"""Address of the scheduler's own pages if no dashboard is requested. With the default address, a second campaign would
+warn that the port is in use.
+"""
 
 TaskOutcome = Literal["returned", "lost", "failed"]
 
 
 class NoCluster(Exception):
-    """There is no cluster to work on, or there is none any more; the message says why."""
+    """There is no cluster, or it was lost; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,15 @@ class TaskEnd:
     """A task that ended."""
 
     task: Any
-    """What was asked for."""
+    """The task, as it was submitted."""
     outcome: TaskOutcome
-    """Answered, lost with the scheduler that had it or given up, or failed: neither its own doing nor an answer."""
+    """`returned`; `lost`: cancelled, or lost with its scheduler; `failed`: Dask could not run the task."""
     result: Any = None
-    """What it came to, where it answered."""
+    """The result of a task that returned."""
     reason: str = ""
-    """Why it did not, in words."""
+    """The reason why there is no result."""
     worker: str = ""
-    """The address of the worker that answered."""
+    """The address of the worker that returned the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +71,16 @@ class _Submitted:
     task: Hashable
     future: Any
     workers: frozenset[str]
-    """The addresses of the workers that may have it; none: all."""
+    """The addresses of the workers that may run the task; empty means all."""
 
 
 class Engine:
-    """A cluster of Dask's, and the tasks that it has."""
+    """A Dask cluster and its unfinished tasks."""
 
     def __init__(self, client: Client, dashboard: str | None) -> None:
         self.client = client
         self.dashboard = dashboard
-        """The address of Dask's dashboard, where there is one."""
+        """The address of Dask's dashboard, if there is one."""
         self._finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._tasks: dict[str, _Submitted] = {}
         self._submitted = 0
@@ -88,12 +89,12 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        """Whether any task has not ended."""
+        """True if a task has not ended."""
         return bool(self._tasks)
 
     @property
     def workers(self) -> Mapping[str, Any]:
-        """What the scheduler knows of each worker, a moment ago."""
+        """The scheduler's information about each worker, at most a few seconds old."""
         self._check_scheduler()
         if self.client.status == "running" and time.monotonic() - self._refreshed > REFRESH_SECONDS:
             try:
@@ -105,7 +106,7 @@ class Engine:
         return self._workers
 
     def capacity(self, resources: Mapping[str, float]) -> int:
-        """How many tasks that take some resources all workers have place for at once."""
+        """Number of tasks with these needs that all workers together can run at once."""
         return sum(
             _capacity(each["nthreads"], each.get("resources") or {}, resources) for each in self.workers.values()
         )
@@ -119,8 +120,8 @@ class Engine:
         first: bool,
         avoid: Collection[str] = (),
     ) -> None:
-        """Have a worker call a function; `first` where that is to come before other tasks. The workers at the addresses
-        `avoid` do it where nobody else could.
+        """Have a worker call a function. With `first`, the task precedes others. Workers with an address in `avoid` are
+        used only if no other worker can run the task.
         """
         self._check_scheduler()
         self._submitted += 1
@@ -134,12 +135,12 @@ class Engine:
         future.add_done_callback(self._finished.put)
 
     def _other_workers(self, avoid: Collection[str], resources: Mapping[str, float]) -> frozenset[str]:
-        """The workers with other addresses that have place for a task."""
+        """The workers that are not in `avoid` and can run the task."""
         others = ((worker, each) for worker, each in self.workers.items() if worker not in avoid)
         return frozenset(worker for worker, each in others if _capacity(1, each.get("resources") or {}, resources))
 
     def wait(self, seconds: float) -> Iterator[TaskEnd]:
-        """The tasks that have ended; some seconds go by at most until the first does."""
+        """The tasks that have ended; waits for the first for a number of seconds at most."""
         ended = []
         try:
             ended.append(self._finished.get(timeout=seconds))
@@ -152,53 +153,53 @@ class Engine:
             yield _task_end(self._tasks.pop(future.key).task, future)
 
     def cancel(self, tasks: Container[Hashable]) -> None:
-        """Let go of some tasks, begun or not; they are told as lost."""
+        """Cancel tasks, running or not. They end as lost."""
         futures = [submitted.future for submitted in self._tasks.values() if submitted.task in tasks]
         if futures:
             self.client.cancel(futures, asynchronous=False)
 
     def _cancel_stranded(self) -> None:
-        """Let go of the tasks whose workers have all gone: the scheduler would wait for them for ever."""
+        """Cancel tasks whose permitted workers are all gone, as the scheduler would wait for these workers for ever."""
         kept_apart = (each for each in self._tasks.values() if each.workers)
         self.cancel({each.task for each in kept_apart if each.workers.isdisjoint(self.workers)})
 
     def stop(self) -> None:
-        """Give up what has not begun yet; what runs on a cluster of others is kept when it ends."""
+        """Cancel the unfinished tasks. A task that is already running on a remote cluster still stores its records."""
         futures = [submitted.future for submitted in self._tasks.values()]
         self._tasks.clear()
         if futures and self.client.status == "running":
             self.client.cancel(futures, asynchronous=False)
 
     def _check_scheduler(self) -> None:
-        """See whether there is a scheduler, or one may come back."""
+        """Raise `NoCluster` if the scheduler is gone and is not being reconnected."""
         if self.client.status not in ("running", "connecting"):
             raise NoCluster("the scheduler is gone")
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:
-    """What a worker does: the address where it did so, and what the function gave."""
+    """Call the function on a worker; returns the worker's address and the function's result."""
     return get_worker().address, function(*arguments)
 
 
 def _task_end(task: Any, future: Any) -> TaskEnd:
-    """What a future came to."""
+    """The end of the task of a finished future."""
     if future.status == "cancelled":
         return TaskEnd(task, "lost", reason="the scheduler lost it")
     try:
         worker, result = future.result(timeout=FETCH_SECONDS)
         return TaskEnd(task, "returned", result, worker=worker)
-    except Exception as error:  # of Dask: what goes wrong in a task is its answer
+    except Exception as error:  # of Dask: errors of a task are returned as its result
         return TaskEnd(task, "failed", reason=shortened(f"{type(error).__name__}: {error}", 400))
 
 
 def _capacity(threads: int, has: Mapping[str, float], needs: Mapping[str, float]) -> int:
-    """How many tasks with such needs a worker takes at once."""
+    """Number of tasks with these needs that one worker can run at once."""
     return min([threads, *(int(has.get(name, 0) // amount) for name, amount in needs.items())])
 
 
 @contextmanager
 def local(workers: int, resources: Mapping[str, float], dashboard: str | None) -> Iterator[Engine]:
-    """A cluster of this machine's: so many processes, each of which runs one shard at a time."""
+    """A cluster on this machine, with a number of processes that each run one task at a time."""
     with dask.config.set(SETTINGS):
         try:
             cluster = LocalCluster(
@@ -206,14 +207,14 @@ def local(workers: int, resources: Mapping[str, float], dashboard: str | None) -
                 dashboard_address=dashboard or ANY_PORT, silence_logs=logging.CRITICAL,
             )  # fmt: skip
         except (OSError, RuntimeError, ImportError) as error:
-            raise NoCluster(f"there is no cluster to be had here: {shortened(str(error)).rstrip('.')}") from None
+            raise NoCluster(f"no cluster can be started on this machine: {shortened(str(error)).rstrip('.')}") from None
         with cluster, Client(cluster) as client:
             yield Engine(client, str(client.dashboard_link) if dashboard else None)
 
 
 @contextmanager
 def remote(address: str) -> Iterator[Engine]:
-    """A cluster that is there already, by the address of its scheduler, or the file that its scheduler wrote."""
+    """An existing cluster, by the address of its scheduler or by the scheduler's file."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler_file=address) if address.endswith(".json") else Client(address)

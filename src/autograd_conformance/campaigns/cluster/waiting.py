@@ -1,7 +1,8 @@
-"""Waiting for workers: what is to be run and no worker has place for, and how long that goes on.
+"""Waiting for workers that can run the remaining tasks.
 
-Workers of a cluster come and go, and may wait in a queue for hours themselves; so nothing is refused because nobody can
-run it now. But where nothing at all can be run, and nobody comes, the command ends with words.
+Workers of a cluster come and go, and may wait in a queue for hours. Therefore a task is never refused because no
+present worker can run it. But if no remaining task can be run and no worker arrives in time, the command ends with a
+message.
 """
 
 from __future__ import annotations
@@ -18,28 +19,28 @@ if TYPE_CHECKING:
     from autograd_conformance.campaigns.cluster.engine import Engine
 
 Needs = Mapping[str, float]
-"""What a task takes of a worker."""
+"""The amounts of each resource that a task takes of a worker."""
 
 MINUTES = 30.0
-"""How long a command waits for workers, where it is not told."""
+"""Default time limit for waiting, in minutes."""
 
 
 class NoWorkers(Exception):
-    """No worker has place for anything that is to be run, and none came in time; the message says for what."""
+    """No worker can run a remaining task, and none arrived in time; the message names the missing resources."""
 
 
 @dataclass(slots=True)
 class Waiting:
-    """How long nothing can be run."""
+    """The time for which no remaining task could be run."""
 
     limit: float = 60 * MINUTES
-    """After how many seconds nobody is waited for any longer."""
+    """Time limit in seconds."""
     since: float | None = None
-    """When it began, on the monotonic clock; None while something can be run, or nothing is left."""
+    """Start of the waiting on the monotonic clock; None if a task can be run or none is left."""
 
     def check(self, engine: Engine, needs: Iterable[Needs]) -> None:
-        """See whether anything can be run, given what all that is to be run needs; `NoWorkers` where that is so for
-        too long.
+        """Update the waiting time, given the needs of all remaining tasks. Raises `NoWorkers` if the limit is
+        reached.
         """
         needed = list(needs)
         if not needed or any(engine.capacity(each) for each in needed):
@@ -48,10 +49,12 @@ class Waiting:
         now = time.monotonic()
         self.since = now if self.since is None else self.since
         if now - self.since >= self.limit:
-            raise NoWorkers(f"{_missing_text(needed)}, and none came in {duration(self.limit)}")
+            raise NoWorkers(f"{_missing_text(needed)}, and none arrived within {duration(self.limit)}")
 
     def describe(self, engine: Engine, needs: Iterable[Needs]) -> str:
-        """What no worker has place for, in words, and how long it is waited for; nothing where there is no such."""
+        """The resources that no worker offers, and the remaining waiting time, as text; empty if workers can run all
+        tasks.
+        """
         unmet = [each for each in needs if not engine.capacity(each)]
         if not unmet:
             return ""
@@ -62,10 +65,10 @@ class Waiting:
 
 
 def require_workers(engine: Engine, needs: Iterable[Needs]) -> None:
-    """See that no worker is missing when the time is over; `NoWorkers` where one is."""
+    """Raise `NoWorkers` if no worker can run one of these tasks when the time of the campaign is over."""
     unmet = [each for each in needs if not engine.capacity(each)]
     if unmet:
-        raise NoWorkers(f"{_missing_text(unmet)}, and none came before the time was over")
+        raise NoWorkers(f"{_missing_text(unmet)}, and none arrived before the time was over")
 
 
 def _missing_text(needs: Iterable[Needs]) -> str:
@@ -74,6 +77,6 @@ def _missing_text(needs: Iterable[Needs]) -> str:
 
 
 def _offers(needs: Iterable[Needs]) -> str:
-    """What workers have to offer, in words; nothing where any worker would do."""
+    """The resources of these tasks as text; empty if any worker would do."""
     named = dict.fromkeys(" and ".join(f"{name}={amount:g}" for name, amount in each.items()) for each in needs)
     return listed(named, 3, by=", or ") if all(named) else ""

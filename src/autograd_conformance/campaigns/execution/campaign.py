@@ -1,6 +1,6 @@
-"""A campaign: which shards are run next, and what all of them came to; what is kept already is not run again.
+"""A campaign: schedules the shards of a plan, and merges their reports. Stored shards are not run again.
 
-It holds no more than sums. Whoever runs it again, on whichever cluster, finds the same sums in what is kept.
+A campaign has no other state than what follows from the storage. It can be resumed at any time, on any cluster.
 """
 
 from __future__ import annotations
@@ -28,53 +28,53 @@ from autograd_conformance.reporting.records.records import Header, Report
 from autograd_conformance.reporting.records.stream import InvalidReport, parse
 
 SHARDS_PER_SLOT = 2
-"""How many shards are with the scheduler for each that can run: a worker that ends one finds the next."""
+"""Number of shards with the scheduler for each that can run at once, so that a worker that ends one finds the next."""
 
 READ_BATCH = 64
-"""How many shards' records are read at once."""
+"""Number of shards whose records are read at once."""
 
 CONFIRMED = "confirmed"
-"""The folder of the storage that says what came of failures that were run again alone."""
+"""The storage folder of the results of failures that were replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTask:
-    """A task: a failure of a series is to be run again alone."""
+    """A task: replay a failure of a series in a separate process."""
 
     series: Series
     failure: Failure
 
     @property
     def name(self) -> str:
-        """Where it is kept what came of it."""
+        """The name of the stored result."""
         return f"{CONFIRMED}/{self.series.name}/{program_key(self.failure)}.json"
 
 
 class Campaign:
-    """What a plan comes to, as shards end."""
+    """A plan with its progress and its merged reports."""
 
     def __init__(self, plan: Plan, storage: Storage, suite: str, waiting: Waiting | None = None) -> None:
         self.plan, self.storage, self.suite = plan, storage, suite
         self.waiting = waiting or Waiting()
         self.progress = [SeriesProgress(series) for series in plan.series]
         self.merged: dict[Kind, MergedRuns] = {}
-        """What is alike in adapter, environment, framework, version, device and dtypes, added up."""
+        """Merged reports, by adapter, environment, framework, version, device and dtypes."""
         self._replays: dict[str, ReplayResult] = {}
-        """What came of failures that were run again alone, by where that is kept."""
+        """Results of replayed failures, by their names in the storage."""
         self.time_limit = TimeLimit.of(plan.amount.hours)
         self._causes: dict[Kind, int] = {}
         self._reported: set[tuple[Kind, str]] = set()
-        """What failures that are no news are alike to."""
+        """Keys of failures that were already reported as new."""
         self._replaying: dict[str, Series] = {}
-        """The series of failures that are being run again alone, by where it is to be kept what comes of them."""
+        """The series of failures that are being replayed, by the name of the stored result."""
         self._origins: dict[tuple[Kind, str], Series] = {}
-        """The series that a failure was found in, by its digest."""
+        """The series in which a failure was found, by the key of its program."""
         self._sharing = Sharing(storage)
 
-    # -- what is kept --------------------------------------------------------------------------------------------------
+    # -- stored records ------------------------------------------------------------------------------------------------
 
     def resume(self) -> Iterator[int]:
-        """Count what is kept, and say now and then how many shards that were."""
+        """Read the stored shards and replay results; yields the number of shards now and then."""
         count, amount = 0, self.plan.amount
         last = math.inf if amount.last is None else amount.last
         for row in self.progress:
@@ -90,7 +90,7 @@ class Campaign:
             self._replays[name] = ReplayResult.from_json(data)
 
     def _report(self, name: str, data: bytes) -> Report:
-        """The report of a shard; `StorageError` where it is damaged."""
+        """The report of a stored shard. Raises `StorageError` if the file is damaged."""
         try:
             return parse(decompressed(data), name)
         except (ValueError, InvalidReport) as error:
@@ -99,7 +99,7 @@ class Campaign:
             ) from None
 
     def _count(self, row: SeriesProgress, seed: int, report: Report) -> list[NewCause]:
-        """Add a shard's report, once; the causes that it is the first to show."""
+        """Merge the report of a shard, once; returns the causes that no shard showed before."""
         if seed in row.done:
             return []
         key = _merge_key(row.series, report.header)
@@ -126,12 +126,12 @@ class Campaign:
             self._reported |= names
         return found
 
-    # -- what is to be done --------------------------------------------------------------------------------------------
+    # -- scheduling ----------------------------------------------------------------------------------------------------
 
     def run(self, engine: Engine) -> Iterator[Event | None]:
-        """Run what is to be run yet; what happened, and now and then nothing.
+        """Run the remaining shards; yields events, and None now and then.
 
-        `StorageError`, `NoCluster`, `NoWorkers`.
+        Raises `StorageError`, `NoCluster` or `NoWorkers`.
         """
         try:
             while self._submit(engine):
@@ -147,7 +147,7 @@ class Campaign:
             engine.stop()
 
     def _submit(self, engine: Engine) -> bool:
-        """Give the scheduler what it has place for; whether anything is under way or waits for workers."""
+        """Submit as many shards as the cluster has room for; returns True if shards are running or wait for workers."""
         waiting = False
         groups: dict[tuple[tuple[str, float], ...], list[SeriesProgress]] = {}
         for row in self.progress:
@@ -169,8 +169,10 @@ class Campaign:
         return waiting or any(row.running for row in self.progress)
 
     def _next(self, rows: list[SeriesProgress], capacity: int) -> tuple[SeriesProgress, int] | None:
-        """The shard that comes next: of the series of which the fewest are done, and that is expected to end in time.
-        Each of the `capacity` has one in any case, so that every command gets on.
+        """The next shard of these series: of the series with the fewest shards, and only if it is expected to end in
+        time.
+
+        The first `capacity` shards are run in any case, so that each command makes progress.
         """
         if not self.time_limit.left:
             return None
@@ -183,14 +185,14 @@ class Campaign:
         return None
 
     def needs(self) -> Iterator[Needs]:
-        """What all that is to be run needs of a worker."""
+        """The needs of all remaining tasks."""
         for row in self.progress:
             if row.running or self._next([row], 1) is not None:
                 yield row.series.resources
         yield from (series.resources for series in self._replaying.values())
 
     def _collect(self, engine: Engine) -> Iterator[Event | None]:
-        """What came of the tasks that have ended."""
+        """The events of the tasks that have ended."""
         for ended in engine.wait(0.5):
             match ended.task:
                 case Shard():
@@ -198,7 +200,7 @@ class Campaign:
                 case ReplayTask():
                     yield from self._finish_replay(ended.task, ended)
                 case other:
-                    raise TypeError(f"{other!r} is no task of a campaign")
+                    raise TypeError(f"{other!r} is not a task of a campaign")
         self.waiting.check(engine, self.needs())
         yield None
 
@@ -222,14 +224,14 @@ class Campaign:
                 yield from self._count_failure(row, shard, f"{reason} (on {worker})")
             case _ if ended.outcome == "failed":
                 yield from self._count_failure(row, shard, ended.reason)
-            case _:  # lost: it is to be run, as before
+            case _:  # lost: it will be submitted again
                 return
 
     def _progress_of(self, series: Series) -> SeriesProgress:
         return next(each for each in self.progress if each.series == series)
 
     def _count_failure(self, row: SeriesProgress, shard: Shard, reason: str) -> Iterator[Event]:
-        """Count a shard that came to nothing."""
+        """Count a shard that failed, and give it up after too many attempts."""
         row.attempts[shard.seed] = row.attempts.get(shard.seed, 0) + 1
         if row.attempts[shard.seed] < TRIES or row.rejection:
             return
@@ -237,20 +239,20 @@ class Campaign:
         row.consecutive_failures += 1
         yield Trouble(f"{shard.series.title}, seed {shard.seed}: given up after {TRIES} tries: {reason}")
         if row.stop_reason:
-            yield Trouble(f"{shard.series.title}: {TRIES} shards in a row could not be had; nothing more of it is run")
+            yield Trouble(f"{shard.series.title}: {TRIES} shards in a row failed; the series is stopped")
 
     def _stop_series(self, row: SeriesProgress, shard: Shard, reason: str, engine: Engine) -> Iterator[Event]:
-        """End a series: what one of its shards takes beside its programs, all of them do."""
+        """Give up a series of which a shard is too small for its fixed costs, as all its shards are."""
         if row.rejection:
             return
         row.rejection = row.given_up[shard.seed] = reason
-        yield Trouble(f"{shard.series.title}: {reason}; nothing more of it is run")
+        yield Trouble(f"{shard.series.title}: {reason}; the series is stopped")
         engine.cancel({Shard(row.series, seed) for seed in row.running})
 
-    # -- what was found ------------------------------------------------------------------------------------------------
+    # -- replaying failures --------------------------------------------------------------------------------------------
 
     def _submit_replay(self, engine: Engine, found: Kind, failure: Failure) -> None:
-        """Have a failure run again alone, unless it was."""
+        """Replay a failure, unless its shard or a replay has confirmed it."""
         task = ReplayTask(self.origin(found, failure), failure)
         confirmed = failure.alone is not None and failure.alone.runs
         if confirmed or not failure.program or task.name in self._replays or task.name in self._replaying:
@@ -263,7 +265,7 @@ class Campaign:
         )
 
     def _finish_replay(self, task: ReplayTask, ended: TaskEnd) -> Iterator[Event]:
-        """Keep what came of it."""
+        """Store the result of a replay."""
         self._replaying.pop(task.name, None)
         if isinstance(ended.result, ReplayResult):
             self.storage.create(task.name, (json.dumps(ended.result.to_json()) + "\n").encode())
@@ -271,29 +273,31 @@ class Campaign:
             yield Replayed(task.failure, ended.result)
 
     def origin(self, found: Kind, failure: Failure) -> Series:
-        """The series that a failure was found in."""
+        """The series in which a failure was found."""
         return self._origins[found, program_key(failure)]
 
     def replay_result(self, found: Kind, failure: Failure) -> ReplayResult | None:
-        """What came of a failure that was run again alone; None where it was not, or its shard did so."""
+        """The result of a failure's replay; None if it was not replayed, or was confirmed by its shard."""
         return self._replays.get(ReplayTask(self.origin(found, failure), failure).name)
 
     @property
     def causes(self) -> int:
-        """How many causes the failures have."""
+        """Number of causes of all failures."""
         return sum(self._causes.values())
 
     @property
     def missing(self) -> str | None:
-        """What of the plan is not done, in words; None where all is."""
+        """The part of the plan that is not done, as text; None if all is done."""
         parts = [part for row in self.progress if (part := row.fraction(self.plan.amount)) is not None]
         short = sum(part < 1 for part in parts)
         if not short:
             return None
         done = int(100 * sum(parts) / len(parts))
-        return f"{done} % of the campaign is done, and {short:,} of {len(parts):,} series not whole"
+        return f"{done} % of the campaign is done, and {short:,} of {len(parts):,} series are incomplete"
 
 
 def _merge_key(series: Series, header: Header) -> Kind:
-    """What shards that are added up have in common; two environments of one framework draw the same programs."""
+    """The key of the reports that are merged with a shard's. Two environments of one framework are kept apart, as they
+    draw the same programs.
+    """
     return *series.target, *kind(header)

@@ -1,4 +1,4 @@
-"""What happens in a campaign, as it is told to whoever looks on."""
+"""Events of a running campaign, for the view."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograd_conformance.reporting.records.records import Header
 
 @dataclass(frozen=True, slots=True)
 class NewCause:
-    """A cause of failures that no shard had shown before."""
+    """A cause of failures that no shard showed before."""
 
     cause: Cause
     header: Header
@@ -20,7 +20,7 @@ class NewCause:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A failure was run again alone."""
+    """A failure was replayed."""
 
     failure: Failure
     result: ReplayResult
@@ -28,7 +28,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A shard, or all that are left of a series, could not be had."""
+    """A shard or a series was given up; the message says why."""
 
     message: str
 

@@ -1,4 +1,4 @@
-"""How far a series is: which of its seeds are done, under way, or given up, and which comes next."""
+"""The progress of a series: the seeds that are done, running or given up, and the next seed."""
 
 from __future__ import annotations
 
@@ -8,58 +8,62 @@ from autograd_conformance.campaigns.plans.plan import Amount
 from autograd_conformance.campaigns.shards.shard import Series
 
 TRIES = 3
-"""How often a shard is tried before it is given up, and how many are given up in a row before their series is."""
+"""Number of attempts before a shard is given up, and number of shards in a row that are given up before their series
+is.
+"""
 
 
 @dataclass(slots=True)
 class SeriesProgress:
-    """How far a series is."""
+    """The progress of a series of shards."""
 
     series: Series
     done: set[int] = field(default_factory=set)
-    """The seeds whose records are kept and counted."""
+    """Seeds whose records are stored and merged."""
     running: set[int] = field(default_factory=set)
-    """The seeds that are with the scheduler."""
+    """Seeds that are with the scheduler."""
     attempts: dict[int, int] = field(default_factory=dict)
-    """How often seeds were tried in vain."""
+    """Number of failed attempts of each seed."""
     given_up: dict[int, str] = field(default_factory=dict)
-    """The seeds that are not tried any more, and why."""
+    """Seeds that were given up, with the reasons."""
     consecutive_failures: int = 0
-    """How many of them there were since a shard was had."""
+    """Number of seeds given up since the last shard succeeded."""
     submitted: int = 0
-    """How often one of its shards was given to the scheduler."""
+    """Number of submitted shards."""
     rejecting_workers: set[str] = field(default_factory=set)
-    """The addresses of workers that refused one of its shards: others have the next, where there are any."""
+    """Addresses of workers that rejected a shard of this series. Other workers get the next one, if there are any."""
     rejection: str = ""
-    """Why none of its shards can be had, where one of them told so of all."""
+    """The reason why no shard of the series can succeed, if a shard reported one."""
     programs: int = 0
     seconds: float = 0.0
-    """How long its shards took, one after the other."""
+    """Total time of the shards, in seconds."""
     failing: int = 0
-    """How many of its shards had failures."""
+    """Number of shards with failures."""
     done_prefix: int = 0
-    """How many seeds from the first on are done, as far as was looked."""
+    """Number of seeds from the first on that are known to be done."""
 
     @property
     def stop_reason(self) -> str | None:
-        """Why nothing more of it is run, where that is so: nothing came of what was tried last."""
+        """The reason why no more shards are run: the series was rejected, or its last shards were given up. Otherwise
+        None.
+        """
         if self.rejection:
             return self.rejection
         return next(reversed(self.given_up.values())) if self.consecutive_failures >= TRIES else None
 
     @property
     def seconds_per_shard(self) -> float:
-        """How long one of its shards takes, by those that are done."""
+        """Average time of a finished shard, in seconds."""
         return self.seconds / len(self.done)
 
     def fraction(self, amount: Amount) -> float | None:
-        """Which part of it is done; None where that is a matter of time."""
+        """The fraction of the amount that is done; None if the amount is a time."""
         if amount.programs is not None:
             return min(1.0, self.programs / amount.programs)
         return None if amount.shards is None else len(self.done) / amount.shards
 
     def next_seed(self, amount: Amount) -> int | None:
-        """The seed that is to be run next; None where enough is done or under way."""
+        """The seed to run next; None if enough shards are done or running."""
         if self.stop_reason:
             return None
         each = self.programs / len(self.done) if self.done else self.series.programs

@@ -1,5 +1,5 @@
-"""What a campaign leaves: for each framework one report, as of one run, with its page and its replay files; a page that
-says what was found over all of them; and a site.
+"""The results of a campaign: for each framework a report like that of one run, a page about all frameworks, and a
+site.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ SITE = "site"
 """The folder of the site."""
 
 REPLAY_TEXT = {"still failing": "fails", "fixed": "did not fail", "cannot run": "could not be run"}
-"""What came of a failure that was run again alone, in words."""
+"""The result of a replayed failure, as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was found of one framework, in one version, on one device."""
+    """The merged report of one framework, in one version, on one device."""
 
     report: Report
     folder: Path
 
 
 def write_results(campaign: Campaign, folder: Path) -> list[Result]:
-    """Write all that the campaign has come to so far; `UnusableFolder`, `NotOurs` or OSError where that cannot be."""
+    """Write all results so far. Raises `UnusableFolder`, `FolderInUse` or OSError if that is impossible."""
     reports = [as_one_run(merged, campaign.missing) for merged in campaign.merged.values()]
     names = unique(_name(report.header) for report in reports)
     sections, results = [], []
@@ -60,11 +60,11 @@ def write_results(campaign: Campaign, folder: Path) -> list[Result]:
 
 
 def as_one_run(merged: MergedRuns, missing: str | None) -> Report:
-    """What shards came to; each ends when it has run enough, so that how the campaign ended is said by what is
-    `missing` of it, in words, if anything is.
+    """The merged report of many shards, with the ending of the campaign instead of a shard's. `missing` describes the
+    part of the plan that is not done.
     """
     report = merged.report()
-    assert report.footer is not None, "a sum has one"
+    assert report.footer is not None, "a merged report has a footer"
     broken = any(each.level == "MUST" for each in report.failures)
     footer = replace(
         report.footer, verdict="cut short" if missing else "complete", reason=missing, exit_code=int(broken)
@@ -85,7 +85,7 @@ def _row(row: SeriesProgress) -> page.SeriesRow:
 
 
 def _write_report(campaign: Campaign, key: Kind, report: Report, folder: Path) -> Report:
-    """Write the report of one framework: its records, its page, and a replay file for each of its failures."""
+    """Write the report of one framework: its records, its page, and a replay file for each failure."""
     held = ReportFolder(folder)
     try:
         held.clear()
@@ -101,7 +101,7 @@ def _write_report(campaign: Campaign, key: Kind, report: Report, folder: Path) -
 
 
 def _with_replay_file(failure: Failure, header: Header, key: Kind, campaign: Campaign, folder: Path) -> Failure:
-    """A failure with its replay file, the command that runs it, and what came of it alone."""
+    """A failure with its replay file, the command that replays it, and the result of its replay."""
     result = campaign.replay_result(key, failure)
     alone = (
         Confirmation(runs=1, failed=1) if result is not None and result.verdict == "still failing" else failure.alone

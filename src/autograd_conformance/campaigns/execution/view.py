@@ -1,4 +1,4 @@
-"""The view of a campaign while it runs: a table that is drawn anew on a terminal, and lines now and then elsewhere."""
+"""The display of a running campaign: a live table on a terminal, or else a line now and then."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from autograd_conformance.reporting.prose import counted, duration, shortened
 from autograd_conformance.reporting.render.failures import cause_title, severity_name
 
 LINE_SECONDS = 30.0
-"""Seconds between two lines where nothing can be drawn anew."""
+"""Seconds between two lines if the output is no terminal."""
 
 DRAW_SECONDS = 0.5
-"""Seconds between two drawings."""
+"""Seconds between two updates of the table."""
 
 
 class View:
-    """What is seen of a campaign."""
+    """The display of a running campaign."""
 
     def __init__(self, campaign: Campaign, engine: Engine, console: Console) -> None:
         self.campaign, self.engine, self.console = campaign, engine, console
         self.begun = self.last_line = time.monotonic()
         self.programs_before = sum(row.programs for row in campaign.progress)
-        """How many programs had been judged before this command began."""
+        """Number of programs that were judged before this command started."""
         self.fraction = self._fraction()
-        """Which part of the campaign had been done then."""
+        """Fraction of the campaign that was done before this command started."""
         self.live: Live | None = None
 
     @contextmanager
     def display(self) -> Iterator[None]:
-        """Draw it while the campaign goes on."""
+        """Show the display while the campaign runs."""
         if not self.console.is_terminal:
             self.console.print(self.location(), markup=False, highlight=False, soft_wrap=True)
             yield
@@ -51,7 +51,7 @@ class View:
             yield
 
     def report(self, event: Event | None) -> None:
-        """Say what happened, and how far the campaign is where it is time to."""
+        """Print an event, and update the display if it is time to."""
         if event is not None:
             self.console.print(_event_text(event), soft_wrap=True)
         now = time.monotonic()
@@ -63,16 +63,16 @@ class View:
                 self.console.print(self.line(), highlight=False, soft_wrap=True)
 
     def table(self) -> Group:
-        """The table, with a line above that says where, and one below that sums up."""
+        """The table of all series, with a line about the place above and a summary below."""
         table = Table(box=None, highlight=False)
-        for name in ("series", "shards", "under way", "programs", "a second", "failing"):
+        for name in ("series", "shards", "running", "programs", "a second", "failing"):
             table.add_column(name, justify="left" if name == "series" else "right", overflow="fold")
         for row in self.campaign.progress:
             table.add_row(*self._cells(row), style="red" if row.stop_reason else None)
         return Group(Text(self.location()), table, Text(self.line()))
 
     def location(self) -> str:
-        """Where it is kept, and who works on it."""
+        """The storage, the number of workers and the dashboard."""
         workers = counted(len(self.engine.workers), "worker")
         return ", ".join(filter(None, (self.campaign.storage.url, workers, self.engine.dashboard)))
 
@@ -87,7 +87,7 @@ class View:
         return [shortened(row.series.title, 60), *counts, rate, failing]
 
     def line(self) -> str:
-        """How far the campaign is, in one line."""
+        """The progress of the campaign in one line."""
         sums, seconds = self.campaign.merged.values(), time.monotonic() - self.begun
         rows, of = self.campaign.progress, self.campaign.plan.amount.shards
         done, running = (sum(map(len, some)) for some in ([row.done for row in rows], [row.running for row in rows]))
@@ -95,7 +95,7 @@ class View:
         tested = {rule for each in sums for rule, times in each.exercised.items() if times >= THRESHOLD}
         shards = counted(done, "shard") if of is None else f"{done:,} of {counted(of * len(rows), 'shard')}"
         parts = [
-            f"{shards}, {running:,} under way",
+            f"{shards}, {running:,} running",
             f"{counted(programs, 'program')}, {(programs - self.programs_before) / max(seconds, 1e-9):,.0f} a second",
             f"{counted(self.campaign.causes, 'cause')} of failures",
             f"{counted(len(tested), 'rule')} tested, {sum(each.covered for each in sums):,} cells of coverage",
@@ -105,7 +105,7 @@ class View:
         return "; ".join(filter(None, [*parts, self.campaign.waiting.describe(self.engine, self.campaign.needs())]))
 
     def seconds_left(self, seconds: float) -> float | None:
-        """About how many seconds it takes yet: as fast as until now, or until the limit."""
+        """Estimated seconds until the end, at the present speed or until the time limit; None if unknown."""
         if self.campaign.plan.amount.hours is not None:
             return self.campaign.time_limit.left
         fraction = self._fraction()
@@ -123,7 +123,7 @@ def _event_text(event: Event) -> Text:
             text = f"new: {about}: {shortened(cause.shown.observed)}"
             return Text(text, style="bold red")
         case Replayed(failure, result):
-            return Text(f"alone: {failure.rule}: {REPLAY_TEXT[result.verdict]}")
+            return Text(f"replayed: {failure.rule}: {REPLAY_TEXT[result.verdict]}")
         case Trouble(message):
             return Text(message, style="red")
         case _:

@@ -1,1 +1,1 @@
-"""Plans of campaigns: what is to run, read from a TOML file."""
+"""Plans of campaigns, read from a TOML file."""

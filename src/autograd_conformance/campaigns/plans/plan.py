@@ -1,6 +1,6 @@
-"""Plans: what a campaign is to run, as a TOML file says it, held to its keys and types.
+"""Plans of campaigns, read from a TOML file and checked for unknown keys and wrong types.
 
-A plan is a product: each framework with each suite, dtype and device is a series of shards, one for each seed.
+A plan is a product: each combination of framework, suite, dtype and device is a series of shards, one for each seed.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reporting.prose import listed
 
 SHARD = 20_000
-"""Programs in a shard, where the plan does not say it."""
+"""Default number of programs in a shard."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much of each series a campaign is to run: up to a last seed, to a number of programs, or for some time."""
+    """The amount of each series: up to a last seed, a number of programs, or a time."""
 
     first: int = 1
     """The seed of the first shard."""
     last: int | None = None
-    """The seed of the last."""
+    """The seed of the last shard."""
     programs: int | None = None
-    """Until so many programs were judged."""
+    """Number of programs to judge."""
     hours: float | None = None
-    """As long as a command runs."""
+    """Time limit of a command, in hours."""
 
     @property
     def shards(self) -> int | None:
-        """How many shards of each series that is, where it is said."""
+        """Number of shards of each series, if the amount is given in seeds."""
         return None if self.last is None else self.last - self.first + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a campaign is to run, and where its records go."""
+    """The series of a campaign, their amount, and the storage of their records."""
 
     series: tuple[Series, ...]
     amount: Amount
     storage: str | None = None
-    """A folder, or the URL of one, as fsspec takes it."""
+    """A folder, or a URL that fsspec accepts."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What fsspec is told of the storage: an endpoint, a profile; secrets belong to the environment."""
+    """Options of the storage for fsspec, such as an endpoint or a profile. Secrets belong in the environment."""
 
 
 TOP = ("storage", "storage_options", "shard", "programs", "hours", "seeds", "first_seed", "work")
@@ -58,34 +58,32 @@ WORK = ("frameworks", "suites", "dtypes", "devices", "python", "known", "confirm
 
 
 def plan(form: Mapping[str, Any], path: Path) -> Plan:
-    """The plan that a TOML file holds; `path` is where it stands, and files that it names beside it."""
+    """The plan in the parsed TOML file `path`. Paths in the plan are relative to that file."""
     top = Table(form, str(path), TOP)
     shard = top.number("shard", SHARD)
     tables = top.tables("work")
     if not tables:
-        raise MalformedPlan(f"{path}: there is no [[work]], which says what is run")
+        raise MalformedPlan(f"{path}: it has no [[work]], which names the frameworks and suites to run")
     series: list[Series] = []
     for place, work in enumerate(tables, 1):
         series += _series(Table(work, f"{path}, [[work]] {place}", WORK), shard, path.parent)
     names = [each.name for each in series]
     twice = next((each.title for each in series if names.count(each.name) > 1), None)
     if twice is not None:
-        raise MalformedPlan(f"{path}: {twice} is there twice")
+        raise MalformedPlan(f"{path}: {twice} is listed twice")
     for one, other in combinations(series, 2):
         if one.overlaps(other):
-            raise MalformedPlan(f"{path}: {one.title} and {other.title} would draw the same programs, which count once")
+            raise MalformedPlan(f"{path}: {one.title} and {other.title} would draw the same programs")
     return Plan(tuple(series), _amount(top), top.text("storage"), dict(top.table("storage_options")))
 
 
 def _amount(top: Table) -> Amount:
     present = [name for name in ("seeds", "programs", "hours") if name in top.form]
     if len(present) != 1:
-        said = (
-            f"{listed(present, by=' and ')} cannot stand together" if present else "nothing says how much is to be run"
-        )
+        said = f"{listed(present, by=' and ')} exclude each other" if present else "the amount of runs is missing"
         raise MalformedPlan(f"{top.where}: {said}: name one of seeds, programs, hours")
     if "seeds" in present and "first_seed" in top.form:
-        raise MalformedPlan(f"{top.where}: first_seed: seeds say already where to begin")
+        raise MalformedPlan(f"{top.where}: first_seed: seeds already names the first seed")
     first = top.number("first_seed", 1, least=0)
     match present[0]:
         case "programs":
@@ -101,7 +99,7 @@ def _seeds(top: Table) -> tuple[int, int]:
         case [int(first), int(last)] if 0 <= first <= last and bool not in map(type, (first, last)):
             return first, last
         case other:
-            raise MalformedPlan(f"{top.where}: seeds has to be [FIRST, LAST], such as [1, 100], not {other!r}")
+            raise MalformedPlan(f"{top.where}: seeds must be [FIRST, LAST], such as [1, 100], not {other!r}")
 
 
 def _series(work: Table, programs: int, folder: Path) -> Iterator[Series]:
@@ -109,7 +107,7 @@ def _series(work: Table, programs: int, folder: Path) -> Iterator[Series]:
     dtypes = work.texts("dtypes", ("both",))
     for dtype in dtypes:
         if dtype not in (*DTYPES, "both"):
-            raise MalformedPlan(f"{work.where}: dtypes: {dtype!r} is none of {listed((*DTYPES, 'both'))}")
+            raise MalformedPlan(f"{work.where}: dtypes: {dtype!r} is not one of {listed((*DTYPES, 'both'))}")
     suites = [_suite(name, work.where) for name in work.texts("suites", (ALL,))]
     known, included = known_texts([folder / name for name in work.texts("known", ())], work.where)
     resources = work.resources()
@@ -122,7 +120,7 @@ def _series(work: Table, programs: int, folder: Path) -> Iterator[Series]:
 
 
 def _suite(name: str, where: str) -> tuple[str, ...]:
-    """The words of a command line for a suite: its name, one of its tests, or all suites."""
+    """The command-line words for a suite: its name, one of its tests, or nothing for all suites."""
     if name == ALL:
         return ()
     file, colons, test = name.partition("::")

@@ -1,4 +1,4 @@
-"""The tables of a plan's TOML file, held to their keys and types."""
+"""The tables of a plan's TOML file, checked for unknown keys and wrong types."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from autograd_conformance.reporting.prose import listed
 
 
 class MalformedPlan(Exception):
-    """A plan that cannot be carried out; the message says where and why."""
+    """A plan that cannot be run; the message says where it is wrong, and why."""
 
 
 def read_table(path: Path) -> Mapping[str, Any]:
-    """What a file of TOML holds; `MalformedPlan` where that cannot be read."""
+    """The content of a TOML file. Raises `MalformedPlan` if the file cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -27,7 +27,7 @@ def read_table(path: Path) -> Mapping[str, Any]:
 
 
 class Table:
-    """A table of the plan, whose values are asked for by the types that they have to have."""
+    """A table of the plan. Its methods return values of the required type, or raise `MalformedPlan`."""
 
     def __init__(self, form: Mapping[str, Any], where: str, keys: tuple[str, ...]) -> None:
         self.form, self.where = form, where
@@ -36,7 +36,7 @@ class Table:
             raise MalformedPlan(f"{where}: unknown key {unknown!r}; there are {listed(keys)}")
 
     def _malformed(self, key: str, what: str) -> MalformedPlan:
-        return MalformedPlan(f"{self.where}: {key} has to be {what}, not {self.form.get(key)!r}")
+        return MalformedPlan(f"{self.where}: {key} must be {what}, not {self.form.get(key)!r}")
 
     def number(self, key: str, default: int, least: int = 1) -> int:
         """A whole number."""
@@ -53,14 +53,14 @@ class Table:
         return float(value)
 
     def text(self, key: str) -> str | None:
-        """A text, if it is there."""
+        """A text; None if the key is missing."""
         value = self.form.get(key)
         if value is not None and (not isinstance(value, str) or not value):
             raise self._malformed(key, "a text")
         return value
 
     def texts(self, key: str, default: tuple[str, ...] | None) -> tuple[str, ...]:
-        """A list of texts, each once."""
+        """A list of texts without repetitions."""
         value = self.form.get(key, default)
         if value is None:
             raise MalformedPlan(f"{self.where}: {key} is missing")
@@ -71,7 +71,7 @@ class Table:
         return tuple(dict.fromkeys(value))
 
     def table(self, key: str) -> Mapping[str, Any]:
-        """A table, empty where there is none."""
+        """A table; empty if the key is missing."""
         value = self.form.get(key, {})
         if not isinstance(value, dict):
             raise self._malformed(key, "a table")
@@ -81,19 +81,19 @@ class Table:
         """A list of tables."""
         value = self.form.get(key, [])
         if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-            raise MalformedPlan(f"{self.where}: {key} has to be written [[{key}]]")
+            raise MalformedPlan(f"{self.where}: {key} must be written [[{key}]]")
         return value
 
     def resources(self) -> dict[str, float]:
-        """What a task takes of a worker, by the names of what workers offer."""
+        """The amounts of each resource that a task takes of a worker."""
         found = self.table("resources")
         for name, value in found.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
-                raise MalformedPlan(f"{self.where}: resources: {name} has to be a number above 0, not {value!r}")
+                raise MalformedPlan(f"{self.where}: resources: {name} must be a number above 0, not {value!r}")
         return {name: float(value) for name, value in found.items()}
 
     def framework(self, name: str | None) -> str:
-        """A framework by its name, which has to be one of the suite's own or of an adapter."""
+        """The name of a framework, which has to be one of the suite's or a path to an adapter."""
         if name is None:
             raise MalformedPlan(f"{self.where}: framework is missing")
         if name not in frameworks() and ":" not in name:

@@ -1,1 +1,1 @@
-"""Shards: one run of one seed each, and the series that they belong to."""
+"""Shards: runs with one seed each, and the series that they belong to."""

@@ -1,6 +1,6 @@
-"""The process of a shard, which a worker starts: the ordinary command, and ended when the worker is.
+"""The process of a shard: the ordinary command, in a process that ends when the worker ends.
 
-Its first argument is the number of the worker's process; the rest is the command's.
+The first argument is the process ID of the worker; the others are the command's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Shards: a campaign's unit of work, which is an ordinary run of one seed, and the series that they make up."""
+"""Shards, the tasks of a campaign: each is an ordinary run with one seed. Shards of a series differ by their seeds
+alone.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from autograd_conformance.campaigns.shards.texts import Texts, digest_name
 from autograd_conformance.reporting.prose import listed
 
 PROFILE = "thorough"
-"""The profile of every shard: how much is tried of it is said by the number of programs, which is smaller."""
+"""The profile of each shard. The number of programs is the smaller limit."""
 
 ALL = "all"
-"""The name of all suites together."""
+"""The name for all suites together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,43 +27,44 @@ class Series:
     framework: str
     """The framework, as ``--framework`` takes it."""
     suites: tuple[str, ...]
-    """What is run, as words of a command line; empty: everything."""
+    """The suites or tests, as words of a command line; empty means all suites."""
     dtype: str
     """The dtype, as ``--dtype`` takes it."""
     device: str
     """The device, as ``--device`` takes it."""
     programs: int
-    """About how many programs each shard runs."""
+    """Approximate number of programs of each shard."""
     python: str | None = None
     """The interpreter of the framework's environment, as ``--framework-python`` takes it."""
     known: Texts = ()
-    """Files of known differences of the user's own."""
+    """The user's files of known differences."""
     included: Texts = ()
-    """Those that they include, which stand beside them."""
+    """Files that the user's files include, which are stored in the same folder."""
     confirm: int = 0
-    """How many failures a shard runs again alone."""
+    """Number of failures that a shard confirms."""
     timeout: float | None = None
-    """Seconds after which one program counts as hung; None: the suite's own."""
+    """Time limit of one program in seconds; None is the suite's default."""
     resources: Mapping[str, float] = field(default_factory=dict, hash=False, compare=False)
-    """What a worker has to offer, and how much of it one shard takes; it has no say in what is drawn or judged."""
+    """The amounts of each resource that a shard takes of a worker. They do not affect programs or verdicts."""
 
     @property
     def about(self) -> dict[str, Any]:
         """Everything that the programs and verdicts of the series depend on, as plain data.
 
-        Stored names and fingerprints are made of it, so that its keys stay: `patience` is the timeout.
+        Names in the storage and fingerprints are made of this data, so its keys must not change. The key of the timeout
+        is older than the name of the field.
         """
         fields = {name: value for name, value in asdict(self).items() if name not in ("resources", "timeout")}
         return fields | {"patience": self.timeout}
 
     @property
     def name(self) -> str:
-        """The name of its folder: what people look for, and a digest of all that it is about."""
+        """The name of the series' folder in the storage: its title, and a digest of `about`."""
         return digest_name(self.title, self.about)
 
     @property
     def title(self) -> str:
-        """The series in a few words."""
+        """A short title of the series."""
         environment = f" in {self.python}" if self.python else ""
         dtype, device = ("" if each in ("both", "cpu") else f" {each}" for each in (self.dtype, self.device))
         what = listed(Path(each).name.removeprefix("test_").removesuffix(".py") for each in self.suites)
@@ -69,20 +72,20 @@ class Series:
 
     @property
     def target(self) -> list[str]:
-        """The options of a command line that name the framework and where it runs."""
+        """The options that select the framework, its environment and the device."""
         arguments = [f"--framework={self.framework}"]
         arguments += [f"--framework-python={self.python}"] if self.python else []
         return arguments + ([f"--device={self.device}"] if self.device != "cpu" else [])
 
     def overlaps(self, other: Series) -> bool:
-        """Whether the two have a test in common, which with one seed draws the same programs for both."""
+        """Whether two series have a test in common. With the same seed, both would draw the same programs for it."""
         if (self.target, self.dtype) != (other.target, other.dtype):
             return False
         pairs = [(a, b) for a in self.suites for b in other.suites]
         return not pairs or any(a == b or _selects_part(a, b) or _selects_part(b, a) for a, b in pairs)
 
     def options(self, folder: Path) -> list[str]:
-        """The options of a command line that all its runs have; its files of known differences lie in a folder."""
+        """The options that all runs of the series have. `folder` holds the files of known differences."""
         arguments = [*self.target, f"--dtype={self.dtype}"]
         arguments += [f"--patience={self.timeout:g}"] if self.timeout else []
         return arguments + [f"--known={folder / name}" for name, _ in self.known]
@@ -90,19 +93,19 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One run of a series, with a seed of its own."""
+    """A run of a series with one seed."""
 
     series: Series
     seed: int
 
     @property
     def name(self) -> str:
-        """Where its records are kept, within the storage."""
+        """The name of the stored records."""
         return f"{SHARDS}/{self.series.name}/{self.seed:08d}.jsonl.gz"
 
     def arguments(self, folder: Path, report: Path) -> list[str]:
-        """Its command line: one worker, so that a crash is a verdict, and as many wherever it runs: they share the
-        programs.
+        """The command line of the shard. It always has one worker: a crash is then a verdict, and the programs do not
+        depend on the number of workers.
         """
         series = self.series
         arguments = ["-n1", "-q", f"--hypothesis-seed={self.seed}", f"--hypothesis-profile={PROFILE}"]
@@ -111,15 +114,15 @@ class Shard:
 
 
 def _selects_part(test: str, suite: str) -> bool:
-    """Whether what one word of a command line selects is a part of what another does."""
+    """Whether one word of a command line selects a part of the tests that another word selects."""
     return test.startswith((f"{suite}::", f"{suite}["))
 
 
 SHARDS = "shards"
-"""The folder of the storage that records are in, a folder for each series."""
+"""The storage folder of records, with one folder for each series."""
 
 
 def seed_of(name: str) -> int | None:
-    """The seed of the shard whose records have some name in the storage; None where it is no such name."""
+    """The seed of the shard with this name in the storage; None if it is not the name of a shard."""
     found = re.fullmatch(r"(\d{8,})\.jsonl\.gz", name.rpartition("/")[2])
     return int(found[1]) if found else None

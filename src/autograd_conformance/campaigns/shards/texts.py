@@ -1,4 +1,4 @@
-"""Files that go to workers with what they are to run, as text: no folder but the storage is shared with them."""
+"""Files that are sent to workers as text, because workers share nothing but the storage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Texts = tuple[tuple[str, str], ...]
-"""Files, each by its name and what it says."""
+"""Files, each as its name and its content."""
 
 
 def write_files(texts: Texts, folder: Path) -> None:
@@ -20,6 +20,6 @@ def write_files(texts: Texts, folder: Path) -> None:
 
 
 def digest_name(title: str, about: Mapping[str, Any]) -> str:
-    """A name for a file or a folder: what people look for, and a digest of all that it is about."""
+    """A name for a file or folder: readable words from the title, and a digest of `about`."""
     words = re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:60].strip("-")
     return f"{words}-{hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]}"

@@ -1,7 +1,7 @@
-"""What a worker does: run a shard and keep its records, or run one failing program again.
+"""The tasks of a worker: run a shard and store its records, or replay a failing program.
 
-It needs neither a framework nor Hypothesis: both are loaded in the process of the shard, which may end as it likes.
-What went wrong is an answer, not an exception, so that whoever asked decides whether it is worth another try.
+A worker needs neither a framework nor Hypothesis. Both are loaded in the shard's process, which may crash. Errors are
+returned, not raised, so that the campaign decides whether to retry.
 """
 
 from __future__ import annotations
@@ -29,53 +29,53 @@ from autograd_conformance.reporting.records.stream import InvalidReport, parse
 PROCESS = "autograd_conformance.campaigns.shards.process"
 
 REJECTED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
-"""Exit codes of runs that come to the same wherever the framework and the suite are the same, and what they mean."""
+"""Exit codes of runs that every worker with the same framework and suite would end with, and their meanings."""
 
 WITH_VERDICT = {Exit.PASSED, Exit.NOT_CONFORMANT, Exit.STOPPED, Exit.NO_VERDICT}
-"""Exit codes of runs that say something of the framework."""
+"""Exit codes of runs that have a verdict on the framework."""
 
 FailureKind = Literal["rejected", "too small", "other suite", "no environment", "failed", "storage"]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A shard whose records are kept."""
+    """A shard whose records are stored."""
 
     data: bytes
-    """What is kept: the records, compressed."""
+    """The stored records, compressed."""
     worker: str
-    """Where it was run."""
+    """The worker that returned them."""
     is_new: bool
-    """Whether it was run now; else its records were there already."""
+    """True if the shard was run now, False if its records were stored already."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure:
-    """A task that came to nothing."""
+    """A task that failed."""
 
     kind: FailureKind
-    """Refused: it will be, again. Too small: so are all shards of its series. Other suite: the worker has another one
-    than the campaign. Lacking: it has not the environment of a framework's version. Failed: it may do better another
-    time. Storage: nothing can be kept.
+    """`rejected`: every retry in the same environment would fail. `too small`: so are all shards of the series. `other
+    suite`: the worker has another suite than the campaign. `no environment`: the worker does not have the environment
+    of the framework's version. `failed`: a retry may succeed. `storage`: the storage does not work.
     """
     reason: str
-    """What went wrong, in words."""
+    """A description of the error."""
     worker: str
-    """Where."""
+    """The worker on which the task failed."""
 
     @property
     def depends_on_worker(self) -> bool:
-        """Whether another worker may do better: it has another framework, suite or environment."""
+        """True if another worker may succeed, as it may have another framework, suite or environment."""
         return self.kind in ("rejected", "other suite", "no environment")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What came of a failing program that was run again, alone, in a process of its own."""
+    """The result of replaying a failing program in a separate process."""
 
     verdict: Literal["still failing", "fixed", "cannot run"]
     reason: str
-    """The last that the process said."""
+    """The last output of the process."""
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data."""
@@ -89,12 +89,14 @@ class ReplayResult:
 
 
 def here() -> str:
-    """This worker, in words."""
+    """This worker, as text."""
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 
 def run(shard: Shard, storage: Storage, suite: str) -> Done | TaskFailure:
-    """Run a shard, unless its records are there, and keep them; `suite` is the digest that the suite has to have."""
+    """Run a shard and store its records, unless they are stored already. `suite` is the digest of the suite that the
+    campaign requires.
+    """
     if (other := other_suite(suite)) is not None:
         return other
     try:
@@ -119,7 +121,7 @@ def run(shard: Shard, storage: Storage, suite: str) -> Done | TaskFailure:
 
 
 def other_suite(suite: str) -> TaskFailure | None:
-    """Why this worker runs nothing of a campaign with a suite of some digest; None where it has the same."""
+    """The failure of a worker whose suite has another digest; None if the digests are equal."""
     own = sources.suite()
     if own == suite:
         return None
@@ -133,7 +135,7 @@ def _run_process(arguments: Sequence[str], series: Series, folder: Path) -> Fini
 
 
 def _records(done: Finished, path: Path, programs: int) -> bytes | TaskFailure:
-    """The records that a shard of so many programs left, or why they are not to be kept."""
+    """The records of a shard's process, or why they are not valid."""
     if done.code in REJECTED:
         return TaskFailure("rejected", f"{REJECTED[done.code]}: {last_output(done)}", here())
     if done.code not in WITH_VERDICT:
@@ -142,12 +144,12 @@ def _records(done: Finished, path: Path, programs: int) -> bytes | TaskFailure:
         content = path.read_bytes()
         report = parse(content, str(path))
     except (OSError, InvalidReport) as error:
-        return TaskFailure("failed", f"it left no sound records: {error}", here())
+        return TaskFailure("failed", f"it left no valid records: {error}", here())
     if report.footer is not None and report.footer.reason == SPENT_IN_AUDIT:
-        reason = f"a shard of {counted(programs, 'program')} ends within the audit of the ops that it begins with"
+        reason = f"a shard of {counted(programs, 'program')} ends during the initial audit of the ops"
         return TaskFailure("too small", f"{reason}, and judges nothing: make `shard` larger", here())
     if report.footer is None or report.footer.verdict == "interrupted":
-        return TaskFailure("failed", f"it was stopped: {report.footer and report.footer.reason}", here())
+        return TaskFailure("failed", f"it was interrupted: {report.footer and report.footer.reason}", here())
     if not report.programs:
         return TaskFailure(
             "rejected", "it ran no program: none of its tests applies to what the framework claims", here()
@@ -156,13 +158,13 @@ def _records(done: Finished, path: Path, programs: int) -> bytes | TaskFailure:
 
 
 def last_output(done: Finished) -> str:
-    """The last words of a process."""
+    """The last lines that a process printed."""
     lines = [line for line in (done.errors or done.printed).splitlines() if line.strip()]
     return shortened(" ".join(lines[-3:]), 600)
 
 
 def replay(series: Series, program: Mapping[str, Any]) -> ReplayResult:
-    """Run a failing program again, alone."""
+    """Replay a failing program in a separate process."""
     with TemporaryDirectory(prefix="autograd-conformance-") as name:
         folder = Path(name)
         path = folder / "program.json"
@@ -179,7 +181,7 @@ def replay(series: Series, program: Mapping[str, Any]) -> ReplayResult:
 
 
 def decompressed(data: bytes) -> bytes:
-    """The records that a file of the storage holds; ValueError where it is damaged."""
+    """The records in a stored file. Raises ValueError if the file is damaged."""
     try:
         return gzip.decompress(data)
     except (OSError, EOFError) as error:

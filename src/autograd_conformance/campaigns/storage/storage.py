@@ -1,8 +1,8 @@
-"""Where a campaign's records are kept: a folder, or an object store's, in which a file is made once and whole.
+"""The storage of a campaign: a folder, or a folder of an object store, in which a file is created once and completely.
 
-Two processes that make one file at one time agree on who made it: a folder's file system links a finished file to its
-name and refuses the second link; an object store is asked to put an object only where there is none (``If-None-Match``
-in S3's words), which fsspec calls ``mode="create"``.
+If two processes create the same file at the same time, exactly one succeeds. In a folder, a complete file is linked to
+its name, and the file system refuses a second link. In an object store, an object is put only if there is none
+(``If-None-Match`` of S3), which fsspec calls ``mode="create"``.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 TRIES = 4
-"""How often something is asked of a store that fails at times."""
+"""Number of attempts of an operation, as object stores fail at times."""
 
 PARTIAL = ".part-"
-"""What the names of files begin with that are not whole yet, in a folder."""
+"""Prefix of the names of incomplete files in a folder."""
 
 T = TypeVar("T")
 
 
 class StorageError(Exception):
-    """Something of the storage could not be read or written; the message says what and why."""
+    """The storage could not be read or written; the message says what failed and why."""
 
 
 @dataclass(frozen=True)
 class Storage:
-    """A place for files, each made once. It can be sent to other processes."""
+    """A set of files that are created once. It can be pickled and sent to other processes."""
 
     url: str
     """A folder, or the URL of one."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What fsspec is told beside the URL."""
+    """Options for fsspec besides the URL."""
     pause: float = 1.0
-    """Seconds before the second try; twice as long before each other one."""
+    """Seconds before the first retry; each further pause is twice as long."""
 
     @cached_property
     def _file_system(self) -> tuple[AbstractFileSystem, str]:
@@ -59,7 +59,7 @@ class Storage:
         self.__dict__.update(state)
 
     def create(self, name: str, data: bytes) -> bool:
-        """Make a file; False where there is one of that name, which stays as it is."""
+        """Create a file. Returns False, and changes nothing, if a file with that name exists."""
         system, root = self._file_system
         path = f"{root}/{name}"
         make = _create_file if isinstance(system, LocalFileSystem) else _create_object
@@ -67,12 +67,12 @@ class Storage:
             self._retried(lambda: make(system, path, data))
         except FileExistsError:
             return False
-        except FileNotFoundError as error:  # a bucket, or a folder of the system's that takes none
+        except FileNotFoundError as error:  # a missing bucket, or a folder that does not accept files
             raise StorageError(f"{self.url}: {error.strerror or error}") from None
         return True
 
     def read(self, name: str) -> bytes | None:
-        """What a file holds; None where there is none."""
+        """The content of a file; None if there is none."""
         system, root = self._file_system
         try:
             return bytes(self._retried(lambda: system.cat_file(f"{root}/{name}")))
@@ -80,7 +80,7 @@ class Storage:
             return None
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
-        """What some files hold, asked for at once."""
+        """The contents of several files, read at once."""
         system, root = self._file_system
         paths = {f"{root}/{name}": name for name in names}
         if not paths:
@@ -91,7 +91,7 @@ class Storage:
         return {paths[path]: bytes(data) for path, data in found.items()}
 
     def names(self, folder: str) -> list[str]:
-        """The names of the files in a folder, and in those below it, in their order."""
+        """The sorted names of the files in a folder and its subfolders."""
         system, root = self._file_system
         try:
             found = self._retried(lambda: system.find(f"{root}/{folder}"))
@@ -101,7 +101,7 @@ class Storage:
         return sorted(name for name in names if not name.rpartition("/")[2].startswith(PARTIAL))
 
     def _retried(self, operation: Callable[[], T]) -> T:
-        """What the storage answers; asked again where it fails in a way that may pass."""
+        """The result of an operation, which is retried after errors that may pass."""
         pause = self.pause
         for left in reversed(range(TRIES)):
             try:
@@ -110,7 +110,7 @@ class Storage:
                 raise
             except (PermissionError, NotADirectoryError, IsADirectoryError) as error:
                 raise StorageError(f"{self.url}: {error.strerror or error}") from None
-            except Exception as error:  # each store has exceptions of its own
+            except Exception as error:  # each kind of store has its own exceptions
                 if not left:
                     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
                     raise StorageError(f"{self.url}: {reason}") from error
@@ -120,7 +120,7 @@ class Storage:
 
 
 def _create_file(system: AbstractFileSystem, path: str, data: bytes) -> None:
-    """Make a file of this machine's: written aside, and then linked to its name, which fails where that is taken."""
+    """Create a local file: write it under another name, and link it to its name, which fails if the name exists."""
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
     partial = os.path.join(folder, f"{PARTIAL}{uuid4().hex}")
@@ -136,5 +136,5 @@ def _create_file(system: AbstractFileSystem, path: str, data: bytes) -> None:
 
 
 def _create_object(system: AbstractFileSystem, path: str, data: bytes) -> None:
-    """Make an object, if there is none."""
+    """Create an object if there is none with that name."""
     system.pipe_file(path, data, mode="create")
