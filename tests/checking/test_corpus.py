@@ -99,9 +99,9 @@ def test_a_replay_file_becomes_a_file_of_the_corpus(tmp_path: Path, capsys: pyte
         ({"rule": '"no/such"'}, "no rule 'no/such'"),
         ({"program": '"a = leaf 1; b = nosuch a"'}, "nosuch"),
         ({"program": "3"}, "it.toml"),
-        ({"says": None}, "look at says"),
-        ({"found_in": '" "'}, "look at found_in"),
-        ({"more": '"x"'}, "look at more"),
+        ({"says": None}, "check says"),
+        ({"found_in": '" "'}, "check found_in"),
+        ({"more": '"x"'}, "check more"),
         ({"rule": "accumulation"}, "it.toml"),
     ],
 )

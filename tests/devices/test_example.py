@@ -167,7 +167,9 @@ def test_a_program_is_judged_as_far_as_there_are_kernels() -> None:
     assert raised.kind is Kind.NO_KERNEL
     check(program)
     assert check.judged == 2
-    assert list(check.absent) == ["Could not run 'aten::_cummax_helper' with arguments from the 'example' backend"]
+    assert list(check.missing_kernels) == [
+        "Could not run 'aten::_cummax_helper' with arguments from the 'example' backend"
+    ]
     with mock.patch.object(registry, "write", lambda target, values: memory.array(target).fill(7.0)):
         violation = violation_of(program, TARGET)
     assert violation is not None
@@ -213,7 +215,7 @@ def test_the_rules_of_accumulation_are_kept() -> None:
         for probe in (probe for probe in probes((), (), FEW) if probe.rule.startswith("accumulation/")):
             assert failure(probe, check, 1) is None
     assert check.programs >= FEW * 10
-    assert not check.absent
+    assert not check.missing_kernels
 
 
 @pytest.mark.slow

@@ -108,7 +108,7 @@ def test_a_call_that_was_refused_by_an_error_that_nobody_knows_is_a_note(name: s
     check(refused)
     said = list(check.remarks.lines())
     assert len(said) == (2 if name == "KnowsNothing" else 1)
-    assert "1 call had to be refused (non-scalar root)" in said[0]
+    assert "1 call had to raise an error (non-scalar root)" in said[0]
     assert (
         'add to classify(): if "a cotangent can only be left out for a root of one element" in str(error): ' in said[0]
     )

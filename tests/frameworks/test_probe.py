@@ -51,7 +51,9 @@ def test_a_look_that_fails_later_is_no_failure_and_noted_once():
     check(program)
     check(program)
     (said,) = check.remarks.lines()
-    assert said.startswith("In 2 programs something could not be looked at, and was not judged: requires_grad() raised")
+    assert said.startswith(
+        "In 2 programs the adapter could not read something, which was not judged: requires_grad() raised"
+    )
 
 
 FORMED = {"NumbersAreVectors": {"numbers"}, "NoEmpty": {"tensors without elements"}, "NoMatrices": {"matrices"}}

@@ -124,8 +124,8 @@ def test_a_record_file_with_code_in_a_program_is_refused(program: Any, mark: Pat
 def test_a_worker_refuses_it(asked: Any, mark: Path) -> None:
     worker = Worker("autograd_conformance.adapters.jax.adapter:Jax")
     hello = {"do": "hello", "protocol": 1, "device": "cpu", "counts_saved": False, "plainer": None}
-    assert "error" not in worker.answer(hello)
-    answer = worker.answer(asked(hostile(mark)))
+    assert "error" not in worker.reply(hello)
+    answer = worker.reply(asked(hostile(mark)))
     assert "is no" in answer["error"] or "attribute index of select is a whole number" in answer["error"]
     assert not mark.exists()
 

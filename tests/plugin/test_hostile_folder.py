@@ -118,7 +118,7 @@ def test_a_worker_is_served_in_the_folder(folder: Path, framework: str, monkeypa
     assert isinstance(target, Remote)
     assert target.name == framework.partition(":")[0]
     assert all(isinstance(seen.outcome, Returned) for seen in target.observe(parse("a = leaf [1, 2]; b = sin a")))
-    target.link.close()
+    target.connection.close()
     assert not (folder.parent / "hidden").exists()
 
 

@@ -76,7 +76,7 @@ def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path
     session = Session("tests.frameworks.adapters.faulty:Faulty", tmp_path)
     check = session.check("gradients/op")
     failures = []
-    check.noticed = lambda broken: failures.append(unexplained(broken, "t", session))
+    check.on_violation = lambda broken: failures.append(unexplained(broken, "t", session))
     program = parse("a = leaf [1, 2]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
     other = parse("a = leaf [3, 4]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")
     related = Related("relations/order", program, other, same=((2, 2),))

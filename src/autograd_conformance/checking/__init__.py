@@ -1,1 +1,3 @@
-"""Runs programs on a framework and judges them: a session, the check of one program, the audit of ops, the budget."""
+"""Runs programs on a framework and judges them: the session of a process, the check of one program, the audit of ops,
+the budget.
+"""

@@ -1,9 +1,9 @@
-"""The budget of a run: at most so many programs, or so many seconds, shared out among its tests.
+"""The budget of a run: a maximum number of programs or seconds, shared among its tests.
 
-What a test needs comes first: the programs by which its rule is really tested. What is left beyond that is shared out
-in proportion to the programs that the profile gives to each test, so that a run that has less than the profile asks for
-still tests every rule, and one that has far less tries every one. A test whose share ends is cut short: it says so, and
-a rule that is not really tested by then is vacuous. A failure that was found is still told, though shrunk no further.
+Each test first gets the programs that its rule needs to count as tested. The rest is shared in proportion to the
+programs of the profile. So a small budget still tests every rule, and a very small one tries every rule. A test whose
+share ends is cut short, and says so in its result; a rule that is not tested by then is vacuous. A violation found
+before is still reported, without more shrinking.
 """
 
 from __future__ import annotations
@@ -23,53 +23,55 @@ from autograd_conformance.strategies.building.drawn import Drawn
 
 
 class Spent(unittest.SkipTest):
-    """A test's share of the budget has ended; Hypothesis and pytest both stop a test at this."""
+    """The test's share of the budget has ended. Hypothesis and pytest both end a test at this exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a test asks for."""
+    """The number of programs that a test requests."""
 
     programs: float
-    """How many programs its profile gives it; none where it does not apply."""
+    """Number of programs in the profile; 0 if the test does not apply."""
     first: float
-    """Of these, how many any test has to have before others have more."""
+    """Number of these that every test gets before any test gets more."""
 
 
 @dataclass(slots=True)
 class Share:
-    """What one test may take."""
+    """One test's share of the budget."""
 
     programs: float
-    """How many programs."""
+    """Largest number of programs."""
     until: float
-    """When it has to end, on the monotonic clock."""
+    """Deadline of the test, on the monotonic clock."""
     first_until: float = -math.inf
-    """When it has to end if its rule is not really tested by then: not before `until`."""
+    """Deadline while the rule is not yet tested, if later than `until`."""
 
     def spent(self, programs: int, tested: bool = True) -> bool:
-        """Whether nothing is left after so many programs, by which its rule is really tested, or not."""
+        """Whether the share is spent after this number of programs. `tested` is whether the rule counts as tested by
+        then.
+        """
         if programs >= self.programs:
             return True
         return time.monotonic() >= (self.until if tested else max(self.until, self.first_until))
 
 
 class Budget:
-    """What is left of the limits for the tests of one process, of several that share them."""
+    """The remaining budget of one process, out of several processes that share the limits."""
 
     def __init__(self, limits: Limits, processes: int, demands: Sequence[Demand]) -> None:
-        """`demands` says, test by test of the whole run, what each asks for."""
+        """`demands` has the demand of each test of the whole run, in order."""
         self.limits, self.processes, self.demands = limits, processes, demands
         self.left = math.inf if limits.programs is None else limits.programs / processes
         self.rest = _suffix_sums([each.programs for each in demands])
-        """How many programs each test and all behind it ask for."""
+        """For each test, the number of programs that it and all later tests request."""
         self.needs = _suffix_sums([each.first for each in demands])
-        """How many of these come first."""
+        """For each test, the number of these programs that come first."""
         self.taken, self.took = 0.0, 0.0
-        """How many programs came first so far, and how many seconds they took."""
+        """Number of first programs requested by finished tests, and the seconds that these tests took for them."""
 
     def share(self, test: int) -> Share:
-        """What a test may take, by its number in the run."""
+        """The share of a test, by its number in the run."""
         demand, processes = self.demands[test], self.processes
         part = min(1.0, demand.programs * processes / max(self.rest[test], 1e-9))
         first = min(1.0, demand.first * processes / max(self.needs[test], 1e-9))
@@ -93,46 +95,48 @@ class Budget:
         return now + part * max(0.0, seconds - reserved), now + first * seconds
 
     def used(self, test: int, programs: int, seconds: float) -> None:
-        """A test ran so many programs, and took so many seconds until its rule was really tested, or it ended."""
+        """Records that a test has finished: its programs, and the seconds until its rule was tested or the
+        test ended.
+        """
         self.left = max(0.0, self.left - programs)
         self.taken += self.demands[test].first
         self.took += seconds
 
 
 def _suffix_sums(numbers: Sequence[float]) -> list[float]:
-    """For each number, the sum of it and of all behind it."""
+    """For each number, the sum of it and all later numbers."""
     return list(accumulate(reversed(numbers)))[::-1]
 
 
 @dataclass
 class BoundedCheck(Check):
-    """A check that ends with its test's share of the budget."""
+    """A check that ends when its test's share of the budget is spent."""
 
     share: Share = field(default_factory=lambda: Share(math.inf, math.inf))
-    """What the test may take."""
+    """The test's share."""
     enough: float = 0
-    """How often its rule has to be put to the test for it to be really tested."""
+    """Number of times that the rule has to be exercised to count as tested."""
     cut: bool = False
-    """Whether the test had to end before it was through."""
+    """Whether the share ended before the test did."""
     failing: set[str] = field(default_factory=set)
-    """The programs that broke a rule: Hypothesis shows what it found once more, and has to see it again."""
+    """The programs that violated a rule. Hypothesis runs a failing program again, and the check has to fail again."""
     began: float = field(default_factory=time.monotonic)
-    """When the test began, on the monotonic clock."""
+    """Start of the test, on the monotonic clock."""
     tested_at: float | None = None
-    """When its rule was really tested; None until then."""
+    """When the rule was first tested; None until then."""
 
     @classmethod
     def of(cls, check: Check, share: Share, enough: float = 0) -> BoundedCheck:
-        """The same check, which ends with a share; its rule is to be put to the test so often before."""
+        """The same check, bounded by a share."""
         return cls(**{each.name: getattr(check, each.name) for each in fields(Check)}, share=share, enough=enough)
 
     def __call__(self, case: Program | Drawn | Related) -> None:
         if self.share.spent(self.programs, self.tested_at is not None):
             self.cut = True
             if not self.failing:
-                raise Spent("its share of the budget ended")
+                raise Spent("the test's share of the budget ended")
             if _text(case) not in self.failing:
-                return  # what was found is shrunk no further
+                return  # the violation found so far is not shrunk further
         try:
             super().__call__(case)
         except RuleViolated:
@@ -143,12 +147,12 @@ class BoundedCheck(Check):
                 self.tested_at = time.monotonic()
 
     def _is_tested(self) -> bool:
-        """Whether the test's rule is really tested, as far as that is this test's doing."""
+        """Whether this test has exercised its rule often enough."""
         return self.rule is None or self.exercised[self.rule] >= self.enough
 
     @property
     def first_seconds(self) -> float:
-        """How many seconds went by until the test's rule was really tested, or the test ended, or was to end."""
+        """Seconds until the rule was tested, or until the test ended or should have ended."""
         end = min(time.monotonic(), max(self.share.until, self.share.first_until))
         return (end if self.tested_at is None else self.tested_at) - self.began
 

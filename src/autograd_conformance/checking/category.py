@@ -1,6 +1,4 @@
-"""In which way a violation differs from the rules, as the words that records hold: failures are grouped and ordered by
-them.
-"""
+"""The category of a violation, in the words of the records. Failures are grouped and ordered by it."""
 
 from __future__ import annotations
 
@@ -48,13 +46,13 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 def category_of(violation: Violation) -> Category:
-    """In which way a violation differs from the rules.
+    """The category of a violation, such as a wrong value, a missing error or a wrong dtype.
 
-    A gradient that two leaves share counts as a wrong value: what is done to one of them is silently done to the other.
+    A gradient tensor that two leaves share counts as a wrong value: a write to one `.grad` silently changes the other.
     """
     match violation.observed:
         case ReturnedUnexpectedly():
-            return Category("lost error", "returned", _due(violation))
+            return Category("lost error", "returned", _expected(violation))
         case RaisedError(kind):
             return Category("wrong error", "raised", kind.value)
         case OutcomesDiffer(first, second):
@@ -124,15 +122,15 @@ def category_of(violation: Violation) -> Category:
             assert_never(violation.observed)
 
 
-def _due(violation: Violation) -> str | None:
-    """The kind of the error that was due."""
+def _expected(violation: Violation) -> str | None:
+    """Kind of the expected error."""
     return next(
         (each.expected.kind.value for each in violation.allowed if isinstance(each.expected, ExpectedError)), None
     )
 
 
 def _raised(outcome: Outcome) -> str | None:
-    """The kind of the error that was raised, if one was."""
+    """Kind of the raised error; None if nothing was raised."""
     match outcome:
         case Raised(kind):
             return kind.value

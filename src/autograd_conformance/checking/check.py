@@ -1,5 +1,5 @@
-"""The check of one program, or of two that are related: write it down, run it, judge it, count what it tested, complain
-if a rule is broken.
+"""The check of one program, or of two related programs: runs it, judges it, counts what it tested, and raises at a
+violation.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ from autograd_conformance.strategies.building.draft import UnsupportedShape
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.pool import Pool
 
-AGAIN = 3
-"""How often a program is run again to see whether the framework itself computes the same bits each time."""
+REPEATS = 3
+"""Number of repeated runs that decide whether the framework itself computes the same bits each time."""
 
 
 class RuleViolated(AssertionError):
-    """A rule was broken; raised once per failing program, told apart by rule so that shrinking keeps to one."""
+    """A program violated a rule. Each rule has its own subclass, so that Hypothesis shrinks a program to the
+    same rule.
+    """
 
     def __init__(
         self,
@@ -53,82 +55,84 @@ class RuleViolated(AssertionError):
     ) -> None:
         super().__init__(f"{violation.rule}: {observed_text(violation)}")
         self.program = program
-        """The program, or the first of two that are related."""
+        """The program, or the first of two related programs."""
         self.observation = observation
-        """What was observed of it."""
+        """The observation of the program."""
         self.violation = violation
-        """The first difference from what the rules allow."""
+        """The first difference from the allowed outcomes."""
         self.target = target
-        """What ran it."""
+        """The target that ran the program."""
         self.related = related
-        """Both programs, where the rule relates two."""
+        """Both programs, if the rule is about two."""
 
 
 @lru_cache(maxsize=None)
-def _broken(rule: str, op: str | None) -> type[RuleViolated]:
-    """A class of its own for each rule: Hypothesis tells bugs apart by the type of the exception."""
+def _violation_class(rule: str, op: str | None) -> type[RuleViolated]:
+    """The exception class of a rule and op. Hypothesis distinguishes bugs by the type of the exception."""
     return type(f"RuleViolated[{rule}{', ' + op if op else ''}]", (RuleViolated,), {})
 
 
-@dataclass(repr=False)  # pytest and Hypothesis write down what a failing test was given
+@dataclass(repr=False)  # pytest and Hypothesis print the arguments of a failing test
 class Check:
-    """Checks programs for one test, and keeps the test's counts."""
+    """Checks the programs of one test, and keeps the test's counts."""
 
     target: Target
-    """What runs the programs."""
+    """The target that runs the programs."""
     known: tuple[Known, ...] = ()
-    """The differences that are counted, not raised."""
+    """Known differences, which are counted and not raised."""
     rule: str | None = None
     """The rule that the test is about."""
     strict: bool = True
-    """Whether a broken SHOULD is raised, too, not only noted."""
+    """Whether a violation of a SHOULD rule is raised as well, and not only reported."""
     leaves_out: Callable[[str, str | None], bool] | None = None
-    """Where what is broken becomes a known difference: whether an op that breaks a rule is left out elsewhere."""
+    """With `--update-known`: whether tests about other rules leave out an op that violates a rule."""
     pool: Pool | None = None
-    """What says which programs are worth their functions, where these cost much."""
+    """If compiling a region is expensive, the pool that decides which programs to run."""
     programs: int = 0
-    """How many programs were checked, two that are related counted as one."""
+    """Number of checked programs; two related programs count as one."""
     exercised: Counter[str] = field(default_factory=Counter)
-    """How often each rule was put to the test."""
+    """Number of times each rule was exercised."""
     differences: Counter[Known] = field(default_factory=Counter)
-    """How often each known difference was seen."""
+    """Number of programs that showed each known difference."""
     ended: Counter[Known] = field(default_factory=Counter)
-    """How often nothing could be judged behind it."""
+    """Number of programs in which each known difference ended the judging."""
     advice: dict[str, RuleViolated] = field(default_factory=dict)
-    """For each SHOULD that is broken and only noted, the shortest program that breaks it."""
-    noticed: Callable[[RuleViolated], object] | None = None
-    """Called with the first program that broke a rule, before it is shrunk."""
+    """For each violated SHOULD rule that is only reported, the shortest program that violates it."""
+    on_violation: Callable[[RuleViolated], object] | None = None
+    """Called with the first violation, before its program is shrunk."""
     shortest: RuleViolated | None = None
-    """Of the programs that broke a rule, the shortest: what drew them may die of another error while it shrinks one."""
+    """The violation with the shortest program. Hypothesis may end with another error while it shrinks."""
     findings: dict[Signature, Finding] = field(default_factory=dict)
-    """The differences that become known."""
+    """The violations that become known differences."""
     found: dict[Signature, RuleViolated] = field(default_factory=dict)
-    """The shortest program that shows each of them."""
+    """The violation with the shortest program, for each finding."""
     common: dict[str, frozenset[Clause]] = field(default_factory=dict)
-    """Where differences become known: what all programs that kept a rule have in common, for each rule."""
+    """For each rule, the clauses that are true of all programs that kept it; only with `--update-known`."""
     articles: dict[str, str] = field(default_factory=dict)
-    """For each claim of an article that was tried, what the framework showed of it."""
-    left_open: int = 0
-    """How many programs went on with something that the rules leave unspecified."""
+    """The result of each article's claim that was tested."""
+    unspecified: int = 0
+    """Number of programs in which some outcome was unspecified."""
     instructions: int = 0
-    """How many instructions the programs have that were judged by themselves, not beside another one."""
+    """Number of instructions in programs that were judged on their own; related programs are compared instead."""
     judged: int = 0
-    """How many of them were judged: those before what the rules leave open, or nothing could be judged behind."""
+    """Number of these instructions that were judged. Judging ends at an unspecified outcome, or at a known difference
+    whose state cannot be adopted.
+    """
     pairs: Counter[Pair] = field(default_factory=Counter)
-    """In how many programs each op came before each action."""
+    """Number of programs in which each pair of op and action occurred."""
     choices: Counter[Choice] = field(default_factory=Counter)
-    """How often each outcome was chosen where the rules allow several."""
-    absent: Counter[str] = field(default_factory=Counter)
-    """What was said, in how many programs, of kernels that the device does not have."""
+    """Number of times each outcome was chosen among several allowed ones."""
+    missing_kernels: Counter[str] = field(default_factory=Counter)
+    """Number of programs that needed a missing kernel, by the first sentence of the framework's message."""
     remarks: Remarks = field(default_factory=Remarks)
-    """What is to be said to the adapter's author."""
+    """Remarks for the adapter's author."""
 
     def __call__(self, case: Program | Drawn | Related) -> None:
         """Run and judge a program, or two related programs. Raises `RuleViolated` for the first violation that is not a
         known difference.
         """
         if self.pool is not None and not self.pool.accept(lambda: compiled_regions(case, self.target)):
-            raise UnsatisfiedAssumption  # it needs a function for itself: another one is drawn
+            raise UnsatisfiedAssumption  # it needs a new compiled region: another program is drawn
         match case:
             case Related():
                 self._relate(case)
@@ -140,19 +144,19 @@ class Check:
                 assert_never(case)
 
     def _judge(self, program: Program, reference: Reference | None = None) -> None:
-        """Judge one program by the reference that it was drawn with, or by one of its own."""
+        """Judges one program, with the reference that it was drawn with if there is one."""
         self._count(program)
         observation = self.target.observe(program)
         self._note(observation)
         shown: set[Known | Signature] = set()
-        excuses = partial(self._excuses, program, observation, shown)
+        waives = partial(self._waives, program, observation, shown)
         reference = _reference(program, self.target, reference)
-        judgement = judge(program, observation, reference, self.target.capabilities, excuses)
+        judgement = judge(program, observation, reference, self.target.capabilities, waives)
         self.exercised.update(judgement.exercised)
         self.remarks.refusals.update(judgement.refusals)
         if self.pool is not None:
             self.pool.record_relevance(self.rule in judgement.exercised)
-        self.left_open += judgement.unspecified
+        self.unspecified += judgement.unspecified
         self.instructions += len(program)
         self.judged += judgement.judged
         self.choices.update(judgement.choices)
@@ -160,13 +164,13 @@ class Check:
         if judgement.ended_by:
             self.ended.update(filter(None, [self._entry(program, judgement.ended_by)]))
         if judgement.violation:
-            self._complain(program, observation, judgement.violation)
+            self._raise(program, observation, judgement.violation)
         if self.leaves_out is not None:
             broken = {each.rule for each in shown}
-            self._note_kept(program, observation, [rule for rule in judgement.exercised if rule not in broken])
+            self._update_common(program, observation, [rule for rule in judgement.exercised if rule not in broken])
 
-    def _note_kept(self, program: Program, observation: Observation, rules: Iterable[str]) -> None:
-        """Note what a program that kept some rules has in common with the others that did."""
+    def _update_common(self, program: Program, observation: Observation, rules: Iterable[str]) -> None:
+        """Updates the common clauses of the rules that a program kept."""
         left = [rule for rule in rules if self.common.get(rule, True)]
         if not left:
             return
@@ -193,9 +197,9 @@ class Check:
             self.pool.record_relevance(relation.decided)
         if relation.violation:
             alone = ((related.first, observation), (related.second, other))
-            entry = self._entry(related.first, relation.violation) or self._entry_alone(alone)
+            entry = self._entry(related.first, relation.violation) or self._entry_of_either(alone)
             if entry is None:
-                self._complain(related.first, observation, relation.violation, related)
+                self._raise(related.first, observation, relation.violation, related)
             else:
                 self.differences[entry] += 1
 
@@ -211,31 +215,29 @@ class Check:
         self.pairs.update(pairs(program))
 
     def _note(self, observation: Observation) -> None:
-        """Count what is said of the kernel that a program could not go on without, in its first sentence, and what the
-        adapter's author is to know.
-        """
+        """Collects remarks and messages about missing kernels."""
         self.remarks.note(observation)
         raised = (seen.outcome for seen in observation if isinstance(seen.outcome, Raised))
         said = [each.message for each in raised if each.kind is Kind.NO_KERNEL]
-        self.absent.update(message.partition(". ")[0] for message in said[:1])
+        self.missing_kernels.update(message.partition(". ")[0] for message in said[:1])
 
-    def _complain(
+    def _raise(
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
     ) -> None:
-        broken = _broken(violation.rule, violation.op)(program, observation, violation, self.target, related)
-        if self.shortest is None and self.noticed is not None:
-            self.noticed(broken)
+        broken = _violation_class(violation.rule, violation.op)(program, observation, violation, self.target, related)
+        if self.shortest is None and self.on_violation is not None:
+            self.on_violation(broken)
         if self.shortest is None or len(program) < len(self.shortest.program):
             self.shortest = broken
         raise broken
 
     def _entry(self, program: Program, violation: Violation) -> Known | None:
-        """The known difference that a violation is, if it is one."""
+        """The known difference that covers a violation; None if there is none."""
         return next((entry for entry in self.known if is_known(entry, program, violation)), None)
 
-    def _entry_alone(self, programs: Iterable[tuple[Program, Observation]]) -> Known | None:
-        """The known difference that one of some programs shows by itself, if one does: what it gives is no measure for
-        another.
+    def _entry_of_either(self, programs: Iterable[tuple[Program, Observation]]) -> Known | None:
+        """The known difference that one of two related programs shows on its own; None if neither does. A program with
+        a known difference is no measure for the other.
         """
         for program, observation in programs:
             violation = first_violation(program, observation, self.target)
@@ -244,7 +246,7 @@ class Check:
                 return entry
         return None
 
-    def _excuses(
+    def _waives(
         self, program: Program, observation: Observation, shown: set[Known | Signature], violation: Violation
     ) -> bool:
         """Whether a violation is known, becomes known, or breaks a SHOULD that is only noted; what is known of it is
@@ -256,7 +258,7 @@ class Check:
             return True
         if self.leaves_out is None and (self.strict or not is_advisory(violation)):
             return False
-        broken = _broken(violation.rule, violation.op)(program, observation, violation, self.target)
+        broken = _violation_class(violation.rule, violation.op)(program, observation, violation, self.target)
         if self.leaves_out is None:
             least = self.advice.setdefault(violation.rule, broken)
             if len(program) < len(least.program):
@@ -275,76 +277,80 @@ class Check:
 
 
 def related_as(related: Related, one: Observation, other: Observation, target: Target) -> Relation:
-    """What two observations say of two related programs; bits are not compared where the framework itself computes
-    other ones each time: each of the two programs is asked again, for either may have been seen with the rarer ones.
+    """Compares the observations of two related programs.
+
+    Exact relations compare bits. If they differ, each program runs again a few times; if the framework does not repeat
+    its own bits, the values are compared within bounds.
     """
     if is_inconclusive(*one, *other):
         return Relation(None, False)
     relation = relate(related, one, other)
     if relation.violation and any(region_steps(each) for each in (one, other)):
         programs = ((related.first, one), (related.second, other))
-        if any(_left_open(program, observation, target) for program, observation in programs):
-            return Relation(None, False)  # what is a view within a unit, and what a write there changes, nobody sees
+        if any(_is_unspecified(program, observation, target) for program, observation in programs):
+            return Relation(None, False)  # views and writes inside a region are not observable
     if relation.violation and related.exact:
         first, second = zip(*related.same, strict=True) if related.same else ((), ())
         for program, seen, same in ((related.first, one, first), (related.second, other, second)):
             itself = replace(related, first=program, second=program, same=tuple((at, at) for at in same))
-            if any(relate(itself, seen, target.observe(program)).violation for _ in range(AGAIN)):
+            if any(relate(itself, seen, target.observe(program)).violation for _ in range(REPEATS)):
                 return relate(related, one, other, deterministic=False)
     return relation
 
 
-def _left_open(program: Program, observation: Observation, target: Target) -> bool:
-    """Whether the rules leave something open in what was observed of a program."""
+def _is_unspecified(program: Program, observation: Observation, target: Target) -> bool:
+    """Whether some outcome in the observation of a program is unspecified."""
     return judge(program, observation, _reference(program, target), target.capabilities).unspecified
 
 
 def passes(program: Program, target: Target) -> bool:
-    """Whether a program breaks no rule."""
+    """Whether a program violates no rule."""
     return violation_of(program, target) is None
 
 
 def violation_of(program: Program, target: Target) -> Violation | None:
-    """The first violation of a program, run on its own."""
+    """Runs a program and returns its first violation."""
     return first_violation(program, target.observe(program), target)
 
 
 def first_violation(
-    program: Program, observation: Observation, target: Target, excuses: Waiver = waives_nothing
+    program: Program, observation: Observation, target: Target, waives: Waiver = waives_nothing
 ) -> Violation | None:
-    """The first violation in what was observed of a program on a target, but for those that are excused."""
-    return judge(program, observation, _reference(program, target), target.capabilities, excuses).violation
+    """The first violation in the observation of a program that is not waived."""
+    return judge(program, observation, _reference(program, target), target.capabilities, waives).violation
 
 
 def is_advisory(violation: Violation) -> bool:
-    """Whether what is broken is a SHOULD."""
+    """Whether a violation is of a SHOULD rule."""
     return is_advice(violation.rule)
 
 
 def is_advice(rule: str) -> bool:
-    """Whether a rule is a SHOULD: a run in which it is broken fails only where it is strict."""
+    """Whether a rule is a SHOULD rule. A violation of such a rule fails only a strict run."""
     return RULES[rule].level is Level.SHOULD
 
 
 def _reference(program: Program, target: Target, drawn: Reference | None = None) -> Reference:
-    """What a program is judged with: what it was `drawn` with, if anything; where it depends on what is seen, the judge
-    computes its own.
+    """The reference to judge a program with: the one it was drawn with, or a new one. For a program whose values depend
+    on observed state, the judge computes the reference itself.
     """
     return Reference(None, target.traits) if program.stateful else drawn or Reference(program, target.traits)
 
 
 def violation_in(error: BaseException) -> RuleViolated | None:
-    """The broken rule in what a test raised."""
+    """The violation in the exception of a test; None if there is none."""
     return _in(error, RuleViolated)
 
 
 def process_end_in(error: BaseException) -> Crashed | TimedOut | None:
-    """The end of a framework's process in what a test raised."""
+    """The crash or timeout of a framework's process in the exception of a test; None if there is none."""
     return _in(error, ENDED)
 
 
 def _in(error: BaseException, wanted: Any) -> Any:
-    """An exception in what a test raised, which Hypothesis wraps when it does not replay."""
+    """An exception of a type within the exception of a test. Hypothesis wraps failures that do not replay in a
+    group.
+    """
     if isinstance(error, wanted):
         return error
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()

@@ -1,9 +1,9 @@
-"""The corpus: programs that found something once, whichever framework it was, and that every run tries first.
+"""The corpus: programs that once found a violation in some framework. Every run checks them first.
 
-A file in `suites/corpus` is one program. A framework that mends what the program found loses its known difference; the
-program stays, for that framework and for all others.
+Each file in `suites/corpus` is one program. If a framework fixes the violation, its known difference is removed, and
+the program stays for all frameworks.
 
-`python -m autograd_conformance.checking.corpus FILE` prints a replay file as one of the corpus; `says` is left to you.
+`python -m autograd_conformance.checking.corpus FILE` prints a replay file as a corpus file; you fill in `says`.
 """
 
 from __future__ import annotations
@@ -23,51 +23,51 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
 
 FOLDER = SUITES / "corpus"
-"""The files of the corpus."""
+"""Folder of the corpus files."""
 
 KEYS = {"rule", "found_in", "says", "program"}
-"""What a file has to hold, all of it text; it may have a `link`, too."""
+"""Keys that each file has, all with a text as their value. `link` is optional."""
 
 
 class MalformedCorpusFile(ValueError):
-    """A file of the corpus that is none: the message says which, and why."""
+    """An invalid corpus file; the message names the file and says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusProgram:
-    """A program that found something."""
+    """A program of the corpus."""
 
     name: str
-    """The name of its file."""
+    """Name of its file."""
     rule: str
-    """The slug of the rule that it decided."""
+    """Slug of the rule that the program tests."""
     program: Program
     """The program."""
     found_in: str
-    """The framework, with its version, that was the first to break the rule."""
+    """The framework, with its version, that first violated the rule."""
     says: str
-    """What the program found, in words."""
+    """Description of the violation."""
     link: str | None = None
-    """Where it is discussed."""
+    """Address of the discussion."""
 
 
 def corpus(folder: Path = FOLDER) -> tuple[CorpusProgram, ...]:
-    """The programs of a folder, by name; raises `MalformedCorpusFile`."""
+    """The programs of a folder, ordered by name. Raises `MalformedCorpusFile`."""
     return tuple(read(path) for path in sorted(folder.glob("*.toml")))
 
 
 def read(path: Path) -> CorpusProgram:
-    """The program in a file; raises `MalformedCorpusFile`."""
+    """The program in a file. Raises `MalformedCorpusFile`."""
     try:
         form = tomllib.loads(path.read_text(encoding="utf-8"))
         program = parse(form.get("program", ""), VOCABULARY)
-    except (ValueError, AttributeError) as error:  # TOML, Unicode, the notation, a number in the place of the text
+    except (ValueError, AttributeError) as error:  # invalid TOML, Unicode or notation, or a number instead of a text
         raise MalformedCorpusFile(f"{path}: {error}") from error
     wrong = sorted((KEYS - form.keys()) | (form.keys() - KEYS - {"link"}))
     wrong += [name for name, value in form.items() if not isinstance(value, str) or not value.strip()]
     if wrong:
         raise MalformedCorpusFile(
-            f"{path}: it has to hold the texts {', '.join(sorted(KEYS))}; look at {', '.join(wrong)}"
+            f"{path}: a corpus file has to have the texts {', '.join(sorted(KEYS))}; check {', '.join(wrong)}"
         )
     if form["rule"] not in RULES:
         raise MalformedCorpusFile(f"{path}: there is no rule {form['rule']!r}")
@@ -76,7 +76,7 @@ def read(path: Path) -> CorpusProgram:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the file of the corpus that a replay file of one program is."""
+    """Prints a replay file of one program as a corpus file."""
     (name,) = arguments
     form = json.loads(Path(name).read_text(encoding="utf-8"))
     lines = render(codec.from_json(form, VOCABULARY))

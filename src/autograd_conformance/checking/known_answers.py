@@ -1,8 +1,7 @@
-"""Whether the judge still judges: observations of which it is known that they are right, or wrong.
+"""A check of the judge itself: it has to accept a right observation and to reject wrong ones.
 
-A framework runs in the process of the judge, and may change what that stands on: NumPy's functions, JAX, how the
-processor rounds. The judge holds NumPy's functions itself (`programs.own_numpy`); what changes it all the same shows
-here.
+The framework runs in the process of the judge, and may change NumPy, JAX, or the rounding mode of the processor. The
+judge keeps its own NumPy functions (`programs.own_numpy`); this check detects any other change.
 """
 
 from __future__ import annotations
@@ -33,17 +32,18 @@ KNOWN = (
     ("a gradient of NaN", ((GRADIENT[0], math.nan),), False),
     ("a wrong result", (GRADIENT, (PRODUCTS[0], PRODUCTS[1] + 0.1)), False),
 )
-"""What an observation shows, its gradient and its products, and whether it is right."""
+"""Descriptions of observations, their gradient and products, and whether they are right."""
 
 LONGEST = 200
-"""How many characters of an error's message are shown."""
+"""Largest number of characters of an error message that is shown."""
 
 
 def judge_error(turn: int | None = None) -> str | None:
-    """What the judge gets wrong here, and what may be the reason; None where it judges as it should.
+    """Why the judge cannot be trusted in this process, as a message; None if it judges all known observations
+    correctly.
 
-    With a turn, only one of the wrong observations is judged beside the right one: another each turn, for the bounds of
-    a wrong number take milliseconds.
+    With `turn`, only one of the wrong observations is judged beside the right one, another one each turn. The bounds of
+    a wrong value take milliseconds to compute.
     """
     known = KNOWN if turn is None else (KNOWN[0], KNOWN[1 + turn % (len(KNOWN) - 1)])
     try:

@@ -1,4 +1,4 @@
-"""The limits of a run: how many programs it may run, and when it has to end."""
+"""The limits of a run: its number of programs and its deadline."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from pathlib import Path
 from typing import Self
 
 SPENT_IN_AUDIT = "the budget of programs ended during the audit of the ops"
-"""Why a run ended whose programs were too few for its audit, in its report's words."""
+"""Reason in the report if the programs of the budget did not suffice for the audit."""
 
 KEPT, LEAST, MOST = 0.08, 2.0, 60.0
-"""The part of a run's seconds that is kept for its end, and how many these are at least and at most."""
+"""The part of a run's seconds that is reserved for writing the report, and the smallest and largest number of seconds
+reserved.
+"""
 
 
 YOUNG = 60.0
-"""Seconds after which a process that begins a run was not started for it."""
+"""Age in seconds above which a process was not started for this run."""
 
 
 def began() -> float:
-    """When this process was started, on the monotonic clock, where the system says it and that was for this run; now
-    where not.
+    """When this process was started, on the monotonic clock; now if the system does not report it, or if the process is
+    older than the run.
     """
     now = time.monotonic()
     try:
@@ -34,18 +36,18 @@ def began() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a whole run may take, its audit included; None is no limit."""
+    """The limits of a whole run, its audit included. None means no limit."""
 
     programs: int | None = None
-    """How many programs."""
+    """Largest number of programs."""
     deadline: float | None = None
-    """When its tests have to end, on the monotonic clock, which the processes of one machine share."""
+    """Deadline of the tests, on the monotonic clock, which all processes of a machine share."""
     end: float | None = None
-    """When the whole run has to end, its report included, on the same clock."""
+    """Deadline of the whole run, its report included, on the same clock."""
 
     @classmethod
     def of(cls, programs: int | None, seconds: float | None, began: float) -> Self:
-        """The limits of a run that began at some time; some of its seconds are kept for its end."""
+        """The limits of a run that began at a given time; some of its seconds are reserved for the report."""
         if seconds is None:
             return cls(programs)
         kept = min(max(KEPT * seconds, LEAST), MOST, seconds / 2)
@@ -53,11 +55,11 @@ class Limits:
 
     @property
     def last(self) -> float | None:
-        """When whatever still runs for the tests is interrupted, so that the report can be written."""
+        """When tests that still run are interrupted, so that the report can be written."""
         return None if self.end is None or self.deadline is None else (self.end + self.deadline) / 2
 
     def seconds_left(self) -> float | None:
-        """How many seconds are left; None where there is no limit."""
+        """Number of seconds until the deadline of the tests; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
     @property
@@ -67,4 +69,4 @@ class Limits:
 
 
 UNLIMITED = Limits()
-"""No limits at all."""
+"""No limits."""

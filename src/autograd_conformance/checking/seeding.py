@@ -1,10 +1,9 @@
-"""What is drawn depends on the seed, and on nothing else that happens to be loaded; and each program on itself alone,
-or, where units cost much, on those that its test drew before.
+"""Registers the Hypothesis backend with which programs depend on the seed alone.
 
-Hypothesis by itself mixes constants into what it draws, among them those that it finds in the source of every loaded
-module that is not installed: so one seed would draw other programs for each framework's adapter, from a clone and from
-the wheel, and in a worker that has loaded one file more than another. So Hypothesis is told here of the backend that
-strategies draw by.
+By default, Hypothesis mixes constants from the source code of loaded modules into its draws. One seed would then give
+different programs for each adapter, in a clone and in an installed package, and in workers that loaded different
+modules. With this backend, each program depends on itself only; if compiling a region is expensive, it also depends on
+the earlier programs of its test.
 """
 
 from __future__ import annotations
@@ -14,6 +13,6 @@ from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS
 from autograd_conformance.strategies.building.independent import Independent
 
 BACKEND = "independent"
-"""The name of the backend, as settings have it."""
+"""Name of the backend in Hypothesis settings."""
 
 AVAILABLE_PROVIDERS[BACKEND] = f"{Independent.__module__}.{Independent.__name__}"

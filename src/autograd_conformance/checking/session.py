@@ -1,4 +1,4 @@
-"""One session: the framework under test and the options of the run. Built once per process, from pytest's options."""
+"""The session of one process: the framework under test and the options of the run, from pytest's command line."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.pool import Pool
 
 ADAPTER_ERROR = int(Exit.ADAPTER_ERROR)
-"""The exit code of a run whose adapter cannot be used; none of pytest's own."""
+"""Exit code if the adapter cannot be used; pytest does not use this code."""
 
 REPORT_ERROR = int(Exit.REPORT_ERROR)
-"""The exit code of a run whose report could not be written to its end, as on a full disk; none of pytest's own."""
+"""Exit code if the report could not be written to its end, such as on a full disk; pytest does not use this code."""
 
 PAST = 500
-"""How many programs a process remembers, for failures that show only after others."""
+"""Number of programs that a process remembers, for failures that need earlier programs to occur."""
 
 TWICE, THRICE = "higher/op", "higher/op-third"
-"""The rules that ops are left out of programs that differentiate twice, and three times, for."""
+"""The rules whose violation excludes an op from programs that differentiate twice or three times."""
 
 PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
 
@@ -72,69 +72,69 @@ class Session:
     """A framework under test and the options of the run."""
 
     name: str
-    """The framework, as `frameworks.running.target.opened` finds it."""
+    """The framework, in the form that `frameworks.target.opened` accepts."""
     folder: Path
-    """Where the report goes."""
+    """Folder of the report."""
     dtypes: tuple[str, ...] = DTYPES
-    """The dtypes that programs are to compute in; those of them that the framework has are `drawable`."""
+    """The requested dtypes of programs. `drawable` has those that the framework supports."""
     device: str = "cpu"
-    """The device that the adapter's factory is given."""
+    """The device for the adapter's factory."""
     worker: str = "main"
-    """This process's name among pytest-xdist's."""
+    """Name of this process among pytest-xdist's workers."""
     timeout: float = TIMEOUT
     """Seconds after which a program counts as hung."""
     audited: AuditResult = NOTHING_FOUND
-    """What an audit found: whoever starts the run holds one, before this process is prepared."""
+    """The result of the audit, which the main process runs before this process is prepared."""
     seed: int | None = None
     """The seed that programs are drawn with."""
     began: float = field(default_factory=time.monotonic)
-    """When this process began, on the monotonic clock."""
+    """Start of this process, on the monotonic clock."""
     start: Path = field(default_factory=Path.cwd)
-    """The folder that the run was started in, where its commands are to be given again."""
+    """Folder in which the run was started; printed commands are relative to it."""
     unlike: str | None = None
-    """How the framework differs from what it said of itself in the process that started the run, if it does."""
+    """How the framework differs from its description in the main process; None if it does not."""
     unwritable: str | None = None
-    """What this process could not write to the report's folder, and why, since when the run is to end."""
+    """File of the report that this process could not write, and why; the run then ends."""
     journal: Journal | None = None
-    """What programs are written down in before they run, while tests do."""
+    """The journal that records each program before it runs, while tests run."""
     known_files: tuple[Path, ...] = ()
-    """Files of known differences of the user's own, instead of the one that comes with the suite."""
+    """The user's files of known differences, which replace the file that comes with the suite."""
     update: Path | None = None
-    """The file of known differences that what is broken is added to; what it holds already is known."""
+    """File of known differences to which the run adds violations. The entries that it already has are known."""
     strict: bool = False
-    """Whether a broken SHOULD, and a known difference that is seen no longer, fail the run."""
+    """Whether violated SHOULD rules and stale known differences fail the run."""
     options: tuple[str, ...] = ()
-    """The options that name the framework on a command line, where `name` is not what the user wrote."""
+    """The options that name the framework on a command line, if `name` is not the user's own text."""
     confirms: int = 0
-    """How many failures more this process runs again alone."""
+    """Number of failures that this process may still confirm in a separate process."""
     limits: Limits = UNLIMITED
-    """What the whole run may take."""
+    """The limits of the whole run."""
     confirming: float = 0.0
-    """How many seconds of a limited run this process has spent on running failures again."""
+    """Seconds that this process has spent on confirming failures, in a limited run."""
     past: deque[Program] = field(default_factory=lambda: deque(maxlen=PAST))
-    """The programs that ran last, the latest last."""
+    """The latest programs, the last one at the end."""
     noted: set[str] = field(default_factory=set)
-    """The SHOULD rules of which this process has told already how they are broken."""
+    """SHOULD rules whose violation this process has already reported."""
 
     judge_checks: int = 0
-    """How often this process has tried its judge on known answers."""
+    """Number of times that this process has tested its judge with known answers."""
 
     @cached_property
     def target(self) -> Target:
-        """The framework, loaded and smoke-tested; raises what `frameworks.registry` raises."""
+        """The loaded and smoke-tested framework. Raises the errors of `frameworks.registry`."""
         return open_target(self.name, self.device, self._note, self.timeout, stretched)
 
     def is_over(self) -> bool:
-        """Whether the time for tests is over."""
+        """Whether the time for tests has ended."""
         return self.limits.seconds_left() == 0
 
     def is_late(self) -> bool:
-        """Whether the run is to end, and its report only to be written still."""
+        """Whether the run has to end now, with only the report still to be written."""
         return self.limits.last is not None and time.monotonic() >= self.limits.last
 
     def until(self, part: float, least: float, spent: float = 0.0) -> float:
-        """When something has to end that may take a part of the run's time, or at least so many seconds, of which some
-        are spent; infinite where the run has no limit.
+        """Deadline for work that may take a part of the run's time, but at least `least` seconds; `spent` seconds are
+        used already. Infinite if the run has no limit.
         """
         if self.limits.end is None or self.limits.deadline is None:
             return math.inf
@@ -153,22 +153,22 @@ class Session:
 
     @property
     def watchdog(self) -> float:
-        """Seconds after which this process is ended: where the framework is in another one, that is ended before."""
+        """Seconds after which this process is ended. If the framework has its own process, that one is ended first."""
         return watchdog(self.timeout, parse(self.name) is not None)
 
     @property
     def saved_tensor_counter(self) -> Target:
-        """The target that counts saved tensors, or, where there is none, the one that does not."""
+        """The target that counts saved tensors; the ordinary target if there is none."""
         return self.target.saved_tensor_counter or self.target
 
     def target_of(self, rule: str) -> Target:
-        """The target that a rule is tested on."""
+        """The target on which a rule is tested."""
         return self.saved_tensor_counter if Capability.COUNTS_SAVED in RULES[rule].needs else self.target
 
     @cached_property
     def known(self) -> tuple[Known, ...]:
-        """The framework's known differences here: those of the files that were given, or those that come with the
-        suite, as far as they are about this version, device and platform.
+        """The known differences that apply to the framework's version, device and platform: from the user's files, or
+        else from the file that comes with the suite.
         """
         there = (self.update,) if self.update is not None and self.update.exists() else ()
         own = self.known_files or self.update is not None
@@ -188,29 +188,29 @@ class Session:
 
     @cached_property
     def drawable(self) -> tuple[str, ...]:
-        """The dtypes that programs are drawn in: those of `dtypes` that the framework has."""
+        """The requested dtypes that the framework supports."""
         return tuple(d for d in self.target.dtypes if d in self.dtypes)
 
     @cached_property
     def description(self) -> Description:
-        """What the framework said of itself when it was loaded: every other process of the run is held to it."""
+        """The framework's own description when it was loaded. Every other process of the run has to match it."""
         return Description.of(self.target)
 
     def check_description(self, said: Description) -> None:
-        """Hold the framework to what it said of itself in the process that started the run."""
+        """Compares the framework with its description in the main process."""
         self.unlike = describe_difference(said, self.target, f"the worker {self.worker}")
 
     def adopt_audit(self, found: AuditResult) -> None:
-        """Take over what an audit found; what is missing is asked for no more."""
-        _ = self.description  # the ops that are missing included
+        """Stores the result of the audit, and removes ops without kernels from the target."""
+        _ = self.description  # before the ops without kernels are removed
         self.audited = found
         if found.missing:
             self.target = self.target.without(found.missing)
             self.__dict__.pop("offer", None)
 
     def is_settled(self, note: Note) -> bool:
-        """Whether what an earlier audit noted of an op needs no second look: it was right, or what it got wrong is
-        known, and left out for that.
+        """Whether an earlier audit's note on an op is still valid: the op was right, or its violation is a known
+        difference that excludes it.
         """
         match note.outcome:
             case "fine":
@@ -228,38 +228,42 @@ class Session:
 
     @property
     def faulty_ops(self) -> frozenset[str]:
-        """The ops that are wrong by themselves, found by the audit, and those known to be."""
+        """The ops that violate a rule on their own: those that the audit found, and those with known differences."""
         return ops_at_fault(self.audited.wrong, self.target.ops) | self.audited.lost | self._listed_once
 
     @property
     def faulty_second_order(self) -> frozenset[str]:
-        """The ops whose second derivatives are wrong or not implemented, found by the audit, and those known to be."""
+        """The ops whose second derivatives are wrong or not implemented: those that the audit found, and those with
+        known differences.
+        """
         return ops_at_fault(self.audited.once, self.target.ops) | self._listed(TWICE)
 
     @property
     def faulty_third_order(self) -> frozenset[str]:
-        """The ops of which only the third derivatives are, and those whose third derivatives are not tested."""
+        """The ops of which only the third derivatives are wrong or not implemented, and the ops whose third derivatives
+        are not tested.
+        """
         found = ops_at_fault(self.audited.twice, self.target.ops)
         return found | self._listed(THRICE) | {op for op in OPS if is_long(op)}
 
     @property
     def _listed_once(self) -> frozenset[str]:
-        """The ops whose values, or first derivatives, are known to be wrong."""
+        """The ops whose values or first derivatives have a known difference."""
         named = (entry for entry in self.known if entry.rule not in (TWICE, THRICE) and entry.left_out)
         return frozenset(entry.op for entry in named if entry.op is not None)
 
     def _listed(self, rule: str) -> frozenset[str]:
-        """The ops that are known to break a rule."""
+        """The ops with a known difference for a rule."""
         named = (entry for entry in self.known if entry.rule == rule and entry.left_out)
         return frozenset(entry.op for entry in named if entry.op is not None)
 
     def prepare(self) -> None:
-        """Make this process ready to draw programs and to run them; once, after the audit. Raises `AdapterError` where
-        the framework is another than in the process that started the run.
+        """Prepares this process for drawing and running programs, once, after the audit. Raises `BrokenAdapter` if the
+        framework differs from that in the main process.
 
-        Three things of the process change, for good: strategies draw from the framework's alphabet less its broken
-        ops; Hypothesis sets the framework's random generator to the same state before each program, so that failures
-        replay; the garbage collector no longer looks at what is loaded by now, nor after every few programs.
+        This changes the process permanently. Strategies draw from the framework's alphabet without its faulty ops.
+        Hypothesis resets the framework's random generator before each program, so that failures replay. The garbage
+        collector ignores the objects that exist by now, and runs less often.
         """
         if self.unlike:
             raise AdapterError(self.unlike)
@@ -278,38 +282,38 @@ class Session:
         )
 
     def check(self, rule: str) -> Check:
-        """A check for one test, which is about a rule."""
+        """A check for one test of a rule."""
         leaves_out = None if self.update is None else self.leaves_out
         target = self.target_of(rule)
         pool = Pool(target.programs_each) if target.programs_each else None
         return Check(target, self.known, rule, self.strict, leaves_out, pool)
 
     def leaves_out(self, rule: str, op: str | None) -> bool:
-        """Whether an op that breaks a rule is left out of the programs of tests that are not about it."""
+        """Whether tests about other rules leave out an op that violates this rule."""
         return op in {TWICE: self.faulty_second_order, THRICE: self.faulty_third_order}.get(rule, self.faulty_ops)
 
     def knows(self, form: Mapping[str, Any]) -> bool:
-        """Whether all that a program, in its JSON form, breaks is known."""
+        """Whether known differences cover all violations of a program in JSON form. Runs the program."""
         program = codec.from_json(form, VOCABULARY)
 
-        def excuses(violation: Violation) -> bool:
+        def waives(violation: Violation) -> bool:
             return any(is_known(entry, program, violation) for entry in self.known)
 
         target = self.target.crash_as_error()
-        return first_violation(program, target.observe(program), target, excuses) is None
+        return first_violation(program, target.observe(program), target, waives) is None
 
     def is_shown(self, entry: Known) -> bool:
-        """Whether an entry's witness still shows the difference."""
+        """Whether an entry's witness still shows the difference. Runs the witness."""
         found = []
 
-        def excuses(violation: Violation) -> bool:
+        def waives(violation: Violation) -> bool:
             found.append(violation)
             return any(is_known(each, entry.witness, violation) for each in self.known)
 
         target = self.target_of(entry.rule).crash_as_error()
         if unsupported_by(entry.witness, target):
             return False
-        first_violation(entry.witness, target.observe(entry.witness), target, excuses)
+        first_violation(entry.witness, target.observe(entry.witness), target, waives)
         return any(is_known(entry, entry.witness, violation) for violation in found)
 
     def missing(self, rule: str) -> list[str]:
@@ -318,7 +322,7 @@ class Session:
 
     @cached_property
     def offer(self) -> Offer:
-        """What the framework claims to have; ops that are known to be wrong are in no program."""
+        """Everything that the framework claims to support, without ops that have a known difference."""
         target = self.target
         return Offer(
             frozenset(target.ops) - self._listed_once,
@@ -330,7 +334,7 @@ class Session:
         )
 
     def absent(self, rule: str) -> tuple[str, ...]:
-        """What the situation of a rule needs and the framework does not claim to have, in words."""
+        """The needs of a rule's situation that the framework does not claim to support, in words."""
         return tuple(need.words for need in RULES[rule].situation if not need.satisfied_by(self.offer))
 
     # -- records -------------------------------------------------------------------------------------------------------
@@ -368,14 +372,14 @@ class Session:
 
 
 def watchdog(timeout: float, served: bool) -> float:
-    """Seconds after which a process is ended that runs a program: where the framework is `served` by another one, that
-    is ended before.
+    """Seconds after which a process that runs programs is ended. `served`: the framework has its own process, which is
+    ended first.
     """
     return timeout * 1.5 + LOADING if served else timeout
 
 
 def rule_records(session: Session) -> list[records.RuleRecord]:
-    """A record for every rule of the catalogue, with what the framework lacks of its situation."""
+    """A record for each rule of the catalogue, with the unsupported needs of its situation."""
     return [
         records.RuleRecord(
             rule=rule.slug,
@@ -391,7 +395,7 @@ def rule_records(session: Session) -> list[records.RuleRecord]:
 
 
 def now() -> str:
-    """The time, in UTC."""
+    """The present time in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,6 +1,8 @@
-"""Why the suite itself skips a test: its rule does not apply to what is claimed, or none of its programs can be drawn.
+"""Exceptions with which the suite skips a test: the rule does not apply to the framework, or none of its programs can
+be drawn.
 
-Pytest and Hypothesis both stop a test at these. Any other skip is somebody else's, and says nothing of the framework.
+Pytest and Hypothesis both end a test at these exceptions. Any other skip is not the suite's, and says nothing about the
+framework.
 """
 
 from __future__ import annotations
@@ -9,8 +11,8 @@ import unittest
 
 
 class NotApplicable(unittest.SkipTest):
-    """The framework does not claim what the test needs; the message says what that is."""
+    """The framework does not claim a capability that the test needs; the message names it."""
 
 
 class NothingDrawn(unittest.SkipTest):
-    """No program could be drawn, though the framework claims what the test needs: nothing was tested."""
+    """No program could be drawn, although the framework claims the needed capabilities: nothing was tested."""

@@ -1,4 +1,6 @@
-"""One entry of a file of known differences: the violated rule, the conditions of the case, and the limits for values."""
+"""One entry of a file of known differences: the violated rule, the conditions of the case, and the limits for
+values.
+"""
 
 from __future__ import annotations
 

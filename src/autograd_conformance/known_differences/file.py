@@ -142,7 +142,9 @@ def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, 
 
 
 def _entry(form: Mapping[str, Any], own: bool) -> Known:
-    """Reads an entry; raises `RefusedEntry` if it is invalid. For a user's `own` entry the witness is computed as well."""
+    """Reads an entry; raises `RefusedEntry` if it is invalid. For a user's `own` entry the witness is computed
+    as well.
+    """
     said: dict[str, Any] = {}
     for name, (key, value) in by_present_name(form).items():
         if name not in KEYS:
@@ -193,7 +195,9 @@ def _unknown(key: str, keys: Any) -> str:
 
 
 def _line(text: str, number: int) -> int:
-    """Line on which entry `number` begins, from 1: the first line up to which the text has more entries than `number`."""
+    """Line on which entry `number` begins, from 1: the first line up to which the text has more entries than
+    `number`.
+    """
     lines = text.splitlines(keepends=True)
     named = [n for n, line in enumerate(lines, 1) if line.lstrip().startswith("[[")]
     for n in (*named[number:], *range(1, len(lines) + 1)):

@@ -76,7 +76,9 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
 
 
 def _is_of_op_alone(entry: Known, program: Program, violation: Violation) -> bool:
-    """Whether the entry is about the gradient of one op, and the violation about a graph in which this is the only op."""
+    """Whether the entry is about the gradient of one op, and the violation about a graph in which this is the
+    only op.
+    """
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
     return (entry.rule, violation.rule) == ("gradients/op", "gradients/graph") and ops == {entry.op}
 

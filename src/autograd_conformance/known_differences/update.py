@@ -35,7 +35,7 @@ Common = Mapping[str, frozenset[Clause]]
 """For each rule, the clauses that are true of all programs that tested the rule and kept it."""
 
 HEADER = """\
-# Known differences. Each reason is what the run observed: write your own reason, and a link if you report the difference.
+# Known differences. The reasons are what the run observed: write your own, and a link if you report the difference.
 """
 
 

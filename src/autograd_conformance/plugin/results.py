@@ -155,8 +155,8 @@ def _records(
         own = [reason for broken, reason in shown if op is not None or broken == rule]
         if own:  # those of other rules count against these
             verdict, reason = "known difference", "; ".join(own)
-        elif check.absent and not check.exercised[rule]:
-            verdict, reason = "not applicable", f"no kernel for it: {check.absent.most_common(1)[0][0]}"
+        elif check.missing_kernels and not check.exercised[rule]:
+            verdict, reason = "not applicable", f"no kernel for it: {check.missing_kernels.most_common(1)[0][0]}"
     if check is not None and check.remarks.undecided and verdict in ("pass", "not applicable"):
         verdict, reason = "cannot be told", f"whose an error is: {check.remarks.undecided.most_common(1)[0][0]}"
     if check is not None and not doubt:
@@ -169,7 +169,7 @@ def _records(
         verdict=verdict,
         programs=check.programs if check else 0,
         exercised=dict(check.exercised) if check and not doubt else {},
-        left_open=check.left_open if check else 0,
+        left_open=check.unspecified if check else 0,
         instructions=check.instructions if check else 0,
         judged=check.judged if check else 0,
         seconds=round(call.duration, 3),

@@ -244,7 +244,7 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
         whose = f"the device {prepared.device}" if op in prepared.audited.missing else prepared.target.name
         raise NotApplicable(f"{whose} has no {op}")
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
-    check.noticed = partial(_keep, request.node.nodeid, rule, op, check, prepared)
+    check.on_violation = partial(_keep, request.node.nodeid, rule, op, check, prepared)
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):
         yield check

@@ -1,1 +1,3 @@
-"""Counts of a run that every test adds to: records of tests, pair coverage, remarks for the adapter's author."""
+"""Counts that tests collect beside their records: pair coverage, known differences, choices, remarks for the adapter's
+author.
+"""

@@ -1,7 +1,8 @@
-"""Pair coverage: which actions came after which ops, counted per op, dtype and grad mode, from the programs alone.
+"""Pair coverage: the pairs of an op and a later action in a program, by dtype and grad mode. Only the programs are
+read.
 
-That an action came after an op in a program is less than "went through it", and costs nothing to know: a pair that
-never came up in a run was surely not tested in it.
+That an action follows an op does not mean that it involves the op. But a pair that never occurs was certainly not
+tested.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ ACTIONS = (
     "backward", "backward retaining", "backward creating", "backward into inputs", "grad", "grad creating", "held",
     "zero", "assign", "step", "clip", "write", "detach", "detach in place", "switch", "retain", "hook", "drop",
 )  # fmt: skip
-"""What may be done after an op, in the order of reports."""
+"""The actions that may follow an op, in the order of reports."""
 
 
 class Pair(NamedTuple):
-    """An op in a dtype, recorded or not, and an action after it."""
+    """An op in a dtype and grad mode, and a later action."""
 
     op: str
-    """The op's name."""
+    """Name of the op."""
     dtype: str
-    """The dtype of its first operand."""
+    """Dtype of the op's first operand."""
     recorded: bool
-    """Whether its grad mode lets it be recorded."""
+    """Whether the grad mode records the op."""
     action: str
     """A word of `ACTIONS`."""
 
 
 def actions(step: Instruction) -> Iterator[str]:
-    """The actions that an instruction is."""
+    """The actions that an instruction counts as."""
     match step:
         case Backward():
             yield "backward"
@@ -88,7 +89,7 @@ _WORDS: dict[type, str] = {
 
 
 def pairs(program: Program) -> set[Pair]:
-    """The pairs that come up in a program."""
+    """The pairs of a program."""
     dtypes: dict[Ref, str] = {}
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
@@ -105,7 +106,7 @@ def pairs(program: Program) -> set[Pair]:
             first = step.args[0] if isinstance(step, Apply) else step.target
             dtype, recorded = dtypes.get(first, "float64"), is_recorded(program.mode(at))
             done = before.setdefault((step.op, dtype, recorded), set())
-            if len(done) < len(after):  # behind an earlier op are all the actions that are behind a later one
+            if len(done) < len(after):  # every action after a later op is also after an earlier one
                 found.update([Pair(step.op, dtype, recorded, action) for action in after - done])
                 done |= after
         after.update(actions(step))

@@ -1,8 +1,8 @@
-"""The counts that tests send to the controlling process beside their records.
+"""Counts that tests send to the controlling process beside their records.
 
-A tally is no record: it never reaches the file. Only when all tests have ended can the sum of their tallies be said as
-records: a claim's, once all its programs ran; a known difference's, with how often the run saw it; an op's coverage;
-what was done where the rules leave a choice.
+A tally is not a record and is never written to the report. At the end of the run, the sum of all tallies becomes
+records: the claims of articles, the number of times that each known difference occurred, the coverage of each op, and
+the framework's choices among allowed outcomes.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ class Tally:
     """The counts of one test, or of all tests so far."""
 
     articles: dict[str, str] = field(default_factory=dict)
-    """For each claim of an article that was tried, what the framework showed of it."""
+    """The result of each article's claim that was tested."""
     differences: Counter[int] = field(default_factory=Counter)
-    """For each known difference, by its number, how often programs showed it."""
+    """Number of programs that showed each known difference, by its position."""
     pairs: Counter[Pair] = field(default_factory=Counter)
-    """In how many programs each op came before each action."""
+    """Number of programs in which each pair of op and action occurred."""
     ended: Counter[int] = field(default_factory=Counter)
-    """For each known difference, by its number, in how many programs nothing could be judged behind it."""
+    """Number of programs in which a known difference ended the judging, by its position."""
     findings: list[Finding] = field(default_factory=list)
-    """The differences that become known."""
+    """The violations that become known differences."""
     choices: Counter[Choice] = field(default_factory=Counter)
-    """How often each outcome was chosen where the rules allow several."""
+    """Number of times each outcome was chosen among several allowed ones."""
     remarks: Remarks = field(default_factory=Remarks)
-    """What is to be said to the adapter's author."""
+    """Remarks for the adapter's author."""
     common: dict[str, frozenset[Clause]] = field(default_factory=dict)
-    """Where differences become known: what all programs that kept a rule have in common, for each rule."""
+    """For each rule, the clauses that are true of all programs that kept it; only with `--update-known`."""
 
     def add(self, other: Tally) -> None:
-        """Add the counts of other tests."""
+        """Adds the counts of another test."""
         self.articles.update(other.articles)
         self.differences.update(other.differences)
         self.pairs.update(other.pairs)
@@ -54,7 +54,7 @@ class Tally:
         self.common = common_to_both(self.common, other.common)
 
     def coverage(self) -> Iterator[Coverage]:
-        """What each op met, in the order of their names."""
+        """The coverage of each op, ordered by name."""
         found: dict[str, dict[tuple[str, bool], dict[str, int]]] = {}
         for each, count in sorted(self.pairs.items()):
             found.setdefault(each.op, {}).setdefault((each.dtype, each.recorded), {})[each.action] = count
@@ -64,7 +64,7 @@ class Tally:
             )
 
     def behaviours(self) -> Iterator[Behaviour]:
-        """What was done at each kind of choice, the instructions in the order of their names."""
+        """The framework's choices among allowed outcomes, ordered by the name of the instruction."""
         found: dict[tuple[str, tuple[tuple[str, str], ...]], dict[str, int]] = {}
         for each, count in sorted(self.choices.items()):
             found.setdefault((each.instruction, each.allowed), {})[each.chosen] = count
@@ -72,7 +72,7 @@ class Tally:
             yield Behaviour(instruction=instruction, allowed=tuple(Allowed(*each) for each in allowed), seen=seen)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, which crosses pytest-xdist."""
+        """The counts as JSON data, for pytest-xdist."""
         return {
             "articles": self.articles,
             "differences": list(self.differences.items()),
@@ -86,7 +86,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Tally:
-        """From plain data."""
+        """The counts from JSON data."""
         return cls(
             dict(form["articles"]),
             Counter(dict(form["differences"])),

@@ -1,1 +1,3 @@
-"""What a framework supports: the alphabet of its programs, unsupported parts of a program, compiled regions."""
+"""A framework's support of programs: the alphabet to draw from, the unsupported parts of a program, its compiled
+regions.
+"""

@@ -1,4 +1,4 @@
-"""From a target to the alphabet that programs for it are drawn from."""
+"""The alphabet of a framework: the ops, dtypes, optimizers and modules that its programs are drawn from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.strategies.building.alphabet import Alphabet
 
 
 def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
-    """Everything that a framework has: its ops, in the catalogue's order, in some of its dtypes, and what it claims."""
+    """Everything that a framework claims to support, with its ops in the catalogue's order and in the given dtypes."""
     names = tuple(name for name in OPS if name in target.ops)
     return Alphabet(
         names,

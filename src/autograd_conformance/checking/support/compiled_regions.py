@@ -1,4 +1,6 @@
-"""The functions of a program, as a compiler tells them apart: what a unit computes, and of what kind its inputs are."""
+"""The regions of a program as a compiler distinguishes them: the ops of each region, and the shapes and dtypes of its
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from autograd_conformance.strategies.building.drawn import Drawn
 
 
 def compiled_regions(case: Program | Drawn | Related, target: Target) -> Collection[Hashable]:
-    """The functions of a program, or of two that are related: equal ones need to be compiled once."""
+    """The distinct regions of a program, or of two related programs. Equal regions are compiled once."""
     match case:
         case Related(first=first, second=second):
             return {*compiled_regions(first, target), *compiled_regions(second, target)}
@@ -34,7 +36,7 @@ def _compiled_regions(program: Program, reference: Reference, target: Target) ->
 
 
 def _kind(program: Program, ref: Ref, reference: Reference) -> Hashable:
-    """What a compiler asks of an input before it takes what it has compiled."""
+    """The properties of an input that a compiler guards on before it reuses a compiled region."""
     step = program[ref.at]
     made = step.value.dtype if isinstance(step, Leaf) else type(step)
     value = reference.values.get(ref)

@@ -1,4 +1,4 @@
-"""What a program asks of a framework that the framework does not claim."""
+"""The parts of a program that a framework does not claim to support."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from autograd_conformance.strategies.building.action_builder import writes_of
 
 
 def unsupported_by(program: Program, target: Target) -> set[str]:
-    """What a program needs and a framework does not claim, in words: capabilities, ops, optimizers, dtypes, traits."""
+    """The capabilities, ops, optimizers, dtypes and traits that a program needs and the framework does not claim, in
+    words.
+    """
     writes = writes_of(tuple(target.ops), tuple(name for name in WRITES if name in target.writes))[1]
     had = {Apply: set(target.ops), InPlace: set(writes)}
     ops = {step.op for step in program if isinstance(step, Apply | InPlace) and step.op not in had[type(step)]}
@@ -35,7 +37,7 @@ def unsupported_by(program: Program, target: Target) -> set[str]:
 
 
 def unsupported_forms(program: Program, target: Target) -> set[str]:
-    """What of a program's ops and writes a framework does not take in the form that they have there, in words."""
+    """The shapes and attributes of ops and writes in a program that the framework does not accept, in words."""
     limited = [step for step in program if isinstance(step, Apply | InPlace) and step.op in target.limits]
     if not limited:
         return set()
@@ -45,7 +47,7 @@ def unsupported_forms(program: Program, target: Target) -> set[str]:
 
 
 def partial_support(target: Target) -> tuple[str, ...]:
-    """Of what ops and writes a framework takes less than the catalogue has, in words, the name first."""
+    """The ops and writes that a framework supports only in part, each with its limits in words."""
     limits = tuple(f"{name}: {limit}" for name, limit in sorted(target.limits.items()))
     if Capability.WRITES not in target.capabilities or {*WRITES} <= {*target.writes}:
         return limits
@@ -54,8 +56,8 @@ def partial_support(target: Target) -> tuple[str, ...]:
 
 
 def _settings(step: Step | Optimizer, target: Target) -> set[str]:
-    """The settings of an optimizer, those of groups among them, that the framework's own does not know; the optimizer
-    where it has none.
+    """The settings of an optimizer, in all its groups, that the framework's optimizer does not have; the optimizer
+    itself if the framework has none of that name.
     """
     if step.optimizer not in target.optimizers:
         return {f"the optimizer {step.optimizer}"}
