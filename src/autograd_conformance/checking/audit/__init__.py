@@ -1,1 +1,1 @@
-"""Ops that are wrong by themselves, found before the tests begin."""
+"""The audit: finds ops that violate a rule on their own, before the tests begin."""

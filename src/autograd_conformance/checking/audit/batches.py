@@ -1,5 +1,5 @@
-"""Ops tried together, and singly only where that goes wrong: where a framework takes long for each new unit, they are
-joined in one.
+"""Checks ops in batches. If compiling a region is expensive, several programs are joined into one, and run separately
+only if the joined program violates a rule.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
 
 GROUP = 16
-"""How many ops are tried together."""
+"""Number of ops in a batch."""
 
 
 def check_all(check: Check, programs: Iterable[Program]) -> None:
-    """Check some programs: each by itself; where units cost much, many in one, and each where that breaks a rule."""
+    """Checks programs: each on its own, or, if compiling is expensive, many joined into one. If the joined program
+    violates a rule, each is checked on its own.
+    """
     rest = iter(programs)
     while group := list(islice(rest, MOST if check.target.programs_each else 1)):
         together = [program for program in group if can_join(program)]
@@ -30,8 +32,8 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
 
 
 def _check_joined(check: Check, programs: Sequence[Program]) -> None:
-    """Check some programs as one. Where that breaks a rule, each by itself, and again as one those that show no known
-    difference: it is no fault of theirs.
+    """Checks programs joined into one. If that violates a rule, checks each on its own, and then again those joined
+    that show no known difference.
     """
     whole = joined(programs)
     try:
@@ -45,21 +47,23 @@ def _check_joined(check: Check, programs: Sequence[Program]) -> None:
 
 
 def _is_known_to_differ(check: Check, program: Program) -> bool:
-    """Whether a program shows a known difference, and breaks no rule otherwise."""
+    """Whether a program shows a known difference. Raises at any other violation."""
     before = check.differences.total()
     check(program)
     return check.differences.total() > before
 
 
 def passing_in_batch(ops: Sequence[str], target: Target, dtypes: Sequence[str]) -> Iterator[str]:
-    """Those of some ops that break no rule in a program of several. Where it breaks one, the op that is wrong is left
-    out of the next; where none is named, as where the whole is refused, it is halved.
+    """The ops that violate no rule in a joined program.
+
+    If a joined program violates a rule, the faulty op is left out and the rest is joined again. If the violation names
+    no op, as for an error of the whole program, the batch is halved.
     """
     samples = [(op, program) for op in ops for dtype in dtypes if (program := sample(op, 0, dtype))]
     samples = [(op, program) for op, program in samples if can_join(program)]
     is_right, part = run_joined(joined(program for _, program in samples), target) if samples else (False, None)
     if is_right:
-        yield from dict.fromkeys(op for op, _ in samples)  # of an op without any, nothing is known yet
+        yield from dict.fromkeys(op for op, _ in samples)  # an op without a program has no outcome yet
     elif part is not None:
         yield from passing_in_batch([op for op in ops if op != samples[part][0]], target, dtypes)
     elif len(ops) > 1:

@@ -1,5 +1,7 @@
-"""Corners: fixed programs of an op for what implementations treat apart. How operands and cotangents lie in memory,
-dimensions longer than a tile, one tensor in every place, other attributes; and how what an op saves comes to be freed.
+"""Corner cases: fixed programs of an op for inputs that implementations treat specially.
+
+They cover memory layouts of operands and cotangents, dimensions longer than a tile, the same tensor as every operand,
+other attributes, and the release of saved tensors.
 """
 
 from __future__ import annotations
@@ -21,25 +23,25 @@ from autograd_conformance.strategies.building.op_builder import Rarity
 from autograd_conformance.strategies.higher_order import applies
 
 LONG = (17, 65)
-"""How many elements a dimension has that is longer than a tile: one more than a tile of 16, and than several of 16, 32
-and 64.
-"""
+"""Lengths of a dimension that exceed a tile: 16 plus one, and several tiles of 16, 32 and 64 plus one."""
 
 FORMS = 2
-"""In how many shapes an op is tried with each such dimension."""
+"""Number of operand shapes with each long dimension."""
 
 TURNS = 2
-"""How often each shape is drawn until a layout shows."""
+"""Largest number of draws for each shape until a layout has an effect."""
 
 DRAWS = 24
-"""Draws until an op has what is rare."""
+"""Largest number of draws until an op has the rare property."""
 
 LARGEST = 512
-"""The most elements of a value."""
+"""Largest number of elements of a value."""
 
 
 def laid(op: str, dtype: str) -> Iterator[Program]:
-    """A program of an op on operands that lie in each layout, and one on whose results the cotangent does."""
+    """Programs of an op whose operands have each layout, and programs in which the cotangents of its results
+    have it.
+    """
     for layout in LAYOUTS:
         for place in PLACES:
             program = _laid(op, place, layout, dtype)
@@ -48,7 +50,7 @@ def laid(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _on_operands(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
-    """A program of an op on operands that lie so, and whether one of them shows it."""
+    """A program of an op on operands with a layout, and whether the layout has an effect on one of them."""
     sampler.layouts = (layout,)
     made = sampler.op(op, fresh=True)
     program = called(sampler, made, op)
@@ -62,18 +64,20 @@ def _on_operands(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | N
 
 
 def _behind(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
-    """A program of an op on whose results the cotangent lies so, and whether one of these shows it."""
+    """A program of an op whose results get cotangents with a layout, and whether the layout has an effect on one of
+    them.
+    """
     made = sampler.op(op, fresh=True)
     visible = any(differs_from_contiguous(sampler.shape(result), layout) for result in made)
     return called(sampler, [sampler.with_cotangent_layout(result, layout) for result in made], op), visible
 
 
 PLACES = {"on": _on_operands, "behind": _behind}
-"""What makes a program in which a layout is that of operands, or of cotangents."""
+"""Functions that give a layout to operands, or to cotangents. The names are part of the seeds of draws."""
 
 
 def _laid(op: str, place: str, layout: Layout, dtype: str) -> Program | None:
-    """Of some draws the first in which the layout shows; else the first of all."""
+    """The first drawn program in which the layout has an effect; without one, the first drawn program."""
     first = None
     for sampler in _samplers(op, f"{place} {layout}", dtype, layout):
         program, visible = PLACES[place](sampler, op, layout)
@@ -84,8 +88,8 @@ def _laid(op: str, place: str, layout: Layout, dtype: str) -> Program | None:
 
 
 def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sampler]:
-    """Samplers of an op, whose first operand has each of the shapes that it takes, those first in which a layout
-    shows.
+    """Samplers of an op with each shape of its first operand, beginning with the shapes on which a layout has an
+    effect.
     """
     row = alphabet.current().row(op)
     fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
@@ -95,7 +99,7 @@ def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sample
 
 
 def long(op: str, dtype: str) -> Iterator[Program]:
-    """A few programs of an op whose first operand has a dimension that is longer than a tile."""
+    """A few programs of an op whose first operand has a dimension longer than a tile."""
     row = alphabet.current().row(op)
     for count in LONG:
         found = (program for shape in _longer(row, count) if (program := _of_shape(op, shape, dtype)) is not None)
@@ -103,7 +107,7 @@ def long(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _longer(row: Op, count: int) -> Iterator[Shape]:
-    """The shapes of a first operand with one dimension made longer: each dimension in turn, the last first."""
+    """Shapes of a first operand with one dimension lengthened: each dimension in turn, the last one first."""
     fresh = [shape for shape in row.fresh if shape and 0 not in shape]
     made = [(*s[:dim], count, *s[dim + 1 :]) for s in fresh for dim in reversed(range(len(s)))]
     return (s for s in dict.fromkeys(made) if alphabet.current().admits(s) and takes(row, s))
@@ -116,7 +120,9 @@ def _of_shape(op: str, shape: Shape, dtype: str) -> Program | None:
 
 
 def same(op: str, dtype: str) -> Program | None:
-    """A program of an op that takes one tensor in all its places; None where it has one place, or none fits all."""
+    """A program of an op with the same tensor as every operand; None if the op has one operand, or no tensor
+    fits all.
+    """
     row = alphabet.current().row(op)
     for first in row.fresh:
         if not alphabet.current().admits(first) or not takes(row, first) or 0 in first:
@@ -134,7 +140,7 @@ def same(op: str, dtype: str) -> Program | None:
 
 
 def beside(op: str, dtype: str) -> Program | None:
-    """A program of an op that takes a view of its first operand as its second; None where no view fits."""
+    """A program of an op whose second operand is a view of the first; None if no view fits."""
 
     def found(sampler: Sampler, step: Apply) -> bool:
         return any(isinstance(sampler.reference.steps[r.at], Apply) for r in step.args)
@@ -143,8 +149,8 @@ def beside(op: str, dtype: str) -> Program | None:
 
 
 def mixed(op: str, dtype: str) -> Program | None:
-    """A program of an op whose first operand alone has a dtype, on numbers that are not short; None where it does not
-    promote.
+    """A program of an op whose first operand alone has this dtype, with values of many binary digits; None if the op
+    does not promote dtypes.
     """
 
     def found(sampler: Sampler, step: Apply) -> bool:
@@ -156,7 +162,7 @@ def mixed(op: str, dtype: str) -> Program | None:
 
 
 def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Sampler, Apply], bool]) -> Program | None:
-    """The first of some draws of an op that has a rarity; None where none has it."""
+    """The first drawn program of an op with a rare property; None if no draw has it."""
     for draw in range(DRAWS):
         sampler = Sampler(zlib.crc32(f"{op} {rarity} {dtype} {draw}".encode()), dtype)
         sampler.rarity = rarity
@@ -168,8 +174,8 @@ def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Sampler, Apply],
 
 
 def again(op: str, dtype: str) -> Program | None:
-    """A program of an op twice on the same operands, with unlike attributes, and a call from each, the last made
-    first: what is kept of one must not show in the other; None where there is no choice.
+    """A program that applies an op twice to the same operands with different attributes, and differentiates the second
+    result first. Tensors saved for one must not affect the other. None if the op has no choice of attributes.
     """
     sampler = Sampler(zlib.crc32(f"{op} again".encode()), dtype)
     first = sampler.op(op, fresh=True)
@@ -190,8 +196,9 @@ def again(op: str, dtype: str) -> Program | None:
 
 
 def unrecorded(op: str, dtype: str) -> Program | None:
-    """A program of an op, the same under no_grad, and the same again, on the same operands, and a call from the last:
-    what is kept of one must not show in another; None where there are no modes, or no call can begin there.
+    """A program that applies an op, applies it again under no_grad, and a third time with recording, and differentiates
+    the last result. Tensors saved for one must not affect another. None without grad modes, or if the result cannot be
+    a root.
     """
     for draw in range(DRAWS):
         sampler = Sampler(zlib.crc32(f"{op} unrecorded {draw}".encode()), dtype)
@@ -211,7 +218,7 @@ def unrecorded(op: str, dtype: str) -> Program | None:
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """All of them, in the first of some dtypes; what takes several dtypes in each."""
+    """All corner cases of an op in the first dtype, and those with mixed dtypes in each."""
     yield from laid(op, dtypes[0])
     yield from long(op, dtypes[0])
     yield from (program for make in (same, again, beside, unrecorded) if (program := make(op, dtypes[0])) is not None)
@@ -219,7 +226,9 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 
 def releases(op: str, dtype: str) -> Iterator[Program]:
-    """An op whose results are deleted: never walked, walked, walked and retained, and after a call that failed."""
+    """Programs that delete the results of an op: without a call, after a call, after a call that retains the graph, and
+    after a failed call.
+    """
     for end in (_nothing, _walked, _retained, _refused):
         sampler = Sampler(zlib.crc32(f"{op} memory".encode()), dtype)
         made = sampler.op(op, fresh=True)
@@ -236,7 +245,7 @@ def releases(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _nothing(sampler: Sampler, made: Sequence[Ref]) -> None:
-    """No call."""
+    """Makes no call."""
 
 
 def _walked(sampler: Sampler, made: Sequence[Ref]) -> None:
@@ -245,12 +254,12 @@ def _walked(sampler: Sampler, made: Sequence[Ref]) -> None:
 
 def _retained(sampler: Sampler, made: Sequence[Ref]) -> None:
     if not sampler.can(Capability.RETAIN):
-        raise Unsupported("it cannot be asked for")
+        raise Unsupported("retain_graph is not supported")
     sampler.backward(*made, retain=True)
 
 
 def _refused(sampler: Sampler, made: Sequence[Ref]) -> None:
     if not sampler.can(Capability.COTANGENTS, Capability.COTANGENT_CHECK):
-        raise Unsupported("it claims to refuse none")
+        raise Unsupported("the framework does not claim to check cotangents")
     wrong = sampler.tensor((*sampler.shape(made[0]), 2), sampler.dtypes[made[0]])
     sampler.backward(made[0], cotangents=[wrong])

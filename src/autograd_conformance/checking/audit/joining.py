@@ -1,5 +1,7 @@
-"""Programs in one: where a framework takes long for each new unit, many are tried as one unit. One that is wrong there
-is told by the value that is: what it computes hangs on no other.
+"""Joins several programs into one, for frameworks in which compiling a region is expensive.
+
+If the joined program violates a rule, the value in the violation identifies the faulty program: no value depends on
+another program's.
 """
 
 from __future__ import annotations
@@ -16,24 +18,24 @@ from autograd_conformance.programs.operands import refer, results
 from autograd_conformance.rules.violations.violation import Violation
 
 MOST = 24
-"""How many programs are one."""
+"""Largest number of programs that are joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A program that computes what all of some do, and ends in one call on all their roots."""
+    """A program that computes everything that several programs compute, with one backward call from all their roots."""
 
     program: Program
     parts: tuple[int, ...]
-    """Which of the programs each of its instructions is from, but for the call."""
+    """Index of the program that each instruction comes from, except for the call."""
 
     def faulty_part(self, violation: Violation) -> int | None:
-        """Which of the programs made the value that is not right, or holds the gradient; None where none is named."""
+        """Index of the program whose value or gradient is wrong; None if the violation names no value."""
         return None if violation.subject is None else self.parts[violation.subject.at]
 
 
 def joined(programs: Iterable[Program]) -> Joined:
-    """Some programs as one."""
+    """Several programs joined into one."""
     steps: list[Instruction] = []
     parts: list[int] = []
     roots: list[Ref] = []
@@ -52,14 +54,16 @@ def joined(programs: Iterable[Program]) -> Joined:
 
 
 def can_join(program: Program) -> bool:
-    """Whether a program computes, and then calls backward once, with nothing said about the call."""
+    """Whether a program only computes, and ends with one backward call without options."""
     *computing, call = program
     plain = isinstance(call, Backward) and call == Backward(call.roots, call.cotangents)
     return plain and not program.modes and all(isinstance(step, (Leaf, Apply)) for step in computing)
 
 
 def run_joined(whole: Joined, target: Target) -> tuple[bool, int | None]:
-    """Whether some programs are right as one, with every kernel there, and which of them is not, where one is named."""
+    """Runs joined programs. Returns whether all violate no rule and the observation is conclusive, and the index of the
+    faulty program if it is known.
+    """
     observation = target.observe(whole.program)
     violation = first_violation(whole.program, observation, target, is_advisory)
     if violation is None:
@@ -68,8 +72,8 @@ def run_joined(whole: Joined, target: Target) -> tuple[bool, int | None]:
 
 
 def to_run_alone(programs: Iterable[Program], target: Target) -> Iterator[Program]:
-    """Those of some programs that are to be tried alone: where units cost much, none that are right as one, and first
-    of all the one that shows there that it is wrong.
+    """The programs to run on their own. If compiling is expensive, programs that pass when joined are left out, and a
+    program that is known to be faulty comes first.
     """
     rest = iter(programs)
     while group := list(islice(rest, MOST if target.programs_each else 1)):
@@ -81,7 +85,7 @@ def to_run_alone(programs: Iterable[Program], target: Target) -> Iterator[Progra
 
 
 def with_first(programs: Sequence[Program], number: int | None) -> Iterator[Program]:
-    """Some programs, one of them before the others."""
+    """The programs, beginning with the one at this index."""
     if number is not None:
         yield programs[number]
     yield from (program for k, program in enumerate(programs) if k != number)

@@ -1,4 +1,4 @@
-"""What an audit found: how often each op can be differentiated."""
+"""The result of an audit: how many times each op can be differentiated."""
 
 from __future__ import annotations
 
@@ -9,61 +9,63 @@ from typing import Any, Literal
 from autograd_conformance.reporting.records.failure import Category
 
 SETS = ("wrong", "lost", "missing", "once", "twice")
-"""The outcomes for which ops are left out of programs."""
+"""The sets of ops that are left out of programs."""
 
 Outcome = Literal["begun", "wrong", "missing", "once", "twice", "fine"]
-"""What came of an op, from bad to good; `begun` where its audit never ended, `missing` where it is not there."""
+"""The outcome of an op, from worst to best. `begun`: its audit did not end. `missing`: the device has no
+kernel for it.
+"""
 
 MANY = 0.2
-"""The part of all ops beyond which being wrong is no op's own fault."""
+"""Part of all ops above which failures are not blamed on the ops themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with an op by itself: a program that shows it, not shrunk."""
+    """The violation of one op, with a program that shows it and is not shrunk."""
 
     program: Mapping[str, Any]
-    """The program's JSON form."""
+    """JSON form of the program."""
     rule: str
-    """The rule that is broken."""
+    """The violated rule."""
     observed: str
-    """What the framework did, in words."""
+    """Observed outcome, in words."""
     at: int | None = None
-    """The number of the instruction that went wrong; None where the process ended."""
+    """Index of the failing instruction; None if the process ended."""
     allowed: tuple[tuple[str, str], ...] = ()
-    """What it may do there, in words, each with its rule."""
+    """The allowed outcomes, in words, each with its rule."""
     deviation: Category | None = None
-    """What the framework did, as data; None where the process ended."""
+    """Category of the violation; None if the process ended."""
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Fault:
-        """The fault of which `asdict` has made plain data."""
+        """The fault from JSON data that `asdict` made."""
         deviation = form["deviation"]
         return cls(**{**form, "deviation": deviation and Category(**deviation)})
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """The ops that are not right by themselves: each in the set of the first derivative that it fails at."""
+    """The ops that violate a rule on their own, grouped by the lowest order of derivative that fails."""
 
     wrong: frozenset[str] = frozenset()
-    """Ops whose values, or first derivatives, are wrong."""
+    """Ops whose values or first derivatives are wrong."""
     lost: frozenset[str] = frozenset()
-    """Ops that ended the process that ran them, or never came back."""
+    """Ops that ended the process, or timed out."""
     missing: frozenset[str] = frozenset()
-    """Ops, or some of their forms, that the device has no kernel of."""
+    """Ops for which the device has no kernel, or lacks one for some of their forms."""
     once: frozenset[str] = frozenset()
-    """Ops that can be differentiated once: their second derivatives are wrong or not implemented."""
+    """Ops whose second derivatives are wrong or not implemented."""
     twice: frozenset[str] = frozenset()
-    """Ops that can be differentiated twice: their third derivatives are wrong or not implemented."""
+    """Ops whose third derivatives are wrong or not implemented."""
     faults: Mapping[str, Fault] = field(default_factory=dict)
-    """What is wrong with each of the wrong and lost ops."""
+    """The violation of each wrong or lost op."""
     programs: int = 0
-    """How many programs the audit ran."""
+    """Number of programs that the audit ran."""
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Outcome], faults: Mapping[str, Fault]) -> AuditResult:
-        """The outcomes of all ops, sorted into sets."""
+        """Groups the outcomes of all ops."""
 
         def having(outcome: Outcome) -> frozenset[str]:
             return frozenset(op for op, found in outcomes.items() if found == outcome)
@@ -73,7 +75,7 @@ class AuditResult:
         return cls(wrong, lost, having("missing"), having("once"), having("twice"), bad)
 
     def with_mode(self, mode: AuditResult) -> AuditResult:
-        """What this audit found of a framework, and another one of a mode of it with the ops that were right here."""
+        """Merges this result with that of a mode of the framework, whose audit ran only the ops that pass here."""
         return AuditResult(
             self.wrong | mode.wrong,
             self.lost | mode.lost,
@@ -85,22 +87,22 @@ class AuditResult:
         )
 
     def to_json(self) -> dict[str, list[str]]:
-        """The sets as plain data, for another process that draws programs."""
+        """The sets as JSON data, for other processes."""
         return {name: sorted(getattr(self, name)) for name in SETS}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Collection[str]]) -> AuditResult:
-        """The sets from plain data."""
+        """The sets from JSON data."""
         wrong, lost, missing, once, twice = (frozenset(form[name]) for name in SETS)
         return cls(wrong, lost, missing, once, twice)
 
 
 NOTHING_FOUND = AuditResult()
-"""No op is left out: the outcome where no audit was held."""
+"""The result without an audit: no op is left out."""
 
 
 def ops_at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:
-    """The ops to leave out of programs: the wrong ones, or none where so many of the framework's ops are wrong that it
-    cannot be their own fault.
+    """The ops to leave out of programs: the wrong ones, or none if so many ops are wrong that the cause is not the ops
+    themselves.
     """
     return frozenset(wrong) if len(wrong) <= MANY * len(ops) else frozenset()

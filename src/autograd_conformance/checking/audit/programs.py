@@ -1,9 +1,9 @@
-"""The audit: which ops are wrong by themselves, found before any random program is drawn.
+"""The programs of the audit, and the outcome of each op.
 
-Each op is run on a few fixed programs of its own. One that fails is left out of the programs of all other suites, so
-that one bad op does not turn the whole board red; its own rule reports it. One that the device has no kernel of is
-missing, and asked for no more. One whose second or third derivative fails, or is not implemented, is left out of
-programs that differentiate so many times.
+Each op runs in a few fixed programs. An op that violates a rule is left out of the programs of all other suites, so
+that one faulty op does not fail every test; the rule about single ops reports it. An op without a kernel on the device
+is removed. An op whose second or third derivative is wrong or not implemented is left out of programs that
+differentiate this many times.
 """
 
 from __future__ import annotations
@@ -38,35 +38,35 @@ from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.higher_order import applies, differentiate
 
 SAMPLES = 4
-"""Random programs of an op in each dtype."""
+"""Number of random programs of an op in each dtype."""
 
 DRAWS = 6
-"""Draws of a program before it is given up."""
+"""Number of draws before a program is given up."""
 
 TIMES = {2: "twice", 3: "thrice"}
 
 SWEPT = ("elementwise", "activations", "binary")
-"""The families whose ops treat each element by itself."""
+"""Families of elementwise ops."""
 
 GRID = np.arange(-32, 33) / 8.0
-"""Every value that tensors are drawn from."""
+"""All values that tensors are drawn from."""
 
 
 class Sampler(OpBuilder):
-    """A builder that draws from NumPy's generator instead of Hypothesis."""
+    """A builder that draws from NumPy's random generator instead of Hypothesis."""
 
     requiring = (True,)
     rarity: Rarity | None = None
-    """What is rare elsewhere and sure here."""
+    """A rare property that this builder always draws."""
 
     def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:
         self.random, self.first = np.random.default_rng(seed), first
         self.strayed = False
-        """Whether something in the program is more than the framework takes."""
+        """Whether some part of the program is unsupported."""
         super().__init__(lambda strategy: True, dtype)
 
     def _operand(self, op: Op, place: int, accepts: Any, shapes: Sequence[Shape], *more: Any) -> Ref:
-        """A fresh leaf; the first operand has the shape `first` where one is asked for."""
+        """A new leaf. The first operand has the shape `first`, if that is set."""
         return super()._operand(op, place, accepts, shapes if place or self.first is None else (self.first,), *more)
 
     def _keep_within(self, step: Apply | InPlace) -> None:
@@ -88,18 +88,18 @@ class Sampler(OpBuilder):
         if not self.can(Capability.COTANGENTS):
             return None
         drawn = self.tensor(self.shape(root), self.dtypes[root])
-        while drawn.data and not any(drawn.data):  # of zeros nothing can be seen
+        while drawn.data and not any(drawn.data):  # a zero cotangent hides every error
             drawn = self.tensor(self.shape(root), self.dtypes[root])
         return drawn
 
 
 def finished(sampler: Sampler) -> Program | None:
-    """The program of a sampler; None where the framework does not take something in it."""
+    """The program of a sampler; None if some part of it is unsupported."""
     return None if sampler.strayed else sampler.program()
 
 
 def sample(op: str, seed: int, dtype: str) -> Program | None:
-    """A program of an op on fresh leaves with a backward call from all its results; None where every draw came to
+    """A program of an op on new leaves, with a backward call from all its results; None if every draw gave
     another op.
     """
     for draw in range(DRAWS):
@@ -111,7 +111,7 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
 
 
 def shapes(op: str, dtype: str) -> Iterator[Program]:
-    """A program of an op on fresh leaves for each shape that its first operand has in programs."""
+    """A program of an op for each shape of its first operand."""
     row = alphabet.current().row(op)
     for first in filter(alphabet.current().admits, row.fresh):
         sampler = Sampler(zlib.crc32(f"{op} {first}".encode()), dtype, first)
@@ -121,7 +121,7 @@ def shapes(op: str, dtype: str) -> Iterator[Program]:
 
 
 def forms(op: str, dtype: str) -> Iterator[Program]:
-    """A program of an op in each of its forms: all shapes of its operands, and all attributes, that programs have."""
+    """A program of an op in each of its forms: all shapes of its operands, and all attributes."""
     row = alphabet.current().row(op)
     admits = alphabet.current().admits
     for first in filter(admits, row.fresh):
@@ -137,7 +137,7 @@ def _formed(op: Op, operands: Sequence[Shape], attrs: Attrs, dtype: str, draw: i
 
 
 def sweep(op: str, dtype: str) -> Program | None:
-    """An elementwise op on every value that programs are drawn with; None for other ops."""
+    """A program of an elementwise op on all values that tensors are drawn from; None for other ops."""
     sampler = Sampler(0, dtype)
     made = _on_every_value(sampler, op)
     return None if made is None else called(sampler, made, op)
@@ -166,8 +166,8 @@ def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
 
 
 def called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
-    """The program of a sampler with a backward call from some results; None where it came to another op, or no call
-    can begin there.
+    """The program of a sampler with a backward call from some results; None if the op is another one, or the results
+    cannot be roots.
     """
     if not applies(sampler, op):
         return None
@@ -179,8 +179,8 @@ def called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
 
 
 def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
-    """A program that differentiates an op so many times; None where every draw came to another op, or its derivatives
-    end before.
+    """A program that differentiates an op this many times; None if every draw gave another op, or its derivatives end
+    before.
     """
     for draw in range(DRAWS):
         sampler = Sampler(zlib.crc32(f"{op} {seed} {TIMES[times]} {draw}".encode()), dtype)
@@ -204,9 +204,7 @@ def _swept_again(op: str, dtype: str, times: int) -> Program | None:
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """The fixed programs that an op is audited with: one of each shape, samples in every dtype, and a sweep of its
-    values.
-    """
+    """The fixed programs of an op in an audit: one for each shape, samples in every dtype, and a sweep of values."""
     yield from shapes(op, dtypes[0])
     for dtype in dtypes:
         for program in (sweep(op, dtype), *(sample(op, seed, dtype) for seed in range(SAMPLES))):
@@ -215,7 +213,7 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 
 def under_another_default(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """A program of an op for each of the narrower dtypes, under the default dtype of the wider one."""
+    """A program of an op in each narrower dtype, under the default dtype of the wider one."""
     for dtype in dtypes if Capability.DEFAULT_DTYPE in alphabet.current().capabilities else ():
         program = sample(op, 0, dtype) if dtype != OTHER_DEFAULT else None
         if program is not None:
@@ -223,8 +221,8 @@ def under_another_default(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 
 def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -> Iterator[Program]:
-    """The fixed programs that differentiate an op so many times: its results as they are and weighted, and a sweep of
-    its values; in each dtype others, so that fewer attributes are left out.
+    """The fixed programs that differentiate an op this many times: plain and weighted results, and a sweep of values.
+    Each dtype has different draws, to cover more attributes.
     """
     for other, dtype in enumerate(dtypes):
         swept = _swept_again(op, dtype, times)
@@ -238,9 +236,9 @@ def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -
 
 
 def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> AuditResult:
-    """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
+    """How many times each op of a framework can be differentiated; third derivatives only with `thrice`.
 
-    An op that ends its process ends this one: `checking.audit.worker` holds the audit in another.
+    An op that ends its process ends this one. `checking.audit.worker` runs the audit in a separate process.
     """
     found: dict[str, Outcome] = {}
     faults: dict[str, Fault] = {}
@@ -254,8 +252,8 @@ def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> AuditResult:
 
 
 def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> Iterator[tuple[Outcome, Fault | None]]:
-    """What comes of an op, better each time, and its fault where it is wrong; a derivative is tried after the outcome
-    without it was given.
+    """The outcomes of an op as they improve, with its fault if it is wrong. A higher derivative runs only after the
+    outcome of the lower one was yielded.
 
     The alphabet in use has to be the target's.
     """
@@ -271,13 +269,13 @@ def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> It
 
 
 def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
-    """How the first of an op's programs breaks a rule by the op's own fault, if one does."""
+    """The first violation by the op itself in its fixed programs; None if there is none."""
     return _first_order(op, target, dtypes)[0]
 
 
 def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault | None, Outcome | None]:
-    """The fault of an op, if it has one, and why it is left out without one: one of the programs up to there found no
-    kernel, or raised an error of which nobody can tell whose it is.
+    """The fault of an op, or None, and the outcome if it is left out without a fault: some program found no kernel, or
+    raised an error that may be the framework's or the adapter's.
     """
     absent: Outcome | None = None
     for program in to_run_alone(programs(op, dtypes), target):
@@ -294,12 +292,14 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
 
 
 def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
-    """Whether an op's second derivative breaks a rule in its most exact dtype, or is not implemented."""
+    """Whether an op's second derivative violates a rule in the most exact dtype, or is not implemented."""
     return _fails(op, target, dtypes, 2)
 
 
 def is_twice_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
-    """Whether an op's third derivative does; long ops are not tried."""
+    """Whether an op's third derivative violates a rule in the most exact dtype, or is not implemented; False for long
+    ops, whose third derivatives are not tested.
+    """
     return not is_long(op) and _fails(op, target, dtypes, 3)
 
 
@@ -314,12 +314,12 @@ def _fails(op: str, target: Target, dtypes: Sequence[str], times: int) -> bool:
 
 
 def is_long(op: str) -> bool:
-    """Whether an op's third derivative is a sum of so many products that rounding may show in it."""
+    """Whether an op's third derivative is a sum of so many products that rounding may exceed the bounds."""
     return OPS[op].family in LONG
 
 
 def is_unimplemented(observation: Observation) -> bool:
-    """Whether the framework says of an instruction that it does not implement it, here or at all."""
+    """Whether the framework reports that it does not implement an instruction, or the observation is inconclusive."""
     found = (seen.outcome for seen in observation)
     refused = any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)
     return refused or is_inconclusive(*observation)

@@ -1,8 +1,9 @@
-"""What earlier runs' audits found, kept on disk: an op that was right is not audited again until something changes.
+"""Audit notes of earlier runs on disk: an op that was right is not audited again until something changes.
 
-One JSON file beside the reference's staged code, keyed by a digest of everything that the outcome hangs on and that can
-be seen from here: the framework's name and version, the adapter's source, the suite's own. A framework that is built
-anew under one version, and gets an op wrong, is caught by the tests of that op, which run what the audit runs.
+The file is JSON, in the folder of the reference's staged code. Its keys are digests of everything that affects the
+outcome and is visible from here: the framework's name and version, the adapter's source, and the suite's own source. If
+a framework is rebuilt under the same version and now gets an op wrong, the tests of this op detect it, since they run
+the programs of the audit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import folder
 
 KEPT = 32
-"""How many audits are kept, the latest."""
+"""Number of audits that are kept, the latest ones."""
 
 SOURCES = (
     "programs",
@@ -38,23 +39,23 @@ SOURCES = (
     "adapters",
     "checking/audit",
 )
-"""The folders of the suite that an audit's outcome depends on."""
+"""Folders of the suite that affect the outcome of an audit."""
 
 
 class Store:
-    """The notes of the audits of one framework as it is now; a file that cannot be read or written costs time alone."""
+    """The stored audit of one framework as it is now. A file that cannot be read or written costs time only."""
 
     def __init__(self, target: Target, *asked: object, path: Path | None = None) -> None:
         self.path = path or folder() / "audited.json"
         self.key = digest(target, *asked)
 
     def notes(self, holds: Callable[[Note], bool]) -> dict[str, Note]:
-        """What was noted of each op, as far as it `holds` whatever became of the op since."""
+        """The stored note of each op that is still valid according to `holds`."""
         found = (Note._make(note) for note in self._read().get(self.key, ()))
         return {note.op: note for note in found if holds(note)}
 
     def keep(self, notes: Mapping[str, Note]) -> None:
-        """Keep what was noted of each op."""
+        """Stores the note of each op."""
         audits = self._read()
         audits.pop(self.key, None)
         latest = dict([*audits.items(), (self.key, list(notes.values()))][-KEPT:])
@@ -75,7 +76,7 @@ class Store:
 
 
 def digest(target: Target, *asked: object) -> str:
-    """A digest of all that an audit's outcome depends on and that can be seen."""
+    """Digest of everything that affects the outcome of an audit and is visible from here."""
     versions = (version("jax"), np.__version__, target.name, target.version)
     claims = sorted(target.ops), sorted(each.name for each in target.capabilities), target.traits
     hasher = hashlib.sha256(f"{versions} {asked} {claims} {sources.digest(*SOURCES)}".encode())
@@ -87,11 +88,11 @@ def digest(target: Target, *asked: object) -> str:
 
 
 def _adapter(target: Target) -> list[Path]:
-    """The files in which the class of an adapter in this process, and those that it derives from, are written."""
+    """Source files of an adapter's class and its base classes, if the adapter runs in this process."""
     files = []
     for each in type(target.adapter).__mro__ if isinstance(target, InProcess) else ():
         try:
             files.append(inspect.getsourcefile(each))
-        except (TypeError, OSError):  # built in, or written nowhere
+        except (TypeError, OSError):  # built in, or without a source file
             continue
     return sorted({Path(file) for file in files if file is not None and Path(file).exists()})

@@ -1,8 +1,8 @@
-"""The audit in a process of its own: an op that ends its process, or never comes back, is only one more wrong op.
+"""The audit in a separate process, so that an op that crashes or hangs counts as one more faulty op.
 
-The process notes each op before it runs it and what came of it afterwards. Where it dies, the op that it had begun is
-lost, and another process goes on with the ops behind it. An op that is right is then differentiated twice, and if that
-is right, too, three times.
+The process notes each op before it runs, and its outcome afterwards. If the process dies, the op that it had begun is
+lost, and another process continues with the next op. An op that passes is then differentiated twice, and if that passes
+too, three times.
 """
 
 from __future__ import annotations
@@ -39,40 +39,42 @@ from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
 
 FAILED = "failed"
-"""The file, beside the notes, that says why the audit itself failed, which says nothing about the op."""
+"""File beside the notes with the reason why the audit itself failed. Such a failure says nothing about the ops."""
 
 DESCRIPTION = "said"
-"""The file, beside the notes, of what the framework said of itself in the process that started the run."""
+"""File beside the notes with the framework's description from the main process."""
 
 PLACES = 4
-"""How many places of a traceback are named."""
+"""Number of frames of a traceback that are printed."""
 
 SPENT = 94
-"""The exit code where the run's budget of programs ended."""
+"""Exit code if the run's budget of programs ended."""
 
 
 class Counting:
-    """Counts the programs of an audit, and ends its process where they are too many; other processes go on counting."""
+    """Counts the programs of an audit, and ends the process if there are too many. Later processes of the same share
+    continue the count.
+    """
 
     def __init__(self, notes: Path, most: float) -> None:
         self.path, self.most = notes.with_suffix(".programs"), most
         self.programs = programs_run(notes)
 
     def before(self, program: Program) -> None:
-        """A program is about to run."""
+        """Counts a program that is about to run."""
         self.programs += 1
         if self.programs > self.most:
             os._exit(SPENT)
 
     def keep(self) -> None:
-        """Write down how many there were."""
+        """Stores the count."""
         self.path.write_text(str(self.programs))
 
 
 def main(
     name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, but: str, part: str, path: str
 ) -> None:
-    """Hold a part of the audit, one of so many (0/2), from its first op of which there is no note."""
+    """Runs one share of the audit, such as 0/2, from its first op without a note."""
     seen = read(Path(path))
     try:
         notes = Notes(Path(path))
@@ -84,7 +86,7 @@ def main(
         def before(program: Program) -> None:
             counting.before(program)
             notes.before(program)
-            if costly:  # an op, or many at once, may need some units, and has that time for each
+            if costly:  # an op, or a batch, may compile several regions, and has this time for each
                 faulthandler.dump_traceback_later(stretched(limit), exit=True)
 
         target = open_target(name, device, before, float(timeout), stretched)
@@ -103,7 +105,7 @@ def main(
             try:
                 for outcome, fault in outcomes(op, target, tried, depth == "thrice"):
                     notes.write(Note(op, outcome, fault=None if fault is None else asdict(fault)))
-            except ENDED:  # a process elsewhere: the op is lost, and the audit goes on
+            except ENDED:  # the framework's own process ended: the op is lost, and the audit continues
                 pass
             counting.keep()
         if why := judge_error():
@@ -118,14 +120,16 @@ def main(
 
 
 def describe_error(error: Exception) -> str:
-    """An error of the audit itself on one line, with the last places that it went through."""
+    """An error of the audit itself on one line, with the innermost frames of its traceback."""
     frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
     return " ".join(f"{type_of(error)}: {message(error)} ({places}){rebound_note()}".split())
 
 
 def check_description(path: Path, target: Target) -> None:
-    """Hold the framework to what it said of itself in the process that started the run, if a file says what."""
+    """Compares the framework with its description in the main process, if there is a file with it. Raises
+    `BrokenAdapter` if they differ.
+    """
     if path.exists():
         said = Description.from_json(json.loads(path.read_text(encoding="utf-8")))
         if why := describe_difference(said, target, "the audit"):
@@ -135,7 +139,9 @@ def check_description(path: Path, target: Target) -> None:
 def together(
     ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: Notes, seen: Collection[str]
 ) -> list[str]:
-    """Try ops together, and give those that were not right so; those that ended a process together are tried singly."""
+    """Runs ops in batches, and returns the ops that have to run on their own. If a batch ended a process, all its ops
+    do.
+    """
     left: list[str] = []
     for at in range(0, len(ops), GROUP):
         group = ops[at : at + GROUP]
@@ -154,7 +160,7 @@ def together(
 
 
 if __name__ == "__main__":
-    guard.die_with_parent(int(sys.argv.pop(1)))  # an orphan would go on beside the next run
+    guard.die_with_parent(int(sys.argv.pop(1)))  # without its parent, this process would disturb the next run
     main(*sys.argv[1:])
-    store().close()  # what was staged, before this process leaves
-    os._exit(0)  # whatever threads the framework leaves
+    store().close()  # write the staged code before this process ends
+    os._exit(0)  # even if the framework leaves threads running

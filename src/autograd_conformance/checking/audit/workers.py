@@ -1,4 +1,4 @@
-"""An audit from outside: the ops are shared out to processes, and where one dies, another goes on."""
+"""The processes of an audit: each audits a share of the ops, and is replaced if it dies."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from autograd_conformance.processes.child import LOADING, PYTHON, environment
 from autograd_conformance.processes.timeouts import stretched
 
 POLL = 0.05
-"""Seconds between two looks at the processes."""
+"""Seconds between two checks of the processes."""
 
 
 NO_NOTES: Mapping[str, Note] = {}
-"""No earlier audit is known."""
+"""No notes of earlier audits."""
 
 
 class Audit(NamedTuple):
-    """An audit that came to its end."""
+    """A complete audit."""
 
     found: AuditResult
-    """What it found."""
+    """Its result."""
     notes: Mapping[str, Note]
-    """What was noted of each op."""
+    """The note of each op."""
 
 
 class AuditCutShort(Exception):
     """The run's budget ended during the audit; the message says which budget."""
 
     notes: Mapping[str, Note] = NO_NOTES
-    """What was noted of the ops that were through by then, and right."""
+    """Notes of the ops that were finished and right."""
     found: AuditResult = NOTHING_FOUND
-    """What was found wrong until then; nothing of the ops that were being tried."""
+    """The result so far, without the ops that were running."""
 
 
 class AuditFailed(Exception):
-    """The audit could not be held; the message says why."""
+    """The audit itself failed; the message says why."""
 
 
 def audit(
@@ -63,12 +63,12 @@ def audit(
     but: frozenset[str] = frozenset(),
     said: Description | None = None,
 ) -> Audit:
-    """How often each op of a framework can be differentiated; three times is not tried unless `thrice` says so.
+    """How many times each op of a framework can be differentiated; third derivatives only with `thrice`.
 
-    `timeout` is how many seconds one op may take, or, where units cost much, each of its programs, and `limits` what
-    the whole run may; raises `AuditCutShort` where the audit alone would take more. The ops of which notes were `kept`
-    are not audited again, the others by so many processes at once; none where nothing is left. The ops of `but` are
-    not audited at all. Each process is held to what the framework `said` of itself before.
+    `timeout` is the number of seconds for one op, or for each program if compiling is expensive. `limits` are those of
+    the whole run; raises `AuditCutShort` if the audit exceeds them. The ops with notes in `kept` are not audited again,
+    and the ops of `but` not at all. `jobs` processes audit the others. Each process has to match the framework's
+    description `said`.
     """
     most = "any" if limits.programs is None else str(limits.programs)
     asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most, ",".join(sorted(but))
@@ -84,7 +84,7 @@ def audit(
                 if limits.seconds_left() == 0:
                     raise AuditCutShort("the budget of seconds ended during the audit of the ops")
                 time.sleep(POLL)
-        except AuditCutShort as error:  # what an op that is not right was noted as may not be the last word on it
+        except AuditCutShort as error:  # the note of an op that is not right may not be final
             noted = {op: note for op, note in _noted(shares).items() if note.outcome != "begun"}
             error.notes = dict(kept) | {op: note for op, note in noted.items() if note.outcome == "fine"}
             error.found = AuditResult.of({op: note.outcome for op, note in noted.items()}, faults(noted))
@@ -96,14 +96,15 @@ def audit(
 
 
 def _noted(shares: Sequence[AuditWorker]) -> dict[str, Note]:
-    """What several processes noted of each op."""
+    """The notes of several processes about each op."""
     return {op: note for share in shares for op, note in of_ops(read(share.notes)).items()}
 
 
 class AuditWorker:
-    """A process that audits some of the ops; where it dies, another one goes on behind the op that it had begun.
+    """A process that audits a share of the ops. If the process dies, another one continues after the op that it had
+    begun.
 
-    What it writes goes into a file: processes that a framework leaves would hold a pipe open, and this one with it.
+    Its output goes to a file: a process that a framework leaves running would keep a pipe open and block this process.
     """
 
     def __init__(
@@ -126,14 +127,16 @@ class AuditWorker:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start a process for what is not audited yet."""
+        """Starts a process for the ops without notes."""
         self.begun = len(read(self.notes))
         with self.errors.open("wb") as file:
             self.process = subprocess.Popen(self.command, env=environment(), stdout=subprocess.DEVNULL, stderr=file)
         self.noted, self.since = -1, time.monotonic()
 
     def runs(self) -> bool:
-        """Whether there is more to audit; raises what ends the audit."""
+        """Whether the share is not finished yet; starts another process if the last one died. Raises what ends the
+        audit.
+        """
         assert self.process is not None
         code = self.process.poll()
         if code is None and not self._is_stuck():
@@ -148,20 +151,20 @@ class AuditWorker:
             raise AuditFailed(self.failed.read_text(encoding="utf-8"))
         if len(found) <= self.begun:
             lines = self.errors.read_text(encoding="utf-8", errors="replace").split("\n")
-            last = next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
-            raise AuditFailed(f"the audit of the ops came to no end; last its process wrote: {last[:200]}")
+            last = next((line.strip() for line in reversed(lines) if line.strip()), "(nothing)")
+            raise AuditFailed(f"the audit of the ops did not finish; the last line of its process: {last[:200]}")
         self.start()
         return True
 
     def _is_stuck(self) -> bool:
-        """Whether nothing was noted for as long as an op may take."""
+        """Whether no note was written within the time limit of an op."""
         size = self.notes.stat().st_size
         if size != self.noted:
             self.noted, self.since = size, time.monotonic()
         return time.monotonic() - self.since > self.limit
 
     def stop(self) -> None:
-        """End the process."""
+        """Ends the process."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
