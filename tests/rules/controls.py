@@ -1,4 +1,4 @@
-"""Negative controls: programs that look wrong and are right. Whoever complains about one of them cries wolf.
+"""Negative controls: correct programs that look wrong. A checker that reports one of them raises a false alarm.
 
 `python -m tests.rules.controls` writes them to docs/results/controls.md, in PyTorch's own code.
 """
@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "controls.md"
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What looks wrong, the program, and why all of it has to return."""
+    """The suspicious part of a program, the program, and the reason why every call returns."""
 
     looks: str
     program: str
@@ -40,7 +40,7 @@ CONTROLS = (
         "The derivative of a sum needs neither operand.",
     ),
     Control(
-        "The factor that was saved is not written to, but the other one is.",
+        "A write changes one factor of a product, but not the factor that was saved.",
         f"{A}; {C}; b = multiply a c; no_grad: write a zero_; backward b with [1, 1]",
         "Only a requires grad, so only c is saved.",
     ),
@@ -50,7 +50,7 @@ CONTROLS = (
         "The graph saved c, not the parameter.",
     ),
     Control(
-        "A value is changed in place over and over.",
+        "A value is changed in place repeatedly.",
         f"{A}; b = negative a; write b add_scalar_ scalar=1.0; write b mul_scalar_ scalar=2.0; c = square b;"
         " backward c with [1, 1]",
         "The square saved b after the last write.",
@@ -73,18 +73,18 @@ CONTROLS = (
     Control(
         "A freed graph's leaf is used again.",
         f"{A}; b = square a; backward b with [1, 1]; c = square a; backward c with [1, 1]",
-        "The call freed the first square's graph; the second has one of its own.",
+        "The call freed the first square's graph; the second square has a separate graph.",
     ),
     Control(
         "Two networks that share their input are walked one after the other.",
         "x = leaf [1, 2] const; v = leaf [1, 2]; w = leaf [3, 4]; p = multiply v x; q = multiply w x;"
         " backward p with [1, 1]; backward q with [1, 1]",
-        "The input has no graph, and what each saved is its own.",
+        "The input has no graph, and each network saved separate tensors.",
     ),
     Control(
-        "A graph is walked again after one that does not retain, from another root.",
+        "A graph is walked again, from another root, after a call that does not retain it.",
         f"{A}; b = negative a; c = square b; d = sin b; backward c with [1, 1]; backward d with [1, 1]",
-        "What both share, the negative, saved nothing; each walks a saving op of its own.",
+        "The shared op, the negative, saved nothing; the two ops that do save tensors are walked once each.",
     ),
     Control(
         "The gradient is cleared to None between two calls on one graph.",
@@ -99,10 +99,10 @@ CONTROLS = (
     Control(
         "An optimizer steps before there is any gradient.",
         f"{A}; step a adam lr=0.125; b = square a; backward b with [1, 1]; step a adam lr=0.125",
-        "Leaves without a gradient are passed over.",
+        "Leaves without a gradient are skipped.",
     ),
     Control(
-        "A call fails, and the program goes on with the same graph.",
+        "A call fails, and the program continues with the same graph.",
         f"{A}; b = square a; backward b; backward b with [1, 1]",
         "A refused call leaves the graph as it was. (The first call has to raise.)",
     ),
@@ -114,7 +114,7 @@ CONTROLS = (
     Control(
         "A gradient is used as a value, and its leaf's gradient is cleared.",
         "a = leaf 3; b = exp a; backward b create=True; g = held a; zero a; backward g",
-        "Clearing to None lets go of the leaf's gradient; the value g stays.",
+        "Clearing to None removes the gradient from the leaf; the value g stays.",
     ),
     Control(
         "The generator's batch is detached for one loss and walked by the other.",
@@ -139,14 +139,14 @@ CONTROLS = (
         "The write becomes a part of b's history: the gradient is -5 and -1.",
     ),
     Control(
-        "The graph is retained, and its root is let go of.",
+        "The graph is retained, and its root is deleted.",
         f"{A}; b = square a; backward b with [1, 1] retain=True; drop b; c = square a; backward c with [1, 1]",
-        "Nothing has to be freed by a call: what nobody holds goes away.",
+        "No call has to free the graph: it is released with its root.",
     ),
     Control(
         "Gradients are clipped to a bound that they do not reach.",
         f"{A}; b = negative a; backward b with [1, 1]; clip_grad a norm 100.0; step a sgd lr=0.5",
-        "Clipping leaves what is within the bound.",
+        "Clipping leaves gradients that are within the bound.",
     ),
     Control(
         "One tensor is both factors of a product, and is then summed with itself.",
@@ -163,7 +163,7 @@ def page() -> str:
         "<!-- Made by `python -m tests.rules.controls`; edit tests/rules/controls.py, not this page. -->\n",
         "# Negative controls\n",
         "Programs that look wrong and are right. A framework, a checker or a rule that complains about one of them"
-        " cries wolf. The suite's own tests run them all.\n",
+        " raises a false alarm. The suite's own tests run them all.\n",
     ]
     for number, control in enumerate(CONTROLS, 1):
         program = parse(control.program, VOCABULARY)

@@ -1,5 +1,5 @@
-"""A rule is complete: some instruction exercises it, something checks it, its violations are explained, a suite's test
-is about it, and mutants break it. And no code names a rule that there is not.
+"""Completeness of rules: each is exercised by an instruction, checked, explained, tested by a suite, and broken by a
+mutant.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SLUG = re.compile(rf"(?:{'|'.join(FAMILIES)})/[a-z-]+")
 
 @cache
 def literals() -> tuple[tuple[str, str], ...]:
-    """Every text in the product's code that looks like a rule's slug, with the file that it stands in."""
+    """Every text in the product's code that looks like a rule's slug, with the file that contains it."""
     files = (path for room in ROOMS for path in sorted(room.rglob("*.py")))
     return tuple((text, path.relative_to(PACKAGE).as_posix()) for path in files for text in _slugs(path))
 
@@ -62,16 +62,16 @@ def suite_rules() -> set[str]:
 
 
 RELATIONS = "strategies/relations/"
-"""Where pairs of programs are drawn that must agree; such a pair exercises the rule that it is drawn for."""
+"""The folder in which pairs of programs that must agree are drawn; such a pair exercises its rule."""
 
 KNOWN = {entry.rule for entry in TORCH}
-"""Rules that PyTorch itself breaks, in a known way, which has a witness: mutants are let off."""
+"""Rules that PyTorch breaks as a known difference, which has a witness; no mutant is needed."""
 
 UNNAMED = {
-    "lifetime/default-frees": "what was freed by default is freed: lifetime/same-root-raises or freed-subgraph-raises",
-    "sequences/history": "whatever goes wrong in a long program breaks the rule that it is about",
+    "lifetime/default-frees": "it is freed like any other graph: lifetime/same-root-raises or freed-subgraph-raises",
+    "sequences/history": "an error in a long program breaks the rule about that kind of error",
 }
-"""Rules that are exercised and never named, for a more specific one always is."""
+"""Rules that are exercised but never reported, because a more specific rule always is."""
 
 
 def test_every_rule_is_complete() -> None:

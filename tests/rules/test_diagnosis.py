@@ -1,4 +1,4 @@
-"""Diagnoses of programs with state: a gradient that a known mistake would give is named as that mistake."""
+"""Diagnoses: a gradient that a known fault would give is attributed to that fault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Returned, StepObservation
-from tests.rules.tampering import Tamper, verdict
+from tests.rules.judge.tampering import Tamper, verdict
 
 A = "a = leaf [1, 2]"
 H = "a = leaf 3; b = multiply a a; c = negative b"
@@ -20,7 +20,7 @@ NO_GRAD = f"{A}; no_grad: b = square a; c = multiply a b; backward c with [1, 2]
 
 
 def holding(*numbers: float) -> Tamper:
-    """The call returned, and the leaf holds this."""
+    """The call returned, and the leaf holds these numbers."""
     made = np.array(numbers if len(numbers) > 1 else numbers[0])
 
     def tamper(observed: StepObservation, leaf: Ref) -> StepObservation:
@@ -31,7 +31,7 @@ def holding(*numbers: float) -> Tamper:
 
 
 def halved(observed: StepObservation, leaf: Ref) -> StepObservation:
-    """The first result of the functional form is half of what it was."""
+    """The first result of the functional form is halved."""
     assert isinstance(observed.outcome, Returned)
     first, *others = observed.outcome.values
     assert first is not None
@@ -81,7 +81,7 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
         "detach/in-place",
         "with the detaching in place left out",
     ),
-    (f"{H}; k = hook b scale 2.0; backward c", holding(-6), "hooks/result", "The result of the hook of line 4 was ignored"),
+    (f"{H}; k = hook b scale 2.0; backward c", holding(-6), "hooks/result", "result of the hook of line 4 was ignored"),
     (f"{H}; k = hook b scale 2.0; backward c", holding(-24), "hooks/result", "The hook of line 4 was applied twice."),
     (
         f"{H}; k = hook b scale 2.0; l = hook b replace 3.0; backward c",
@@ -96,7 +96,7 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
         "applied to its leaf's whole gradient",
     ),
     (f"{H}; k = hook b scale 2.0; unhook k; backward c", holding(-12), "hooks/removed", "although it had been removed"),
-    (f"{H}; k = hook b scale 2.0; g = grad c wrt a", halved, "hooks/result", "The result of the hook of line 4 was ignored"),
+    (f"{H}; k = hook b scale 2.0; g = grad c wrt a", halved, "hooks/result", "the hook of line 4 was ignored"),
     (
         "a = leaf 3; b = multiply a a; c = multiply b b; backward c retain=True; backward c",
         holding(108 + 216),

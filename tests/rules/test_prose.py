@@ -1,4 +1,4 @@
-"""Numbers of a failure: what differs reads differently, and how little it differs is said."""
+"""Numbers in a failure: values that differ are printed differently, with their distance if it is small."""
 
 from __future__ import annotations
 

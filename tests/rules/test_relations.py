@@ -1,4 +1,4 @@
-"""Related programs: what is compared, what is not, and how a difference is shown, kept and replayed."""
+"""Related programs: the comparison, and how a difference is shown, stored and replayed."""
 
 from __future__ import annotations
 

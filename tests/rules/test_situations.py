@@ -1,4 +1,4 @@
-"""What situations need is decided for every op alone, in whatever order a framework names its ops."""
+"""The needs of situations are decided for every single op, whatever the order in which a framework lists its ops."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A program for each rule, on which a mutant breaks it: the smallest that a run of the suite shows.
+"""For each rule, a program on which a mutant breaks it: the smallest that a run of the suite reports.
 
-Rules of two related programs have none here.
+Rules about two related programs are not included.
 """
 
 from __future__ import annotations

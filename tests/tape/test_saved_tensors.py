@@ -1,4 +1,4 @@
-"""What is saved, followed: how many saved tensors may be alive, on observations made up and on PyTorch."""
+"""Bounds on the number of live saved tensors, on invented observations and on PyTorch."""
 
 from __future__ import annotations
 

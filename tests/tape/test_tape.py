@@ -1,4 +1,4 @@
-"""The tape model: what may happen at the last line of a program, one fact a line; and PyTorch does so."""
+"""The tape model: the allowed outcomes of a program's last line, one fact a row. PyTorch's outcome is among them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def pairs(program: Program) -> Iterator[tuple[int, Expectation, Tape]]:
 
 
 def last(text: str) -> Expectation:
-    """What may happen at the last line."""
+    """The expectation for the last line."""
     return [expectation for _, expectation, _ in pairs(parse(text, VOCABULARY))][-1]
 
 
@@ -231,7 +231,7 @@ def test_what_a_traversal_goes_through():
 
 
 def test_a_node_of_several_ops_is_gone_through_once():
-    """Behind what stands beside the way of a call, the traversal comes to ops on the way again."""
+    """Ops that share a node with an op on the path of a call lead the traversal back to ops on the path."""
     program = parse("a = leaf 3; h = sin a; p = exp h; q = multiply h p; backward p; b = leaf 1", VOCABULARY)
     reference = Reference(program, Traits(one_node=True))
     traversal = Tape(reference, regions=dict.fromkeys((1, 2, 3), (1, 2, 3))).traverse(program[4])

@@ -1,7 +1,8 @@
-"""What a failure shows: the remarks, the nearest variation that passes, the votes, and a script that shows it alone.
+"""The parts of a failure: notes, the nearest variation that passes, votes, and a script that shows the failure in
+isolation.
 
-The faults of the frameworks here are source code (`evaluation.mutants.printed`): so the script of a failure can be
-run in a process of its own, and has to show what the suite saw.
+The faults of the frameworks here are source code (`evaluation.mutants.printed`). A failure's script can therefore run
+in a separate process, where it must show what the suite observed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from evaluation.mutants.printed import (
 
 
 def remarks(text: str, framework: Torch) -> list[str]:
-    """The remarks on a failure, each after the number of its line."""
+    """The notes on a failure, each after the number of its line."""
     program, observation, violation = violation_of(text, framework)
     return [
         f"{n}: {t}"
@@ -67,7 +68,7 @@ print(json.dumps([printed(code) for code in json.load(sys.stdin)]))
 
 
 def outputs(*failures: tuple[str, Torch]) -> list[str]:
-    """What the scripts of failures print, in a process that knows nothing of the suite; or the error that ends them."""
+    """The output of failures' scripts in a process without the suite, or the error that ends them."""
     codes = []
     for text, framework in failures:
         program, observation, violation = violation_of(text, framework)
@@ -118,7 +119,8 @@ STORIES = [
     ], "a.grad is       tensor(0.5000, dtype=torch.float64)\nbefore the call it was 20.085536923187668 and each leaf"),
     (REFUSED, Printed(TEARS), [
         "2: exp saves values that its derivative needs.",
-        "3: raises, as it may. After an error, each leaf holds its old gradient, but a held none and is left with [0.5, 0.5].",
+        "3: raises, as it may. After an error, each leaf holds its old gradient, but a held none and is left"
+        " with [0.5, 0.5].",
     ], "a.grad is       tensor([0.5000, 0.5000], dtype=torch.float64)\nbefore the call it was none"),
     (DERIVATIVE, Stopped(), [
         "4: reaches a through lines 2 and 3; a held no gradient,"

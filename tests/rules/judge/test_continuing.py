@@ -1,4 +1,4 @@
-"""Behind a violation that is excused the judge goes on where it can: it finds what comes after, and nothing else."""
+"""After a waived violation, the judge continues if it can: it finds the next violation, and no false ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from autograd_conformance.strategies.sequences import sequences
 from evaluation.mutants.gradient_objects import AddsToCopies, ColumnMajor
 from evaluation.mutants.lifetime import NeverFrees
 from evaluation.mutants.mutant import Cotangents, Mutant, Roots
-from tests.rules.tampering import BUG, CLAIMS, TORCH
+from tests.rules.judge.tampering import BUG, CLAIMS, TORCH
 
 LEAF = "a = leaf [1, 2]; b = sin a"
 THREE = f"{LEAF}; backward b with [1, 1] retain=True; backward b with [1, 1] retain=True; backward b with [1, 1]"
@@ -40,7 +40,7 @@ Change = Callable[[Gradient], Gradient]
 
 
 def observed(text: str, *changes: tuple[int, Change]) -> Observation:
-    """What PyTorch does with a program, but for what `a` holds from some instructions on."""
+    """PyTorch's observation of a program, with the gradient of `a` changed from some instructions on."""
     found = list(run(parse(text, VOCABULARY), TORCH))
     for first, change in changes:
         for at in range(first, len(found)):
@@ -51,7 +51,7 @@ def observed(text: str, *changes: tuple[int, Change]) -> Observation:
 
 
 def judged(text: str, observation: Observation, *rules: str) -> tuple[Judgement, list[Violation]]:
-    """The judge's word where the violations of some rules are excused, and those."""
+    """The judgement if the violations of some rules are waived, and the waived violations."""
     waived: list[Violation] = []
 
     def waives(violation: Violation) -> bool:
@@ -147,7 +147,7 @@ def test_nor_behind_a_write_that_raised() -> None:
 # -- nothing else is found ---------------------------------------------------------------------------------------------
 
 PROGRAMS = 400
-"""Of 150, between 1 and 18 go on behind the rarest of these differences."""
+"""Of 150 programs, judging continues after the rarest of these differences in 1 to 18."""
 
 NEVER_FREED = (
     *(slug for slug in RULES if slug.startswith("lifetime/") and slug.endswith(("-raises", "-frees"))),
@@ -180,7 +180,7 @@ class RefusesMatrices(Mutant):
     ],
 )
 def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], more: dict[str, str]) -> None:
-    """Of random sequences of everything in any order, judged behind the first violation of the mutant's rules."""
+    """Random sequences of all instructions in any order, judged after the first violation of the mutant's rules."""
     target, witness = InProcess(mutant()), parse("a = leaf 1", VOCABULARY)
     entries = [Known(rule, None, "", witness, **more) for rule in rules] + [*known("torch")]  # type: ignore[arg-type]
     before, behind, continued = alphabet.current(), [], 0
@@ -220,7 +220,9 @@ def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], mor
     ("write", "open_"), [("no_grad: write b abs_; ", True), ("no_grad: write a abs_; ", True), ("", False)]
 )
 def test_a_call_for_a_view_that_may_have_lost_its_place(write: str, open_: bool) -> None:
-    """A write moves a view in the graph, or not: a call for its gradient then goes through what is behind, or not."""
+    """A write may move a view in the graph. Whether a call for its gradient then goes through the nodes upstream of the
+    write is unspecified.
+    """
     made = f"a = leaf [1.5, 2]; b = permute_dims a dims=(0,); c = exp b; {write}"
     text = f"{made}backward c inputs b with [3, 4]; backward c with [5, 6]"
     found = list(observed(text))
@@ -242,7 +244,9 @@ SEED = "with [[1, 2], [3, 4]]"
     ids=["of one derivative", "computed from it outside"],
 )
 def test_a_gradient_may_be_computed_from_another_one_of_its_derivative(text: str, open_: bool) -> None:
-    """The matrix's gradient from the right side's, or not: what flows from the one to the other is left open."""
+    """The matrix's gradient may be computed from the right-hand side's: gradients that flow from one to the other are
+    unspecified.
+    """
     found = list(observed(text))
     assert judged(text, tuple(found))[0].violation is None
     (held,) = (gradient for ref, gradient in found[-1].gradients.items() if gradient is not None and ref.at == 3)

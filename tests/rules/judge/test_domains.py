@@ -1,5 +1,5 @@
-"""At a kink, a pole or a tie, and with what is no number, nobody says what an op gives: only what does not depend on it
-is judged there, of programs that were written by hand, replayed, or reduced.
+"""Ops at kinks, poles and ties, or on NaN and infinity, are unspecified: only results that do not depend on them are
+judged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judgement import Judgement
-from tests.rules.tampering import TORCH, gradient, judged, tampered, verdict
+from tests.rules.judge.tampering import TORCH, gradient, judged, tampered, verdict
 
 KINKS = [
     "a = leaf [0, 1]; b = relu a", "a = leaf [0, 1]; b = relu6 a", "a = leaf [6, 1]; b = relu6 a",
@@ -46,7 +46,7 @@ CALLS = dict.fromkeys(("max a", "prod a"), "backward b")
 
 
 def plain(text: str) -> Judgement:
-    """What is said of PyTorch's own observation of a program."""
+    """The judgement on PyTorch's unchanged observation of a program."""
     program = parse(text, VOCABULARY)
     return judged(program, run(program, TORCH), TORCH.capabilities)
 
@@ -114,7 +114,7 @@ def test_where_an_op_is_smooth_beyond_what_is_drawn_it_is_judged(text: str) -> N
 
 
 def test_a_reference_that_a_program_was_drawn_by_is_not_looked_at_again() -> None:
-    """A drawn program is inside by construction: to look costs time in every run."""
+    """A drawn program is inside the domains by construction; checking again would cost time in every run."""
     program, observation = tampered("a = leaf [1, 2]; b = relu a; backward b with [1, 1]", lambda observed, _: observed)
     drawn = Reference()
     for at, step in enumerate(program):

@@ -1,4 +1,4 @@
-"""The judge: an observation of PyTorch is tampered with in one place, and the judge names rule, line and mistake."""
+"""The judge: one place in an observation of PyTorch is changed, and the judge names rule, line and fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Kind, Returned, Skipped, StepObservation
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
-from tests.rules.tampering import (
+from tests.rules.judge.tampering import (
     BUG,
     FREED,
     TORCH,

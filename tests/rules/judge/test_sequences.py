@@ -1,4 +1,4 @@
-"""What random sequences came by: programs that PyTorch runs as it may, once taken for mistakes, one a row."""
+"""Programs from random sequences that PyTorch runs correctly, but that the judge once reported; one a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
-from tests.rules.tampering import TORCH, judged
+from tests.rules.judge.tampering import TORCH, judged
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use of masked_fill_ on expanded tensors:UserWarning")
 

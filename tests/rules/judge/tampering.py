@@ -1,4 +1,4 @@
-"""What a lying framework reports: an observation of PyTorch with one instruction's part in it replaced."""
+"""Observations of PyTorch in which the part of one instruction is replaced, as a faulty framework would report it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Tamper = Callable[[StepObservation, Ref], StepObservation]
 
 
 def judged(program: Program, observation: Observation, claims: frozenset[Capability] = CLAIMS) -> Judgement:
-    """The judge's word on an observation."""
+    """The judgement on an observation."""
     return judge(program, observation, Reference(program), claims)
 
 
 def tampered(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> tuple[Program, Observation]:
-    """A program, and what PyTorch does with it, but for one instruction (and what depends on its outcome)."""
+    """A program and PyTorch's observation of it, in which one instruction and its consequences are replaced."""
     program = parse(text, VOCABULARY)
     observation = list(run(program, TORCH))
     assert judged(program, tuple(observation)).violation is None
@@ -41,7 +41,7 @@ def tampered(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> tuple[Pr
 
 
 def verdict(text: str, tamper: Tamper, at: int = -1, of: str = "a") -> Violation | None:
-    """What the judge says of it."""
+    """The violation that the judge finds in such an observation."""
     return judged(*tampered(text, tamper, at, of)).violation
 
 
@@ -62,12 +62,12 @@ def gradient(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
 
 
 def holds(held: Gradient | None) -> Tamper:
-    """The leaf holds something else altogether."""
+    """The leaf holds another gradient object, or none."""
     return lambda observed, leaf: replace(observed, gradients={**observed.gradients, leaf: held})
 
 
 def does(outcome: Raised | Returned) -> Tamper:
-    """The instruction has another outcome; the gradients stay."""
+    """The instruction has another outcome; the gradients are unchanged."""
     return lambda observed, leaf: replace(observed, outcome=outcome)
 
 
@@ -83,12 +83,12 @@ def value(**changes: object) -> Tamper:
 
 
 def to(*numbers: float) -> Callable[[np.ndarray], np.ndarray]:
-    """A change that forgets what was there."""
+    """A change to these numbers, whatever was there before."""
     return lambda old: np.array(numbers, dtype=old.dtype).reshape(old.shape)
 
 
 def one(number: float) -> Gradient:
-    """A gradient that came from nowhere."""
+    """A gradient of one number, unrelated to the program."""
     return Gradient(np.array(number), "float64", 1)
 
 

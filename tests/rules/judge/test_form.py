@@ -1,4 +1,4 @@
-"""Dtypes, strides and memory are compared wherever a tensor is seen."""
+"""Dtypes, strides and memory are compared wherever a tensor is observed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import HookCall, Returned, StepObservation
-from tests.rules.tampering import TORCH, Tamper, judged, value, verdict
+from tests.rules.judge.tampering import TORCH, Tamper, judged, value, verdict
 
 A = "a = leaf f32 [[1, 2], [3, 4]]"
 M = f"{A}; b = multiply a a"
@@ -31,14 +31,14 @@ def held(**changes: object) -> Tamper:
 
 
 def shown(**changes: object) -> Tamper:
-    """A value is seen in another form after an instruction that shows all values."""
+    """A value has another form after an instruction that reports all values."""
     return lambda observed, ref: replace(
         observed, values={**observed.values, ref: replace(observed.values[ref], **changes)}
     )  # type: ignore[arg-type]
 
 
 def moved(**changes: object) -> Tamper:
-    """The leaf that a step moved is seen in another form."""
+    """The leaf that a step moved has another form."""
 
     def tamper(observed: StepObservation, leaf: Ref) -> StepObservation:
         assert isinstance(observed.outcome, Returned)
@@ -50,7 +50,7 @@ def moved(**changes: object) -> Tamper:
 
 
 def hooked(change: Callable[[HookCall], HookCall]) -> Tamper:
-    """The hooks were called otherwise."""
+    """The hooks were called with other arguments."""
     return lambda observed, leaf: replace(observed, fired=tuple(map(change, observed.fired)))
 
 
@@ -110,7 +110,7 @@ def test_what_shares_the_memory_of_a_leaf_moves_with_it() -> None:
 
 
 def memory_taken(program: str, of: str, taken_from: str) -> str | None:
-    """The rule that is broken where a value, or its gradient, lies in the memory of another one."""
+    """The rule that is broken if a value, or its gradient, uses the memory of another one."""
     parsed = parse(program, VOCABULARY)
     refs = {name: ref for ref, name in names(parsed).items()}
     observation = list(run(parsed, TORCH))

@@ -1,4 +1,4 @@
-"""Programs with modules: judged, printed, read back; what is saved of a module's operands."""
+"""Programs with modules: they are judged, printed and read back, and a module saves the operands that its row names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def literal(x: np.ndarray, dtype: str = "float64") -> Literal:
 
 
 def program(case: Case, *between: Any, requires: tuple[bool, ...] | None = None, dtype: str = "float64") -> Program:
-    """The module on leaves, some instructions, and a walk back from all its results."""
+    """A program that applies the module to leaves, runs some instructions, and calls backward on all results."""
     wanted = case.requires() if requires is None else requires
     leaves = [Leaf(literal(v, dtype), r) for v, r in zip(case.operands(), wanted, strict=True)]
     at = len(leaves)
@@ -106,7 +106,7 @@ def test_printed_code_gives_what_the_adapter_gives(case: Case):
 
 
 def subsets(case: Case) -> list[tuple[bool, ...]]:
-    """Each operand that may require grad alone, and all together."""
+    """Each differentiable operand as the only one that requires grad, and all together."""
     able = case.requires()
     return [*(tuple(i == k for i in range(len(able))) for k, may in enumerate(able) if may), able]
 
@@ -138,7 +138,7 @@ def made_shape(case: Case) -> Shape:
 
 
 class Unnoticed(Torch):
-    """Writes behind the version counter's back."""
+    """A framework whose writes do not raise the version counter."""
 
     def write(self, op: str, target: torch.Tensor, operands: Any, attrs: Attrs) -> None:
         super().write(op, target.data, operands, attrs)

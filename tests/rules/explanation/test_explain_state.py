@@ -1,4 +1,4 @@
-"""What a failure of a program with state says: a remark for each line that matters."""
+"""Notes on failures of programs with state: one for each line that matters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from autograd_conformance.programs.observations import Gradient, HookCall, Kind,
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
-from tests.rules.tampering import CLAIMS, Tamper, does, gradient, holds, judged, tampered, to, value
+from tests.rules.judge.tampering import CLAIMS, Tamper, does, gradient, holds, judged, tampered, to, value
 
 A = "a = leaf [1, 2]"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 
 
 def told(text: str, tamper: Tamper, of: str = "a") -> list[str]:
-    """The remarks on a failure, each after the number of its line."""
+    """The notes on a failure, each after the number of its line."""
     program, observation = tampered(text, tamper, of=of)
     violation = judged(program, observation).violation
     assert violation is not None
@@ -31,13 +31,13 @@ def told(text: str, tamper: Tamper, of: str = "a") -> list[str]:
 
 
 def returned(*numbers: float) -> Tamper:
-    """The call returned where it raised, and the leaf holds this."""
+    """The call returned although it raised, and the leaf holds these numbers."""
     held = Gradient(np.array(numbers, dtype=float), "float64", 99)
     return lambda observed, leaf: replace(observed, outcome=Returned(), gradients={**observed.gradients, leaf: held})
 
 
 def now(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
-    """After a write a value is another."""
+    """A value differs after a write."""
 
     def tamper(observed: StepObservation, ref: Ref) -> StepObservation:
         other = replace(observed.values[ref], value=np.array(change(observed.values[ref].value)))
@@ -47,7 +47,7 @@ def now(change: Callable[[np.ndarray], np.ndarray]) -> Tamper:
 
 
 def fired(change: Callable[[tuple[HookCall, ...]], tuple[HookCall, ...]]) -> Tamper:
-    """Other calls of hooks were seen."""
+    """Other calls of hooks were observed."""
     return lambda observed, ref: replace(observed, fired=change(observed.fired))
 
 
@@ -60,7 +60,8 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
         "2: multiply's derivative needs a as it is here.",
         "3: changes a; it is not recorded, because it runs under no_grad: the history of a stays as it was."
         " The value that multiply on line 2 may have saved is overwritten here.",
-        "4: multiply on line 2 was recorded before line 3 wrote to tensors that it may have saved: this call must raise,"
+        "4: multiply on line 2 was recorded before line 3 wrote to tensors that it may have saved: this call"
+        " must raise,"
         " or use the values as they were recorded. It reaches a through line 2; a held no gradient,"
         " so it has to hold [2., 4.], but it holds [ 6., 12.].",
     ]),
@@ -69,7 +70,8 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
         "3: c is a view of b: they share memory.",
         "4: changes c, and with it b, in the same memory; it is recorded: from here on c is its result."
         " The value that exp on line 2 may have saved is overwritten here.",
-        "5: exp on line 2 was recorded before line 4 wrote to tensors that it may have saved: this call must raise, or use"
+        "5: exp on line 2 was recorded before line 4 wrote to tensors that it may have saved: this call must"
+        " raise, or use"
         " the values as they were recorded. It reaches a through lines 2, 3 and 4;"
         " a held no gradient, so it has to hold [0.          , 7.3890560989], but it holds [1., 1.].",
     ]),
@@ -80,11 +82,13 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
         "4: multiply's derivative needs b and c as it is here.",
         "5: e is the gradient with respect to a. create_graph=True records the call itself, so its result is"
         " differentiable.",
-        "6: changes b; it is not recorded, because it runs under no_grad: the history of b stays as it was. The value that sin on"
+        "6: changes b; it is not recorded, because it runs under no_grad: the history of b stays as it was. The"
+        " value that sin on"
         " line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 may have saved is"
         " overwritten here.",
         "7: sin on line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 were"
-        " recorded before line 6 wrote to tensors that they may have saved: this call must raise, or use the values as they"
+        " recorded before line 6 wrote to tensors that they may have saved: this call must raise, or use the"
+        " values as they"
         " were recorded. It reaches a through line 5; a held no gradient, so it has to hold [-0.3135832205,"
         " -1.3106579411], but it holds [5., 5.].",
     ]),
@@ -191,7 +195,8 @@ def test_a_failure_with_state_is_told(text: str, tamper: Tamper, of: str, lines:
 COUNTED = [
     ("a = leaf 3; b = exp a; backward b", [
         "2: exp saves values that its derivative needs. 1 saved tensor is alive after it.",
-        "3: walks line 2 and does not retain the graph, so the tensors that it saved have to be freed: 0 saved tensors have to be alive,"
+        "3: walks line 2 and does not retain the graph, so the tensors that it saved have to be freed: 0 saved"
+        " tensors have to be alive,"
         " but"
         " 1 saved tensor is alive.",
     ]),
@@ -200,7 +205,8 @@ COUNTED = [
         "3: create_graph=True records the call itself, so the gradient that a leaf gets is differentiable."
         " 3 saved tensors are alive after it.",
         "4: clears a's gradient to none. 1 saved tensor is alive after it.",
-        "5: saved tensors that nothing leads to any more have to be freed: 0 saved tensors have to be alive, but 1 saved tensor is"
+        "5: saved tensors that nothing leads to any more have to be freed: 0 saved tensors have to be alive, but"
+        " 1 saved tensor is"
         " alive.",
     ]),
 ]  # fmt: skip

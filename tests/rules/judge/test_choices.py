@@ -1,4 +1,4 @@
-"""What is chosen where the rules allow several outcomes is counted, and nothing else is."""
+"""Choices: outcomes are counted where the rules allow several, and nowhere else."""
 
 from __future__ import annotations
 
