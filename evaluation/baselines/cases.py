@@ -1,4 +1,4 @@
-"""What each baseline does, as cases: one thing that it runs on a framework, and whether it complains of what it saw."""
+"""The baselines as cases: a case runs one check on a framework and reports whether the check complains."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ Cases = Callable[[int, tuple[str, ...]], Iterator["Case"]]
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that a baseline runs: the ops that it touches, and whether it complains about a framework."""
+    """One check of a baseline: the ops that it runs, and a function that returns True if it complains about a
+    framework.
+    """
 
     ops: frozenset[str]
     complains: Callable[[TorchEager], bool]
@@ -38,15 +40,15 @@ class Baseline:
     name: str
     what: str
     cases: Cases
-    """Its cases, sweep by sweep."""
+    """The cases of a sweep, by the number of the sweep and the ops."""
     calls: frozenset[str]
-    """The adapter's calls that it makes."""
+    """The adapter methods that it calls."""
     float32: bool
-    """Whether it computes in float32, too."""
+    """Whether it computes in float32 too."""
     tolerance: float
-    """The relative error that it tells from rounding."""
+    """The smallest relative error that it distinguishes from rounding."""
     orders: int
-    """How often it differentiates."""
+    """The highest order of derivatives that it checks."""
 
 
 # -- gradcheck and gradgradcheck over the catalogue --------------------------------------------------------------------
@@ -87,7 +89,7 @@ def _complains(
         given = tuple(mutant.leaf(literal(value), requires) for value, requires in leaves)
         try:
             return not CHECKS[order](function, given, raise_exception=True)
-        except Exception:  # it complains by raising, and what the framework raises is seen
+        except Exception:  # gradcheck complains by raising; an error of the framework counts as a complaint
             return True
 
 
@@ -123,7 +125,7 @@ def _sampled(op: str, sample: opinfo.Sample, order: int) -> Callable[[TorchEager
 
 
 def _array(x: torch.Tensor) -> np.ndarray:
-    """A tensor as a plain array in row-major order, also where it has no elements, whose strides NumPy would drop."""
+    """A tensor as a contiguous float64 array, also for an empty tensor, whose shape `tolist` alone would lose."""
     return np.array(x.detach().reshape(-1).tolist(), dtype="float64").reshape(tuple(x.shape))
 
 
@@ -187,7 +189,7 @@ BASELINES: dict[str, Baseline] = {
 
 
 def shuffled_ops() -> tuple[str, ...]:
-    """The catalogue's ops in an order that says nothing of them, so that a budget that ends early is fair to all."""
+    """The catalogue's ops in a fixed random order, so that an exhausted budget does not favour some kinds of ops."""
     names = sorted(OPS)
     random.Random(0).shuffle(names)
     return tuple(names)

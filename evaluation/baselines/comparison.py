@@ -1,10 +1,9 @@
-"""The comparison: each baseline's cases within a budget of CPU time, on one faulty framework after the other.
+"""Compares the baselines: runs each one's cases on faulty frameworks, within a budget of CPU time.
 
-A round runs a baseline's cases, sweep by sweep over the ops, on PyTorch itself until the budget is spent, and says
-what each of them cost. Cases that complain about PyTorch itself find nothing about a mutant and are left out. A
-generated mutant's fault is in one op alone, so only the round's cases that touch this op are run on it: the others
-would see PyTorch itself. What a find costs is what the round's cases cost up to it, those that were not run again
-included.
+A round runs a baseline's cases on PyTorch itself, sweep by sweep over the ops, until the budget is spent, and measures
+the cost of each case. Cases that complain about PyTorch itself are left out. A generated mutant's fault is in one op
+only, so only the round's cases that use this op run on it; the others would test PyTorch itself. The cost of a find is
+the cost of all the round's cases up to it, including those that did not run on the mutant.
 """
 
 from __future__ import annotations
@@ -27,18 +26,20 @@ BUDGET = 50.0
 """CPU seconds of a round: about half of what a quick run of the suite takes."""
 
 SHORT = 2.0
-"""CPU seconds on a mutant made by hand, whose fault may be in every op, so that every case has to be run on it."""
+"""CPU seconds for a handmade mutant, on which every case has to run, since its fault may be in any op."""
 
 EMPTY_SWEEPS = 3
-"""Sweeps without a case after which a baseline has no more."""
+"""Number of sweeps without a case after which a baseline is exhausted."""
 
 ERRORS = {"slight": 1e-6, "single": 1e-4}
-"""How large the relative errors of the kinds are whose fault is a small one."""
+"""Relative errors of the kinds of faults that are small."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """A baseline's cases with what each cost on PyTorch itself, and the ops in those that complained about PyTorch."""
+    """A baseline's cases with their CPU seconds on PyTorch itself, and the ops of the cases that complained about
+    PyTorch.
+    """
 
     baseline: Baseline
     cases: tuple[Case, ...]
@@ -52,15 +53,15 @@ class Round:
 
 
 def round_of(baseline: Baseline, budget: float = BUDGET, ops: Sequence[str] | None = None) -> Round:
-    """As many of a baseline's cases as a budget holds."""
-    with tempfile.TemporaryDirectory() as folder:  # programs are drawn from what PyTorch has, less what it gets wrong
+    """Run as many of a baseline's cases on PyTorch as the budget allows."""
+    with tempfile.TemporaryDirectory() as folder:  # programs use PyTorch's ops without those that it gets wrong
         Session("torch", Path(folder)).prepare()
     honest, names = with_tensor_cotangents(TorchEager)(), shuffled_ops() if ops is None else tuple(ops)
     cases: list[Case] = []
     seconds: list[float] = []
     alarms: list[frozenset[str]] = []
     spent, empty = 0.0, 0
-    next(baseline.cases(0, names[:1]), None)  # what a tool has to load is not counted
+    next(baseline.cases(0, names[:1]), None)  # a tool's loading time is not counted
     for number in count():
         empty += 1
         began = time.process_time()
@@ -83,21 +84,21 @@ def round_of(baseline: Baseline, budget: float = BUDGET, ops: Sequence[str] | No
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """What a baseline did with a mutant."""
+    """The result of a baseline on a mutant."""
 
     baseline: str
     mutant: str
     could: bool
-    """Whether it could see the fault in principle."""
+    """Whether the baseline could detect the fault in principle."""
     found: bool
     cases: int
-    """After how many of its cases."""
+    """Number of cases up to the find, or in all."""
     seconds: float
-    """At what cost in CPU seconds."""
+    """CPU seconds of these cases."""
 
 
 def compare(made: Round, mutant: type[Mutant]) -> Find:
-    """A round on a mutant."""
+    """Run a round's cases on a mutant."""
     could = can_detect(made.baseline, mutant)
     if not could:
         return Find(made.baseline.name, mutant.name, False, False, 0, 0.0)
@@ -118,11 +119,11 @@ def compare(made: Round, mutant: type[Mutant]) -> Find:
 
 
 def can_detect(baseline: Baseline, mutant: type[Mutant]) -> bool:
-    """Whether a baseline could see a mutant's fault in principle.
+    """Whether a baseline could detect a mutant's fault in principle.
 
-    A generated mutant: if the baseline computes in the dtype, to the precision and to the order that the fault needs.
-    One made by hand: if it changes any of the calls that the baseline makes; that is generous, since many faults are
-    in the second such call of a program alone.
+    For a generated mutant: whether the baseline uses the dtype, precision and order of derivatives that the fault
+    needs. For a handmade mutant: whether it changes any call that the baseline makes. That is generous, since many
+    faults need a second such call in a program.
     """
     if issubclass(mutant, Generated):
         kind = candidates()[mutant.__name__][1]
@@ -132,6 +133,6 @@ def can_detect(baseline: Baseline, mutant: type[Mutant]) -> bool:
 
 
 def changed(mutant: type[Mutant]) -> set[str]:
-    """The adapter's calls that a mutant changes."""
+    """The adapter methods that a mutant overrides."""
     own = (kind for kind in mutant.__mro__ if issubclass(kind, Mutant) and kind is not Mutant)
     return {name for kind in own for name in vars(kind) if callable(getattr(TorchEager, name, None))}

@@ -1,4 +1,6 @@
-"""Fuzzing: programs of one walk, whose gradients are compared with the reference's to a loose tolerance."""
+"""Fuzzers: programs with one backward call, whose gradients are compared with the reference within a loose
+tolerance.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.situations import gradients
 
 GRAPHS = 200
-"""Graphs of one sweep."""
+"""Number of graphs in a sweep."""
 
 
 def expectation(program: Program, tolerance: float) -> Callable[[TorchEager], bool]:
-    """Whether a framework's gradients are not the reference's."""
+    """A function that returns True if a framework raises or its gradients differ from the reference's."""
     wanted: dict[Ref, np.ndarray | None] | None = None
 
     def complains(mutant: TorchEager) -> bool:
@@ -56,7 +58,7 @@ def _differ(got: np.ndarray | None, want: np.ndarray | None, tolerance: float) -
 
 
 def random_graphs(number: int) -> Iterator[Program]:
-    """The graphs of one sweep, with one backward call each."""
+    """The random graphs of a sweep, each with one backward call."""
     found: list[Program] = []
 
     @hypothesis.seed(number)

@@ -1,6 +1,7 @@
-"""PyTorch's own samples of its ops: the database that its tests of gradients run over.
+"""PyTorch's own sample inputs: the OpInfo database, which PyTorch's gradient tests use.
 
-It is found by the function that a row of the catalogue calls in PyTorch. The database needs the package `expecttest`.
+An op's samples are found by the name of the PyTorch function in its catalogue row. The database needs the package
+`expecttest`.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ import torch
 from autograd_conformance.ops.tables import OPS
 
 MOST = 200
-"""Samples of one op that are looked at."""
+"""Largest number of samples of an op."""
 
 WRITTEN = {
     r"^-\{0\}": "neg", r"^\{\w+\} \+ \{\w+\}": "add", r"^\{\w+\} - \{\w+\}": "sub", r"^\{\w+\} \* \{\w+\}": "mul",
     r"^\{\w+\} / \{\w+\}": "div", r"^\{\w+\} \*\* \{\w+\}": "pow", r"^\{0\} @": "matmul", r"^\{0\}\.mT": "mT",
     r"^\{0\}\[": "__getitem__", r"^\{0\}\.to\(": "to", r"^\{0\}\.unfold\(": "unfold",
 }  # fmt: skip
-"""The names of what is written with signs."""
+"""PyTorch's names of ops that the catalogue writes with operators, by patterns of their code."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample as a function of its tensors, how the tests of gradients check it."""
+    """A sample as a function of its tensors, with the options of PyTorch's gradient tests."""
 
     function: Callable[..., Any]
     tensors: tuple[torch.Tensor, ...]
@@ -39,7 +40,7 @@ class Sample:
 
 
 def available() -> bool:
-    """Whether the database can be had here."""
+    """Whether the database can be imported."""
     try:
         return bool(_database())
     except ModuleNotFoundError:
@@ -58,7 +59,7 @@ def _database() -> dict[str, tuple[Any, ...]]:
 
 
 def name_of(op: str) -> str | None:
-    """PyTorch's name for a row of the catalogue, None where its code has none."""
+    """PyTorch's name for an op of the catalogue; None if its code has none."""
     code = OPS[op].torch
     for pattern, name in WRITTEN.items():
         if re.match(pattern, code):
@@ -69,12 +70,12 @@ def name_of(op: str) -> str | None:
 
 @lru_cache(maxsize=None)
 def samples(op: str, order: int) -> tuple[Sample, ...]:
-    """The samples of a catalogue's op that can be differentiated so often."""
+    """The samples of an op of the catalogue that are differentiable `order` times."""
     return tuple(islice(_samples(op, order), MOST))
 
 
 def sample(op: str, number: int, order: int) -> Sample | None:
-    """One of them, None past the last."""
+    """The sample of a number; None past the last."""
     found = samples(op, order)
     return found[number] if number < len(found) else None
 
@@ -91,7 +92,7 @@ def _samples(op: str, order: int) -> Iterator[Sample]:
 
 
 def _as_function(info: Any, given: Any) -> Sample | None:
-    """A sample with its floating tensors taken out, one after the other, as the function's arguments."""
+    """A sample as a function whose arguments are the float64 tensors in the sample's inputs, in order."""
     tensors: list[torch.Tensor] = []
 
     def out(value: Any) -> Any:

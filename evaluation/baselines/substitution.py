@@ -1,11 +1,11 @@
-"""How a tool that knows only PyTorch is put before a faulty framework.
+"""Runs a tool that knows only PyTorch on a faulty framework.
 
-The tool's function is the mutant's `apply`, its tensors are the mutant's leaves, and while it runs,
-`torch.autograd.grad`, `torch.autograd.backward` and `Tensor.backward` are the mutant's calls. Nothing that is wrong
-in a mutant and that the tool could see through its normal interface is hidden from it. Two things are added to mutants
-so that the tools can be themselves: a cotangent that requires grad, which gradgradcheck hands over, is taken as it is
-(a cotangent that does not is handed over as an array, as the suite's runner does it); and an op may be called as a
-function of the tool's own, so that the mutant's fault is in PyTorch's own samples as it is in ours.
+The tool's function is the mutant's `apply`, and its tensors are the mutant's leaves. While the tool runs,
+`torch.autograd.grad`, `torch.autograd.backward` and `Tensor.backward` are the mutant's methods, so that every fault
+that the tool could detect through its normal interface is there. Two things are added to mutants for the tools. A
+cotangent that requires grad, which gradgradcheck passes, is used as it is; any other cotangent is passed as an array,
+as by the suite's runner. And an op may be called with a function of the tool, so that the mutant's fault also affects
+PyTorch's own samples.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.programs.language import Attrs
 
 OWN = "own function"
-"""The attribute that holds a tool's own function, to be called in the place of an op's code."""
+"""The attribute with a tool's own function, which is called instead of the op's code."""
 
 _GRAD, _BACKWARD, _METHOD = torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward
 
 
 @lru_cache(maxsize=None)
 def with_tensor_cotangents(mutant: type[TorchEager]) -> type[TorchEager]:
-    """The mutant with cotangents that may require grad."""
+    """The mutant as a class that accepts tensors as cotangents, which may require grad."""
 
     def cotangents(self: TorchEager, given: Sequence[Any]) -> list[torch.Tensor | None]:
         return [c if c is None or isinstance(c, torch.Tensor) else torch.tensor(c) for c in given]
 
     def give_back(self: TorchEager, arrays: Sequence[Any], given: Sequence[torch.Tensor | None]) -> None:
-        """A tool's own tensors are no copies."""
+        """Do nothing: a tool's tensors are not copies."""
 
     own = {"_cotangents": cotangents, "_give_back": give_back, "__module__": mutant.__module__}
     return type(mutant.__name__, (mutant,), own)
@@ -43,7 +43,7 @@ def with_tensor_cotangents(mutant: type[TorchEager]) -> type[TorchEager]:
 
 @contextmanager
 def substituted(mutant: TorchEager) -> Iterator[None]:
-    """Within, PyTorch's calls are the mutant's."""
+    """Replace PyTorch's calls for gradients by the mutant's inside the block."""
 
     def grad(
         outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
@@ -99,7 +99,7 @@ def _patched(*patches: tuple[Any, str, Callable[..., Any]]) -> Iterator[None]:
 
 
 def _original() -> Any:
-    """PyTorch's own calls, for the mutant to make use of."""
+    """A block in which PyTorch's own calls are restored, for the mutant to use."""
     place = torch.autograd
     return _patched((place, "grad", _GRAD), (place, "backward", _BACKWARD), (torch.Tensor, "backward", _METHOD))
 
@@ -109,6 +109,6 @@ def _several(tensors: Any) -> list[torch.Tensor]:
 
 
 def _given(cotangents: Any, count: int) -> list[Any]:
-    """Cotangents as a mutant takes them: arrays where they require no grad."""
+    """Cotangents as a mutant takes them: as arrays unless they require grad."""
     several = [None] * count if cotangents is None else _several(cotangents)
     return [c if c is None or c.requires_grad else np.array(c.detach().numpy()) for c in several]

@@ -1,5 +1,6 @@
-"""The suite itself as a baseline, so that its costs are counted as theirs are: one program per op and two per test,
-sweep by sweep, each judged as the suites judge it.
+"""The suite itself as a baseline, with its costs counted in the same way.
+
+A sweep has one program for each op and two for each test, each judged as in the suites.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from evaluation.mutants.probes import tests
 from tests.strategies.census import programs_of
 
 EACH = 2
-"""Programs of one test in a sweep."""
+"""Number of programs of each test in a sweep."""
 
 Complaint = tuple[frozenset[str], Callable[[TorchEager], bool]]
 
 
 def cases(number: int, ops: tuple[str, ...]) -> Iterator[Complaint]:
-    """One sweep, in an order that says nothing of the tests."""
+    """The cases of a sweep, in random order."""
     made = [*_by_op(number, ops), *_by_test(number)]
     random.Random(number).shuffle(made)
     yield from made
@@ -52,7 +53,7 @@ def _by_op(number: int, ops: tuple[str, ...]) -> Iterator[Complaint]:
 
 
 def _fixed(op: str, number: int) -> Program | None:
-    """One of the programs that each run checks of an op; None past the last."""
+    """The program of a number among those that every run checks for an op; None past the last."""
     made, more = _begun(op)
     made += islice(more, max(0, number + 1 - len(made)))
     return made[number] if number < len(made) else None
@@ -87,7 +88,7 @@ def _by_test(number: int) -> Iterator[Complaint]:
 
 
 def _drawn(strategies: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """What a sweep draws for a test; nothing for tests that draw while they run."""
+    """The values that a sweep draws for a test; none for tests that draw while they run."""
     found: list[dict[str, Any]] = []
 
     @hypothesis.seed(number)

@@ -1,9 +1,10 @@
-"""Run with `python -m evaluation.benchmarks`: programs per second per core, warm, and the split of the time; with
-`--memory`, how much memory a process has after each thousand programs.
+"""`python -m evaluation.benchmarks`: measures programs per second on one warm core, and the share of each stage.
 
-Each program is drawn by Hypothesis, run on PyTorch, and judged, exactly as in the suites. The split measures each
-stage around the call; what Hypothesis itself needs between two programs counts as drawing. The machine's noise is
-shown by repeating.
+With `--memory`, measures the memory of the process after each thousand programs.
+
+Each program is drawn by Hypothesis, run on PyTorch and judged, exactly as in the suites. Each stage is timed
+separately; Hypothesis' own time between two programs counts as drawing. Repeated measurements show the machine's
+noise.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ WORKLOADS = {
 def measure(
     session: Session, strategy: st.SearchStrategy[Drawn], number: int, start: int
 ) -> tuple[float, Counter[str]]:
-    """Seconds for `number` programs, and the seconds and counts of each part."""
+    """Seconds for `number` programs; the seconds of each stage, and counts of programs, ops and calls."""
     spent: Counter[str] = Counter()
     last = time.perf_counter()
 
@@ -75,7 +76,9 @@ def measure(
         drawn = time.perf_counter()
         observation = session.target.observe(program)
         ran = time.perf_counter()
-        reference = Reference() if program.stateful else case.reference  # as the check of a program has it
+        reference = (
+            Reference() if program.stateful else case.reference
+        )  # the same reference as in the check of a program
         for step in () if program.stateful else program:
             if isinstance(step, Backward) and all(
                 c is None or c.shape == reference.values[r].shape
@@ -99,12 +102,14 @@ def measure(
 
 
 def speeds(session: Session, number: int, repeats: int, console: Console) -> dict[str, float]:
-    """The table of workloads; `overhead` is how many times what drawing and running take alone all of it takes."""
+    """Print the table of workloads and return its rates; `overhead` is the total time divided by that of drawing and
+    running.
+    """
     parts = ("drawing", "framework", "reference", "judging")
     table = Table("workload", "programs/s", "spread", "x base", "ops", "calls", *parts, "overhead", box=None)
     base, figures = baseline.read(), {}
     for name, strategy in WORKLOADS.items():
-        for k in range(repeats):  # warm: everything is staged once
+        for k in range(repeats):  # warm up: everything is compiled once
             measure(session, strategy(), number, k)
         runs = [measure(session, strategy(), number, k) for k in range(repeats)]
         rates = sorted(spent["programs"] / seconds for seconds, spent in runs)
@@ -126,7 +131,7 @@ def speeds(session: Session, number: int, repeats: int, console: Console) -> dic
 
 
 def by_suite(session: Session, examples: int, repeats: int, console: Console) -> dict[str, float]:
-    """The table of suites: the first round stages what it needs, and is not counted."""
+    """Print the table of suites and return its rates; a first round, which compiles the reference, is not counted."""
     base, figures = baseline.read(), {}
     runs = [dict(suite_speeds(session, examples, 7)) for _ in range(repeats + 1)][1:]
     table = Table("suite", "programs/s", "spread", "x base", "programs", "in checks", box=None)
@@ -143,7 +148,7 @@ def by_suite(session: Session, examples: int, repeats: int, console: Console) ->
 
 
 def growing(session: Session, thousands: int, console: Console) -> dict[str, float]:
-    """How much memory the process has after each thousand programs, of all workloads in turn, none of them twice."""
+    """Print the process's memory after each thousand different programs of all workloads, and return its growth."""
     base, found = baseline.read(), []
     for k in range(thousands):
         for strategy in WORKLOADS.values():
@@ -158,7 +163,7 @@ def growing(session: Session, thousands: int, console: Console) -> dict[str, flo
 
 
 def starting(console: Console) -> dict[str, float]:
-    """How long a run takes before its first program: imports and collection, and with them the audit of the ops."""
+    """Measure the seconds of collecting the tests, and of a run of one test, which includes the audit of the ops."""
     base, figures = baseline.read(), {}
     collecting = ["--collect-only", "suites"]
     one = [
@@ -185,7 +190,7 @@ def starting(console: Console) -> dict[str, float]:
 
 
 def scaling(console: Console) -> dict[str, float]:
-    """A whole standard-sized slice of the suite, with one process and with two workers."""
+    """Measure two suites with the standard profile, in one process and with two workers."""
     seconds = {}
     for workers in (0, 2):
         slice_ = ["suites/test_lifetime.py", "suites/test_accumulation.py"]
@@ -210,10 +215,12 @@ def main() -> None:
     parser.add_argument("--suites", type=int, default=0, metavar="N", help="also every suite, N programs a test")
     parser.add_argument("--memory", type=int, default=0, metavar="N", help="only the memory, over N thousand programs")
     parser.add_argument("--scaling", action="store_true", help="also start-up, and -n 0 against -n 2")
-    parser.add_argument("--save", action="store_true", help="make what was measured the base line")
-    parser.add_argument("--against", metavar="COMMIT", help="only compare the checkout with a commit, in turn")
+    parser.add_argument("--save", action="store_true", help="save the measurements as the base line")
+    parser.add_argument(
+        "--against", metavar="COMMIT", help="only compare the speed of the checkout with that of a commit"
+    )
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # what PyTorch says of drawn programs is nothing to do with their speed
+    warnings.simplefilter("ignore")  # PyTorch's warnings about drawn programs do not matter for speed
     console = Console(width=130)
     if options.against:
         compare(options.against, options.programs, options.repeats, console)

@@ -1,6 +1,7 @@
-"""Two commits side by side: the same work in turn, in a process of each, by the time of the processor.
+"""Compares the speed of two commits: a process of each does the same work in turn, measured in CPU seconds.
 
-A machine's clock changes within minutes, and others may work on it; what is measured a second apart can be compared.
+A machine's speed changes within minutes, and other processes may use it. Measurements that are a second apart are
+comparable.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ WORKER = Path(__file__).with_name("worker.py")
 
 
 class Worker:
-    """A process that measures one version of the suite."""
+    """A process that measures the speed of one version of the suite."""
 
     def __init__(self, checkout: Path, links: Path) -> None:
         (links / "autograd_conformance").symlink_to(checkout)
@@ -36,7 +37,7 @@ class Worker:
         )  # fmt: skip
 
     def measure(self, name: str, number: int, start: int) -> tuple[float, float]:
-        """Seconds to draw some programs, and to draw, run and judge them."""
+        """CPU seconds to draw some programs, and to draw, run and judge them."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         print(json.dumps([name, number, start]), file=self.process.stdin, flush=True)
@@ -46,7 +47,7 @@ class Worker:
 
 @contextmanager
 def workers(commit: str) -> Iterator[tuple[Worker, Worker]]:
-    """A process of another commit, and one of the checkout as it is."""
+    """A worker process of another commit, and one of the current checkout."""
     with TemporaryDirectory() as folder:
         exported = Path(folder, "commit")
         links = [Path(folder, name) for name in ("before", "after")]
@@ -64,11 +65,11 @@ def workers(commit: str) -> Iterator[tuple[Worker, Worker]]:
 
 
 def compare(commit: str, number: int, repeats: int, console: Console) -> None:
-    """The table of workloads: programs for a second of the processor, and how many times those of a commit."""
+    """Print the table of workloads: programs per CPU second in the checkout and at a commit, and their ratio."""
     table = Table("workload", "programs/s", f"at {commit}", "times as fast", "spread", "drawing alone", box=None)
     with workers(commit) as (before, after):
         for name in WORKLOADS:
-            for start in range(repeats):  # warm: everything is staged once
+            for start in range(repeats):  # warm up: everything is compiled once
                 before.measure(name, number, start), after.measure(name, number, start)
             pairs = [(before.measure(name, number, k), after.measure(name, number, k)) for k in range(repeats)]
             ratios = sorted(old[1] / new[1] for old, new in pairs)

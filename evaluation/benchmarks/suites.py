@@ -1,4 +1,4 @@
-"""How fast each suite is: programs per second of its tests, in one process, nothing shrunk and nothing reported."""
+"""The speed of each suite: programs per second of its tests in one process, without shrinking or reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evaluation.mutants.probes import Probe, tests
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What the tests of one suite did: programs, and seconds in all and in the check of a program alone."""
+    """Number of programs of a suite's tests, seconds in total, and seconds in the checks of programs."""
 
     programs: int
     seconds: float
@@ -37,7 +37,7 @@ class Speed:
 
 
 class _Timed(Check):
-    """A check that measures itself; what PyTorch is known to do otherwise ends no test."""
+    """A check that measures its own time and ignores violations, so that no test ends early."""
 
     spent = 0.0
 
@@ -52,7 +52,7 @@ class _Timed(Check):
 
 
 def suite_speeds(session: Session, examples: int, start: int) -> Iterator[tuple[str, Speed]]:
-    """The speed of each suite, `examples` programs of each of its tests."""
+    """The speed of each suite, measured on `examples` programs of each test."""
     programs, seconds, checking = Counter[str](), Counter[str](), Counter[str]()
     for probe in tests():
         suite = probe.name.partition("/")[0]

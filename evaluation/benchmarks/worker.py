@@ -1,7 +1,8 @@
-"""How much time of the processor programs take: an answer to each line that asks, for `evaluation.benchmarks.commits`.
+"""Measures the CPU time of programs, for `evaluation.benchmarks.commits`: reads requests and writes a result for each.
 
-Run by its path, so that it measures whichever commit's package is found first. A line is a workload, a number of
-programs and a seed; the answer is JSON: seconds to draw them, and to draw, run and judge them.
+The file is run by its path, so that it measures the package that is first on the Python path. A request is a line of
+JSON with a workload, a number of programs and a seed. The result is a line of JSON: CPU seconds to draw the programs,
+and to draw, run and judge them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ WORKLOADS = {"programs": programs, "sequences": sequences, "training loops": loo
 
 
 def seconds(strategy: Any, number: int, start: int, do: Callable[[Any], None]) -> float:
-    """Seconds of the processor for drawing some programs, and doing something with each."""
+    """CPU seconds to draw `number` programs and call `do` with each."""
 
     @seed(start)
     @settings(
@@ -48,7 +49,7 @@ def seconds(strategy: Any, number: int, start: int, do: Callable[[Any], None]) -
 
 
 def main() -> None:
-    """Answer each line."""
+    """Write a result for each request."""
     warnings.simplefilter("ignore")
     with TemporaryDirectory() as folder:
         session = Session("torch", Path(folder))
@@ -56,7 +57,7 @@ def main() -> None:
         check = Check(session.target, known=known("torch"))
 
         def checked(case: Any) -> None:
-            with suppress(RuleViolated):  # what PyTorch is known to do otherwise, and what an audit would leave out
+            with suppress(RuleViolated):  # known differences of PyTorch, and ops that an audit would exclude
                 check(case)
 
         for line in sys.stdin:

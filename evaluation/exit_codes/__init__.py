@@ -1,1 +1,1 @@
-"""Exit codes of runs on frameworks that are wrong: none of them may be 0."""
+"""Checks that no run on a faulty framework ends with exit code 0."""

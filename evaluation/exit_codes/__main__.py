@@ -1,9 +1,10 @@
-"""`python -m evaluation.exit_codes [--generated 200] [--whole] [--only TEXT]`: ends a quick run on each framework
-that is wrong, and says which run ended with 0.
+"""`python -m evaluation.exit_codes [--generated 200] [--whole] [--only TEXT]`: runs the suite on faulty frameworks.
 
-A run is an ordinary one that stops at the first failure. Without `--whole`, the run of a mutant takes only the tests of
-the rules that its fault breaks: each test draws the same programs as in the whole run, so that a test that fails here
-fails there. PyTorch's audit stands in for that of a mutant whose ops are right by themselves.
+It does a quick run on each, and reports the runs that ended with exit code 0.
+
+A run is an ordinary one that stops at the first failure. Without `--whole`, the run of a mutant has only the tests of
+the rules that its fault violates. Each test draws the same programs as in the whole run, so that a test that fails here
+fails there. PyTorch's audit replaces that of a mutant whose single ops are right.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from evaluation.exit_codes.subjects import Subject, by_hand, generated, misbehav
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 900.0
-"""Seconds that a run may take."""
+"""Timeout of a run, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How the run on a subject ended."""
+    """The result of the run on a subject."""
 
     framework: str
     code: int | None
-    """The exit code; None where the run took too long."""
+    """The exit code; None if the run timed out."""
     headline: str
     seconds: float
 
@@ -70,7 +71,7 @@ def main() -> int:
 
 
 def _done(path: Path) -> dict[str, int | None]:
-    """The results of an earlier call, which this one goes on from."""
+    """The exit codes that an earlier call of the command wrote; these subjects are not run again."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return {each["framework"]: each["code"] for each in map(json.loads, lines)}
 
@@ -92,7 +93,7 @@ def run(subject: Subject, whole: bool) -> RunResult:
         named = ("suites",) if whole else subject.tests
         command = [sys.executable, "-m", "pytest", f"--framework={subject.framework}", f"--report={folder}", *options]
         began, printed = time.monotonic(), Path(folder) / "printed"
-        with printed.open("wb") as out:  # a pipe would stay open as long as processes that a framework leaves
+        with printed.open("wb") as out:  # a pipe would stay open as long as child processes of the framework
             try:
                 code: int | None = subprocess.run(
                     [*command, *named], cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, timeout=LONGEST
@@ -104,13 +105,13 @@ def run(subject: Subject, whole: bool) -> RunResult:
 
 
 def _headline(printed: str) -> str:
-    """The line of a run's output that has its verdict."""
+    """The line of a run's output with its verdict."""
     headlines = ("CONFORMANT", "NOT CONFORMANT", "NO VERDICT", "SELECTION PASSED", "adapter error")
     return next((line for line in printed.splitlines() if line.startswith(headlines)), "")[:160]
 
 
 def _keep_audit(subject: Subject) -> None:
-    """Keep PyTorch's audit as that of a mutant, but for the ops that the mutant's run has to audit."""
+    """Store PyTorch's audit as that of a mutant, without the ops that the mutant's run has to audit."""
     assert subject.audited is not None
     target = InProcess(load(subject.framework))
     store = Store(target, subject.framework, "cpu", DTYPES, False)
@@ -119,7 +120,7 @@ def _keep_audit(subject: Subject) -> None:
 
 @cache
 def _of_torch() -> Mapping[str, Note]:
-    """What an audit of PyTorch notes of each op."""
+    """The result of PyTorch's audit for each op."""
     return audit("torch", "cpu", DTYPES, 60.0, False, jobs=2).notes
 
 

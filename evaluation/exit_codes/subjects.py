@@ -1,4 +1,4 @@
-"""What is wrong and has to end a run with a code other than 0: mutants, and adapters and frameworks that misbehave."""
+"""Faulty frameworks on which a run must not end with exit code 0: mutants, and misbehaving adapters."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from evaluation.mutants.mutant import Mutant
 from tests.frameworks.adapters import misbehaving
 
 ABOUT_ONE_OP = frozenset(("gradients/op", "gradients/forward", "higher/op", "higher/op-third"))
-"""The rules by which the audit finds an op wrong before any test begins."""
+"""The rules whose violations by an op the audit finds before any test begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A framework that is wrong, and the tests that are about what is wrong."""
+    """A faulty framework, with the tests that cover its fault."""
 
     framework: str
     """The framework, as `--framework` takes it."""
     tests: tuple[str, ...]
-    """The tests of a quick run that are about its fault."""
+    """The tests of a quick run that cover the fault; none: all tests."""
     audited: frozenset[str] | None = None
-    """The ops that the run audits itself, PyTorch's audit being taken for all others; None: all."""
+    """The ops that the run has to audit; PyTorch's audit is used for the others. None means all ops."""
 
 
 def by_hand() -> Iterator[Subject]:
-    """Every mutant that was made by hand."""
+    """All handmade mutants."""
     for mutant in MUTANTS.values():
         about_one = not ABOUT_ONE_OP.isdisjoint(mutant.killed_by)
         yield Subject(_named(mutant), _tests(mutant.killed_by), None if about_one else frozenset())
 
 
 def generated(number: int, seed: int = 0) -> Iterator[Subject]:
-    """So many of the generated mutants, drawn by a seed."""
+    """A random sample of `number` generated mutants."""
     for name in random.Random(seed).sample(sorted(GENERATED), number):
         mutant = GENERATED[name]
         yield Subject(_named(mutant), _tests(mutant.killed_by, mutant.op), frozenset((mutant.op,)))
 
 
 def misbehaviours() -> Iterator[Subject]:
-    """Every adapter and framework of the tests that misbehaves; each has a few ops, and is run whole."""
+    """All misbehaving adapters and frameworks of `tests`; each has few ops, and all tests run on it."""
     for name, each in vars(misbehaving).items():
         if inspect.isclass(each) and each.__module__ == misbehaving.__name__ and hasattr(each, "apply"):
             yield Subject(f"{misbehaving.__name__}:{name}", ())
@@ -60,7 +60,7 @@ def _named(mutant: type[Mutant]) -> str:
 
 
 def _tests(rules: Iterable[str], op: str | None = None) -> tuple[str, ...]:
-    """The tests of some rules; those of an op alone where the fault is in one."""
+    """The tests of some rules; if the fault is in one op, only the cases of that op."""
     found = [each for rule in rules for each in _by_rule().get(rule, ())]
     named = (f"{node}[{op}]" if op is not None and takes_op else node for node, takes_op in found)
     return tuple(dict.fromkeys(named))
@@ -68,7 +68,7 @@ def _tests(rules: Iterable[str], op: str | None = None) -> tuple[str, ...]:
 
 @cache
 def _by_rule() -> dict[str, list[tuple[str, bool]]]:
-    """For each rule the tests that are about it, each with whether there is one for each op."""
+    """The tests of each rule, each with True if the test is parametrized by op."""
     load_profiles()
     found: dict[str, list[tuple[str, bool]]] = {}
     for module in pkgutil.iter_modules(suites.__path__):
@@ -81,6 +81,6 @@ def _by_rule() -> dict[str, list[tuple[str, bool]]]:
 
 
 def _parameters(test: Callable[..., Any]) -> Iterable[str]:
-    """The parameters of a test, those of what Hypothesis wraps among them."""
+    """The parameters of a test; for a Hypothesis test, those of the wrapped function."""
     inner = getattr(getattr(test, "hypothesis", None), "inner_test", test)
     return inspect.signature(inner).parameters

@@ -1,6 +1,6 @@
-"""Fresh faults: written by people who had seen neither what is drawn nor the faults of the zoo.
+"""Fresh faults: written by people who knew neither the strategies nor the mutants.
 
-The zoo grew up beside the strategies, and says what they are known to catch. These say what they catch that nobody
-thought of: they are written from the rules' sentences, the documents and the adapter protocol alone, before anybody
-works on what is drawn, and are measured as they are (`python -m evaluation.fresh`).
+The mutants were written together with the strategies, and show what the strategies catch by design. Fresh faults show
+what they catch that nobody thought of. Their authors had only the rules' sentences, the documents and the adapter
+protocol. `python -m evaluation.fresh` measures a set before the strategies are changed for it.
 """

@@ -1,7 +1,7 @@
-"""`python -m evaluation.fresh [--examples 60] [--jobs 2] OUT`: which fresh faults the suites find, a line of JSON
-for each.
+"""`python -m evaluation.fresh [--examples 60] [--jobs 2] OUT`: runs the suites on fresh faults, and writes a line of
+JSON for each to OUT.
 
-What OUT holds already is not hunted again. Each fault has a process of its own: some leave PyTorch changed behind.
+Faults that OUT contains already are skipped. Each fault runs in a separate process, since some leave PyTorch changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evaluation.mutants.probes import QUICK
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.fresh", description=__doc__)
-    parser.add_argument("out", type=Path, metavar="OUT", help="the file of the finds")
+    parser.add_argument("out", type=Path, metavar="OUT", help="the file for the results")
     parser.add_argument("--set", choices=SETS, default="first", help="the set of faults (default: first)")
     parser.add_argument(
         "--examples", type=int, default=QUICK, metavar="N", help=f"programs per rule (default: {QUICK})"

@@ -1,4 +1,4 @@
-"""The base of every fresh fault: PyTorch as it is."""
+"""The base class of fresh faults: PyTorch unchanged."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 
 
 class Fault(Torch):
-    """PyTorch with one fault, which its subclass's docstring tells."""
+    """PyTorch with one fault, which the subclass's docstring states."""
 
     packages: ClassVar[Sequence[str]] = ("torch", "evaluation", "tests")
-    """The framework with its fault: part of it stands in the fault's own methods."""
+    """Packages of the framework under test: the fault is in the subclass's own methods."""
     rule: ClassVar[str]
-    """The rule that the fault breaks first of all, in its author's words."""
+    """The rule that the fault violates in the first place, according to its author."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

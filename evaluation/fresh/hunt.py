@@ -1,7 +1,7 @@
-"""Whether the suites find a fault: the audit of the ops, and every test with as many programs as a profile gives it.
+"""Hunts for a fault: runs the audit of the ops and the suites' tests, with as many programs as in a profile.
 
-The tests of the rule that the fault is said to break come first, then those of its family; the first failure ends the
-hunt, and is not shrunk.
+The tests of the rule that the author named run first, then those of its family. The first failure ends the hunt and is
+not shrunk.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from evaluation.mutants.kill import Counting, failure
 from evaluation.mutants.probes import Probe, probes
 
 KNOWN_FILE = shipped("torch")
-"""What PyTorch, which every fault is put into, is known to do otherwise."""
+"""The known differences of PyTorch, which every fault changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """What came of a hunt."""
+    """The result of a hunt."""
 
     fault: str
-    """The fault's class."""
+    """Name of the fault's class."""
     said: str
-    """The rule that it breaks, in its author's words."""
+    """The rule that the fault violates, according to its author."""
     examples: int
     """Programs per rule."""
     test: str | None
-    """The test that found it; None where it survived."""
+    """The test that found the fault; None if it survived."""
     rule: str | None
-    """The rule that was named."""
+    """The rule that was reported."""
     op: str | None
-    """The op that was named."""
+    """The op that was reported."""
     programs: int
-    """How many programs were run."""
+    """Number of programs that ran."""
     seconds: float
-    """CPU seconds that it took."""
+    """CPU seconds of the hunt."""
 
 
 def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = None) -> Find:
-    """Put a fault to the suites' tests, or to those of some families."""
+    """Run the suites' tests, or those of some families, on a fault until one fails."""
     warnings.simplefilter("ignore")
     began, before = time.process_time(), 0
 
@@ -83,7 +83,7 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
                 target = target.saved_tensor_counter
             if not rule.needs <= target.capabilities or (families is not None and rule.family not in families):
                 continue
-            check = Counting(target, known=session.known, strict=False)  # a broken SHOULD fails no run
+            check = Counting(target, known=session.known, strict=False)  # violating a SHOULD fails no run
             failing = failure(probe, check, 0, (Phase.generate,))
             before += check.first_failing or check.programs
             if failing:
@@ -93,7 +93,7 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
 
 
 def hunt_named(place: tuple[str, str], examples: int, families: Sequence[str] | None = None) -> Find:
-    """The hunt for a fault that is named by its module and class."""
+    """Hunt for a fault, given the names of its module and class."""
     module, name = place
     return hunt(vars(import_module(module))[name], examples, families)
 

@@ -1,4 +1,4 @@
-"""`python -m evaluation.fresh.page`: write docs/results/fresh.md from the finds that are kept beside this file."""
+"""`python -m evaluation.fresh.page`: write docs/results/fresh.md from the results in the folder `finds`."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ from evaluation.fresh.sets import faults_of
 from evaluation.mutants.probes import QUICK
 
 FINDS = Path(__file__).parent / "finds"
-"""For a set, what its first hunts came to, before its author's work was known to those who write what is drawn."""
+"""Folder with the results of each set's first hunts, before the authors of the strategies saw the set."""
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "fresh.md"
 
 Find = Mapping[str, Any]
 
 SINCE = {
-    "UnusedSkipsFreeing": "Functional calls whose graph was walked again had no unused input. They may have one now.",
-    "SoftplusSecond": "The fixed second derivatives had one choice of the attributes. Each dtype has its own now.",
-    "CastOfNoGrad": "No op stood under no_grad and again behind it. Each does now, on the same operands.",
-    "ZeroByProduct": "No gradient was infinite. Infinite ones are cleared now.",
-    "FlagOnly": "What was detached in place was seldom switched to require grad again. It is now.",
-    "ZerosByShape": "Unused inputs of one shape had one dtype. They may have several now.",
-    "CreateSticks": "No refused call asked for a graph of itself. Some do now.",
-    "SlotUsedAgain": "No hook was put on behind the removal of another. Some are now.",
-    "CopiedFlag": "Under no_grad, constants were seldom written from what requires grad. They are now.",
-    "NormOfLastDtype": "Gradients that were clipped had one dtype. They may have several now.",
-    "GapsFilled": "Single writes went to whole values. They go to parts with gaps now, too.",
+    "UnusedSkipsFreeing": "No functional call had an unused input if its graph was walked again. Now some do.",
+    "SoftplusSecond": "The fixed second derivatives had one choice of attributes. Now each dtype has another one.",
+    "CastOfNoGrad": "No op was applied under no_grad and again after it. Now each op is, on the same operands.",
+    "ZeroByProduct": "No gradient was infinite. Now infinite gradients are cleared too.",
+    "FlagOnly": "Values detached in place were seldom made to require grad again. Now they are.",
+    "ZerosByShape": "Unused inputs of one shape had one dtype. Now they may have several.",
+    "CreateSticks": "No refused call had create_graph. Now some do.",
+    "SlotUsedAgain": "No hook was registered after the removal of another one. Now some are.",
+    "CopiedFlag": "Under no_grad, values that require grad were seldom written to constants. Now they are.",
+    "NormOfLastDtype": "Clipped gradients had one dtype. Now they may have several.",
+    "GapsFilled": "Single writes changed whole values. Now they also change parts with gaps.",
 }
-"""What kept a fault that survived from being found, and what was done about it since."""
+"""For each surviving fault, why it was not found and what changed since."""
 
 SHOWN = ("fourth", "third")
-"""The sets whose first hunts are kept, the latest first."""
+"""The sets whose first results are stored, the latest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetResult:
-    """What the first hunts of a set came to."""
+    """The results of the first hunts of a set."""
 
     name: str
     """The set's name."""
     count: int
-    """How many faults it has."""
+    """Number of faults in the set."""
     killed: int
-    """How many a quick run tells."""
+    """Number of faults that a quick run finds."""
     later: int
-    """How many either that or a standard run tells."""
+    """Number of faults that a quick or a standard run finds."""
     survivors: tuple[type[Fault], ...]
-    """Those that a quick run leaves."""
+    """Faults that a quick run does not find."""
     longer: Mapping[str, Find]
-    """What longer hunts of these came to."""
+    """Results of longer hunts for these, by name."""
 
 
 def set_result(name: str) -> SetResult:
-    """What the first hunts of a set came to, by its name."""
+    """Compute the results of a set from its stored hunts."""
     found = list(_finds(name))
     quick = {find["fault"]: find for find in found if find["examples"] == QUICK}
     longer = {find["fault"]: find for find in found if find["examples"] > QUICK}
@@ -86,7 +86,7 @@ def page() -> str:
 
 
 def _breaks_a_must(find: Find) -> bool:
-    """Whether a run would have failed: a broken SHOULD is told and fails none."""
+    """Whether a run would have failed: violating a SHOULD is reported, but fails no run."""
     return find["rule"] is not None and RULES[find["rule"]].level is Level.MUST
 
 

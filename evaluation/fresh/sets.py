@@ -14,7 +14,7 @@ SETS = {"first": first, "second": second, "third": third, "fourth": fourth}
 
 
 def faults_of(name: str) -> list[type[Fault]]:
-    """The faults of a set, module by module, in the order in which they are written."""
+    """The faults of a set, by module and in source order."""
     places = pkgutil.iter_modules(SETS[name].__path__, f"{SETS[name].__name__}.")
     modules = [import_module(place.name) for place in places]
     return [

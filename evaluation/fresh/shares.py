@@ -1,10 +1,10 @@
-"""`python -m evaluation.fresh.shares`: what fresh faults would cost if a campaign gave its tests other than equal
-shares.
+"""`python -m evaluation.fresh.shares`: estimates the cost of finding fresh faults with other shares of programs for
+tests.
 
-Nothing is run. A test that finds a fault needs some number of its own programs for it, whatever its share of a run is:
-with twice the share it has them after half the run. So the CPU time until a fault is found changes by the share that
-the test which found it has, and by what a round of all tests costs with those shares. Both are known: the finds are
-kept here, and the published run of PyTorch says what each test's programs cost.
+No test runs. A test needs a certain number of programs to find a fault; with twice the share of a run, it has them
+after half the run. So the CPU time until a fault is found depends on the share of the test that finds it, and on the
+cost of a round of all tests with these shares. Both are known: the finds are stored here, and the published run of
+PyTorch has the cost of each test's programs.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from autograd_conformance.reporting.records.stream import read
 from evaluation.fresh.page import FINDS, SHOWN
 
 RUN = PACKAGE / "reports" / "published" / "torch.jsonl.gz"
-"""A run of PyTorch with the suite's own shares."""
+"""The published run of PyTorch, with the suite's own shares."""
 
 LIMIT = 4.0
-"""How many times more, or less, than its own share a test may get by what is known of it."""
+"""Largest factor by which a test's share may grow or shrink."""
 
 Shares = Callable[[str], float]
-"""How many times its share in the run a test gets."""
+"""A function from a test to the factor of its share in the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a test's programs cost in the run."""
+    """The cost of a test's programs in the run."""
 
     rule: str
     programs: int
@@ -43,23 +43,23 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A run: what its tests cost, and how often each rule was exercised."""
+    """A run: the costs of its tests, and how often each rule was exercised."""
 
     costs: Mapping[str, Cost]
     exercised: Mapping[str, int]
 
     def seconds(self, shares: Shares) -> float:
-        """The CPU seconds of a round with some shares."""
+        """CPU seconds of a round with these shares."""
         return sum(cost.seconds * shares(test) for test, cost in self.costs.items())
 
     def ratios(self, shares: Shares, finds: Iterable[str]) -> list[float]:
-        """How many times as long as with the run's own shares it takes until each of these tests finds its fault."""
+        """Time until each of these tests finds its fault, relative to the time with the run's own shares."""
         whole = self.seconds(shares) / self.seconds(equal)
         return [whole / shares(test) for test in finds]
 
 
 def measured() -> Round:
-    """The published run; the corpus is no draw, and left out."""
+    """The published run without the corpus, whose programs are not drawn."""
     report = read(RUN)
     drawn = [each for each in report.results if each.programs and "corpus" not in each.test]
     exercised: Counter[str] = Counter()
@@ -69,13 +69,13 @@ def measured() -> Round:
 
 
 def found(name: str, run: Round) -> list[str]:
-    """The tests that found the faults of a set; what the audit of the ops finds needs no share."""
+    """The tests that found the faults of a set, without the finds of the audit, which has no share."""
     finds = [json.loads(line) for line in (FINDS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
     return [each["test"] for each in finds if each["test"] in run.costs]
 
 
 def _name(test: str) -> str:
-    """A test's name as hunts write it."""
+    """A test's name as in the results of hunts."""
     return test.removeprefix("suites/test_").replace(".py::", "/")
 
 
@@ -85,12 +85,12 @@ def suite(test: str) -> str:
 
 
 def equal(test: str) -> float:
-    """The run's own shares."""
+    """The factor 1: the run's own shares."""
     return 1.0
 
 
 def least_exercised(run: Round, power: float) -> Shares:
-    """More for tests whose rules were exercised less than the median one, by a power of how much less."""
+    """Larger shares for tests whose rules were exercised less than the median rule: a power of the ratio."""
     rules = {cost.rule for cost in run.costs.values()}
     usual = statistics.median(run.exercised[rule] for rule in rules if run.exercised[rule])
 
@@ -102,7 +102,7 @@ def least_exercised(run: Round, power: float) -> Shares:
 
 
 def by_suite(run: Round, weights: Mapping[str, float]) -> Shares:
-    """CPU time by suites' weights; within each, the run's own shares."""
+    """CPU time by weights of the suites; within a suite, the run's own shares."""
     seconds: Counter[str] = Counter()
     for test, cost in run.costs.items():
         seconds[suite(test)] += cost.seconds
@@ -110,13 +110,13 @@ def by_suite(run: Round, weights: Mapping[str, float]) -> Shares:
 
 
 def by_finds(run: Round, learned: Sequence[str], power: float = 1.0) -> Shares:
-    """CPU time by how many faults each suite has found before, and one more."""
+    """CPU time by the number of faults that each suite found before, plus one."""
     before = Counter(map(suite, learned))
     return by_suite(run, {each: (1 + before[each]) ** power for each in map(suite, run.costs)})
 
 
 def rows(run: Round) -> list[tuple[str, list[float]]]:
-    """Each way to share, and the ratios of the finds of both sets."""
+    """Each way to share, with the ratios for the finds of both sets."""
     sets = [found(name, run) for name in SHOWN]
     finds = [test for each in sets for test in each]
     other = list(zip(sets, reversed(sets)))

@@ -1,4 +1,4 @@
-"""What faults ask of a graph and change in it, and what their witnesses do with an adapter."""
+"""Helpers of fresh faults and their witnesses: functions that inspect a graph, change it, or drive an adapter."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
     "been freed)."
 )
-"""What PyTorch says of a graph that was freed."""
+"""PyTorch's message about a freed graph."""
 
 WRITTEN = "one of the variables needed for gradient computation has been modified by an inplace operation"
-"""What PyTorch says of a saved tensor that was written to since."""
+"""PyTorch's message about a saved tensor that was written to."""
 
 MATRIX = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.75], [3.0, -2.0, 1.0]]
 """A square matrix for witnesses."""
 
-# -- what faults ask of a graph ----------------------------------------------------------------------------------------
+# -- inspecting a graph -----------------------------------------------------------------------------------------------
 
 
 def graph(roots: Sequence[Tensor]) -> list[Any]:
-    """Every node that the roots lead to, each once."""
+    """All nodes that can be reached from the roots, each once."""
     todo = [r.grad_fn for r in roots if r.grad_fn is not None]
     seen: dict[Any, None] = {}
     while todo:
@@ -46,7 +46,7 @@ def is_leaf_node(node: Any) -> bool:
 
 
 def executed(roots: Sequence[Tensor], inputs: Sequence[Tensor] | None) -> list[Any]:
-    """The nodes that a call executes: with inputs only those on the way to one."""
+    """The nodes that a call executes; with inputs, only those on a path to an input."""
     nodes = graph(roots)
     if inputs is None:
         return nodes
@@ -65,14 +65,16 @@ def executed(roots: Sequence[Tensor], inputs: Sequence[Tensor] | None) -> list[A
 
 
 def node_of(value: Tensor) -> Any:
-    """The node that a value's gradient arrives at: a leaf's own where it requires grad; else None."""
+    """The node that receives a value's gradient: for a leaf that requires grad, its accumulation node. None without
+    one.
+    """
     if value.grad_fn is not None or not value.requires_grad:
         return value.grad_fn
     return torch.autograd.graph.get_gradient_edge(value).node
 
 
 def passed(roots: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) -> list[Any]:
-    """The nodes that a call passes through: all, those of leaves as well; with inputs those before one."""
+    """The nodes that a call passes through, with the leaves' own; with inputs, only the nodes before an input."""
     if inputs is None:
         return [*graph(roots), *(node_of(r) for r in roots if r.is_leaf and r.requires_grad)]
     return [n for n in executed(roots, [x for x in inputs if x.requires_grad]) if not is_leaf_node(n)]
@@ -87,7 +89,7 @@ def reached(roots: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) -> 
 
 
 def _saved(node: Any) -> Iterator[Tensor | None]:
-    """Every tensor that a node has saved; None in the place of one that was freed, or written to since."""
+    """All tensors that a node saved, with None for a tensor that was freed or written to."""
     for name in dir(node):
         if not name.startswith("_saved_"):
             continue
@@ -101,17 +103,19 @@ def _saved(node: Any) -> Iterator[Tensor | None]:
 
 
 def saved_by(node: Any) -> list[Tensor]:
-    """The tensors that a node has saved and still holds."""
+    """The tensors that a node saved and that were neither freed nor written to."""
     return [tensor for tensor in _saved(node) if tensor is not None]
 
 
 def saves(node: Any) -> bool:
-    """Whether a node has saved a tensor, whatever became of it."""
+    """Whether a node saved any tensor, freed or not."""
     return any(True for _ in _saved(node))
 
 
 def legal(roots: Sequence[Tensor], cotangents: Sequence[Any]) -> bool:
-    """Whether all roots require grad, and every cotangent has its root's shape or is left out for a single element."""
+    """Whether all roots require grad, and every cotangent has its root's shape, or is missing for a root of one
+    element.
+    """
     return all(
         r.requires_grad and (r.numel() == 1 if c is None else tuple(c.shape) == tuple(r.shape))
         for r, c in zip(roots, cotangents, strict=True)
@@ -123,11 +127,13 @@ def retains(retain_graph: bool | None, create_graph: bool) -> bool:
     return create_graph if retain_graph is None else retain_graph
 
 
-# -- what faults change in a graph -------------------------------------------------------------------------------------
+# -- changing a graph -------------------------------------------------------------------------------------------------
 
 
 def after(out: Tensor, change: Callable[[list, Sequence], list | None]) -> None:
-    """What the node of a result gives its operands is changed by change(gradients, cotangents); None leaves it."""
+    """Replace the gradients that a result's node computes by `change(gradients, cotangents)`; None leaves them
+    unchanged.
+    """
 
     def changed(gradients: Sequence, cotangents: Sequence) -> tuple | None:
         made = change(list(gradients), cotangents)
@@ -138,13 +144,13 @@ def after(out: Tensor, change: Callable[[list, Sequence], list | None]) -> None:
 
 
 def before(out: Tensor, change: Callable[[Tensor], Tensor]) -> None:
-    """The cotangent that the node of a result sees is changed."""
+    """Replace each cotangent of a result's node by `change(cotangent)`."""
     if out.grad_fn is not None:
         out.grad_fn.register_prehook(lambda cotangents: tuple(g if g is None else change(g) for g in cotangents))
 
 
 def alias(value: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
-    """The operand in the same memory; what this use of it contributes is changed."""
+    """A view of an operand whose gradient contribution is replaced by `change(gradient)`."""
     made = value.view_as(value)
     if made.requires_grad:
         made.register_hook(change)
@@ -152,7 +158,7 @@ def alias(value: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
 
 
 def zeros_for(gradients: Any) -> Any:
-    """Zeros for every gradient that there is."""
+    """Zeros in place of each gradient that is not None."""
     return tuple(None if g is None else torch.zeros_like(g) for g in gradients)
 
 
@@ -168,16 +174,16 @@ class Straight(torch.autograd.Function):
         return gradient, None
 
 
-# -- what witnesses do -------------------------------------------------------------------------------------------------
+# -- driving an adapter ------------------------------------------------------------------------------------------------
 
 
 def leaf_of(adapter: Torch, data: Any, dtype: str = "float64", grad: bool = True) -> Any:
-    """A leaf that requires grad, unless it is said that it does not."""
+    """A leaf, which requires grad by default."""
     return adapter.leaf(np.array(data, dtype=dtype), grad)
 
 
 def applied(adapter: Torch, op: str, *operands: Any, **attrs: Any) -> Any:
-    """The result of an op; of several all."""
+    """The result of an op, or all of several results."""
     made = adapter.apply(op, list(operands), tuple(attrs.items()))
     return made[0] if len(made) == 1 else made
 
@@ -188,13 +194,15 @@ def total(adapter: Torch, value: Any) -> Any:
 
 
 def held_by(adapter: Torch, *values: Any) -> list[tuple[str, Any] | None]:
-    """The gradients that values hold, each with its dtype."""
+    """The dtype and elements of each value's `.grad`; None without one."""
     found = [adapter.gradient(value) for value in values]
     return [None if g is None else (adapter.dtype(g), adapter.read(g).tolist()) for g in found]
 
 
 def vjp(adapter: Torch, op: str, data: Sequence, *, dtype: str = "float64", result: int = 0, **attrs: Any) -> list[Any]:
-    """One result of an op whose operands are leaves, and what these hold after a call with 1, 2, 3, ... for it."""
+    """A result of an op on new leaves, and the leaves' gradients after a backward call with the cotangent
+    1, 2, 3, ...
+    """
     leaves = [leaf_of(adapter, each, dtype) for each in data]
     out = adapter.apply(op, leaves, tuple(attrs.items()))[result]
     values = adapter.read(out)
@@ -203,7 +211,7 @@ def vjp(adapter: Torch, op: str, data: Sequence, *, dtype: str = "float64", resu
 
 
 def outcome(adapter: Torch, call: Callable[[], Any]) -> str:
-    """What came of a call: that it returned, or the kind of its error."""
+    """ "returned", or the kind of the error that a call raised."""
     try:
         call()
     except Exception as error:
@@ -212,13 +220,13 @@ def outcome(adapter: Torch, call: Callable[[], Any]) -> str:
 
 
 def walked(adapter: Torch, root: Any, retain: bool | None = None, cotangent: Any = None) -> str:
-    """What came of a backward call from one root."""
+    """The outcome of a backward call from one root, as from `outcome`."""
     given = None if cotangent is None else np.array(cotangent)
     return outcome(adapter, lambda: adapter.backward([root], [given], retain))
 
 
 def hooked(adapter: Torch, value: Any, calls: list, name: Any, effect: str = "observe", factor: float = 1.0) -> Any:
-    """The handle of a hook that notes what it is called with; with an effect it alters that, too."""
+    """Register a hook that appends its gradient to `calls` and may change it; returns its handle."""
 
     def called(gradient: Any) -> Any:
         calls.append((name, adapter.read(gradient).tolist()))
@@ -228,7 +236,7 @@ def hooked(adapter: Torch, value: Any, calls: list, name: Any, effect: str = "ob
 
 
 def counting(adapter: Torch) -> Torch:
-    """The adapter that counts saved tensors, where nothing is saved yet."""
+    """The adapter that counts saved tensors, after a reset."""
     counter = adapter.saved_tensor_counter()
     counter.reset()
     return counter

@@ -1,3 +1,3 @@
-"""Frozen behaviour: programs, and all that the suite says of them, kept to be compared after a change that must change
-nothing.
+"""Frozen judgements: programs with the suite's judgements, stored to compare them after a change that must not alter
+any.
 """

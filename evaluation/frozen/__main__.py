@@ -1,7 +1,8 @@
-"""`python -m evaluation.frozen CAPTURE OUT`: what the suite says of every captured program on PyTorch, and of some
-of them on faulty frameworks; `python -m evaluation.frozen --compare OLD NEW` lists what differs.
+"""`python -m evaluation.frozen CAPTURE OUT`: judges every captured program on PyTorch, and some of them on faulty
+frameworks, and writes the judgements to OUT. `python -m evaluation.frozen --compare OLD NEW` lists the differences.
 
-A capture is made with `evaluation.frozen.capture`. Compare before and after a change that is to change no verdict.
+A capture is made with `evaluation.frozen.capture`. Compare the judgements before and after a change that must not alter
+any verdict.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from evaluation.frozen.judgements import Freezer, lines
 from evaluation.mutants import FAMILIES, mutants_of
 
 EACH = 2
-"""How many faulty frameworks of each family are frozen."""
+"""Number of faulty frameworks of each family."""
 PROGRAMS = 400
-"""On how many programs each of them is."""
+"""Number of programs for each faulty framework."""
 
 
 def frozen_mutants() -> list[tuple[str, tuple[str, ...]]]:
-    """Faulty frameworks, with the families of the rules that name them."""
+    """Faulty frameworks, with the families of the rules that may report their faults."""
     chosen = [m for family in FAMILIES for m in [m for m in mutants_of(family) if not m.flaky][:EACH]]
     return [
         (f"{m.__module__}:{m.__name__}", tuple(dict.fromkeys(r.partition("/")[0] for r in m.killed_by))) for m in chosen
@@ -32,7 +33,7 @@ def frozen_mutants() -> list[tuple[str, tuple[str, ...]]]:
 
 
 def freeze(capture: Path, out: Path, share: tuple[int, int], most: int = PROGRAMS) -> None:
-    """Write what is said of the captured programs, a line each, a file for each framework."""
+    """Write the judgements of captured programs, a line each, to one file for each framework."""
     out.mkdir(parents=True, exist_ok=True)
     programs = list(lines(capture))
     part, parts = share
@@ -52,7 +53,7 @@ def freeze(capture: Path, out: Path, share: tuple[int, int], most: int = PROGRAM
 
 
 def compare(old: Path, new: Path, most: int) -> int:
-    """Print what differs between two freezes; 1 if anything does."""
+    """Print the differences between two freezes; returns 1 if there are any."""
     differing, compared = 0, 0
     for path in sorted(old.glob("*.jsonl")):
         mine, its = path.open(encoding="utf-8"), (new / path.name).open(encoding="utf-8")
@@ -68,14 +69,14 @@ def compare(old: Path, new: Path, most: int) -> int:
 
 
 def modern(line: str | None) -> str | None:
-    """A line of an older freeze with today's slugs."""
+    """A line of an older freeze with the current slugs of rules."""
     for old, new in RENAMED.items():
         line = line and line.replace(old, new)
     return line
 
 
 def comparable(line: str | None) -> Any:
-    """A line as data, without the paths and commands that tell where things lie."""
+    """A line as data, without the paths and commands of the machine."""
     form = json.loads(line or "null")
     for where in ("command", "replay"):
         ((form or {}).get("told") or {}).pop(where, None)
@@ -95,11 +96,11 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("first", type=Path, help="a capture, or with --compare the older freeze")
-    parser.add_argument("second", type=Path, help="where the freeze goes, or with --compare the newer one")
+    parser.add_argument("second", type=Path, help="the output folder of the freeze, or with --compare the newer freeze")
     parser.add_argument("--compare", action="store_true")
-    parser.add_argument("--part", default="0/1", help="which part of the work, as 0/2 and 1/2")
-    parser.add_argument("--most", type=int, default=20, help="how many differences are shown")
-    parser.add_argument("--programs", type=int, default=PROGRAMS, help="how many for each faulty framework")
+    parser.add_argument("--part", default="0/1", help="which part of the work to do, such as 0/2 or 1/2")
+    parser.add_argument("--most", type=int, default=20, help="largest number of differences to print")
+    parser.add_argument("--programs", type=int, default=PROGRAMS, help="number of programs for each faulty framework")
     given = parser.parse_args()
     if given.compare:
         return compare(given.first, given.second, given.most)

@@ -2,8 +2,8 @@
 
 It is loaded by `FROZEN=FILE pytest -p evaluation.frozen.capture ...`.
 
-A line is a JSON object: the suite's module, the rule that its test is about, and the program (or two related ones).
-Each worker writes a file of its own, FILE.gw0 and so on.
+A line is a JSON object: the suite, whether the framework counts saved tensors, and the program or the related pair.
+Each worker writes a separate file, FILE.gw0 and so on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FILE = os.environ["FROZEN"] + "." + os.environ.get("PYTEST_XDIST_WORKER", "main"
 
 
 def form(case: Program | Drawn | Related) -> Any:
-    """The JSON form of a program, drawn or not, or of two related ones."""
+    """The JSON form of a program or of a related pair."""
     match case:
         case Program():
             return codec.to_json(case)

@@ -1,4 +1,4 @@
-"""What the suite says of a program, as JSON: what each instruction may do, the judgement, and how a failure is told."""
+"""The suite's judgement of a program as JSON: the allowed outcomes, the violation, and the record of a failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from autograd_conformance.tape.model import Tape
 
 Json = Any
 REPORTED = 2
-"""How many failures of a faulty framework are told in full; that takes longest."""
+"""Number of failures of each framework whose full records are stored, which takes longest."""
 
 
 class Freezer:
@@ -52,7 +52,7 @@ class Freezer:
         self.restore = lambda: setattr(Tape, "expect", expect)
 
     def line(self, form: Json) -> Json:
-        """All that is said of a program, given as a line of a capture; the process has one freezer at a time."""
+        """The judgement of a program, given as a line of a capture. A process may have only one freezer at a time."""
         target = self.session.saved_tensor_counter if form["counts"] else self.session.target
         program = form["program"]
         self.expected.clear()
@@ -94,7 +94,7 @@ class Freezer:
             return {}
         self.unreported -= 1
         failure = failures.failure(broken(violation), "suites/test_frozen.py::test_it", self.session)
-        return {"told": encode(failure)}
+        return {"told": encode(failure)}  # the key of earlier freezes
 
 
 def violated(violation: Violation | None) -> Json:
@@ -115,12 +115,12 @@ def _array(value: np.ndarray | None) -> str | None:
 
 
 def digest(text: str) -> str:
-    """A short name for a text."""
+    """A short hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def lines(path: Path) -> Iterator[Json]:
-    """The lines of a capture, each program once."""
+    """The lines of a capture without duplicates."""
     seen = set()
     with path.open(encoding="utf-8") as stream:
         for text in stream:

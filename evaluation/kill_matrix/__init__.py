@@ -1,5 +1,5 @@
-"""The kill matrix: which family of rules catches which faulty framework, and what that takes.
+"""The kill matrix: which family of rules catches which faulty framework, and at what cost.
 
-`python -m evaluation.kill_matrix` tries to kill every mutant, made by hand or generated, runs what people use today
-beside it (`evaluation.baselines`), and writes `docs/results/matrix.md`.
+`python -m evaluation.kill_matrix` runs the suite on every mutant, handmade or generated, compares it with the tools
+that people use today (`evaluation.baselines`), and writes `docs/results/matrix.md`.
 """

@@ -1,9 +1,9 @@
-"""`python -m evaluation.kill_matrix [--jobs 2] [--sample N]`: kills the mutants, compares with the baselines, and
+"""`python -m evaluation.kill_matrix [--jobs 2] [--sample N]`: runs the suite and the baselines on the mutants, and
 writes the results.
 
-Results are JSON lines in a folder of the commit under `.cache/matrix`; what is there already is not run again. The
-whole run writes `docs/results/matrix.md`. A sample prints the short table alone, for a first
-look or a check of every change, and fails where a mutant of it survived whose fault does not show in some places only.
+Results are JSON lines in a folder of the commit under `.cache/matrix`; work whose results exist is skipped. The whole
+run writes `docs/results/matrix.md`. A sample only prints the short table, as a check of every change. It fails if a
+mutant of the sample survives, except for generated faults that need special inputs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,13 @@ from evaluation.kill_matrix.work import read, run, tasks
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m evaluation.kill_matrix", description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
-    parser.add_argument("--sample", type=int, metavar="N", help="N mutants made by hand and 2 N generated, no pages")
-    parser.add_argument("--only", choices=("kills", "comparisons"), help="only one half of the work; no pages")
-    parser.add_argument("--revision", help="go on with the results of this revision (default: what is checked out)")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="test only N handmade and 2 N generated mutants, and write no pages"
+    )
+    parser.add_argument(
+        "--only", choices=("kills", "comparisons"), help="do only this half of the work, and write no pages"
+    )
+    parser.add_argument("--revision", help="continue from the results of this revision (default: the current commit)")
     options = parser.parse_args()
     revision = options.revision or commit()
     folder = FOLDER / (revision if options.sample is None else f"{revision}-sample")

@@ -1,7 +1,8 @@
-"""The kills behind the matrix: a mutant made by hand against every family of rules, a generated one against its op's.
+"""Computes the rows of the matrix: runs every family of rules on a handmade mutant, and the op's tests on a generated
+one.
 
-The own family gets what the quick profile would give it, and its failure is shrunk; the others get a few programs per
-test, and stop at the first failure.
+The mutant's own family runs with the programs of the quick profile, and its failure is shrunk. The other families run
+with few programs per test and stop at the first failure.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from evaluation.mutants.mutant import Mutant
 from evaluation.mutants.probes import QUICK, Probe, check_drawn, probes, tests
 
 COMPANIONS = ("multiply", "sum", "add", "negative")
-"""What programs about one op are made of besides it."""
+"""Other ops in programs about a single op."""
 
 SHARE = 8
-"""How often the op stands among these, so that every other op drawn is it."""
+"""Number of times that the op is listed beside these, so that about half of the drawn ops are this op."""
 
 OTHER_FAMILY = {"gradients": "accumulation", "higher": "functional"}
-"""The family that a generated mutant is shown to after its own."""
+"""The other family that runs on a generated mutant, by the mutant's own family."""
 
 
 def row(name: str) -> Row:
@@ -49,13 +50,13 @@ def row(name: str) -> Row:
 
 
 def families() -> tuple[str, ...]:
-    """Every family of rules that has tests, in the catalogue's order."""
+    """All families of rules with tests, in the catalogue's order."""
     tested = {RULES[probe.rule].family for probe in tests()}
     return tuple(dict.fromkeys(rule.family for rule in RULES.values() if rule.family in tested))
 
 
 def by_hand(mutant: type[Mutant]) -> Row:
-    """A mutant that was made by hand, against every family."""
+    """The row of a handmade mutant: every family runs on it."""
     own = RULES[mutant.killed_by[0]].family
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
         session, differences = prepared(mutant, Path(folder)), known(mutant.framework)
@@ -70,8 +71,8 @@ def by_hand(mutant: type[Mutant]) -> Row:
 
 
 def _family(found: Sequence[Probe], session: Session, own: bool, differences: tuple[Known, ...]) -> Cell:
-    """A family's tests, one after the other until one fails, which is shrunk if it is the own family's; that family's
-    other tests get a few programs, too, so that it is known which of them fail.
+    """Run a family's tests on a mutant until one fails. In the mutant's own family, the failure is shrunk, and the
+    other tests run with few programs to find which of them fail.
     """
     began, before = time.process_time(), 0
     killed, failed = None, []
@@ -97,7 +98,7 @@ def _family(found: Sequence[Probe], session: Session, own: bool, differences: tu
 
 
 def generated(name: str) -> Row:
-    """A generated mutant, against the tests of its op and one family beyond."""
+    """The row of a generated mutant: the tests of its op and one other family run on it."""
     mutant = GENERATED[name]
     own = RULES[mutant.killed_by[0]].family
     with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
@@ -112,7 +113,7 @@ def generated(name: str) -> Row:
 
 
 def by_op_tests(mutant: type[Generated], session: Session) -> Cell:
-    """The tests that a quick run has for one op, the fixed programs first; and what drawn ones shrink to."""
+    """Run a quick run's tests for one op: first the fixed programs, then drawn ones, whose failure is shrunk."""
     began = time.process_time()
     op, twice = mutant.op, mutant.killed_by[0] == "higher/op"
     fixed = audit.curvatures(op, session.drawable) if twice else _fixed(op, session)
@@ -135,13 +136,15 @@ def by_op_tests(mutant: type[Generated], session: Session) -> Cell:
 
 
 def _fixed(op: str, session: Session) -> Iterator[Program]:
-    """The fixed programs that a quick run has for one op."""
+    """The fixed programs of a quick run for one op."""
     yield from audit.programs(op, session.drawable)
     yield from corners.programs(op, session.drawable)
 
 
 def _later(mutant: type[Generated], probe: Probe, session: Session) -> bool:
-    """Whether what a standard run adds for an op kills a mutant: the op in all its forms, and more random programs."""
+    """Whether the programs that a standard run adds for an op kill a mutant: all forms of the op, and more random
+    programs.
+    """
     forms = audit.forms(mutant.op, session.drawable[0]) if probe.rule == "gradients/op" else ()
     check = Counting(session.target, known=TORCH)
     return bool(_first(forms, check) or failure(replace(probe, examples=STANDARD // 10), check, 0, (Phase.generate,)))

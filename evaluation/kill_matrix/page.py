@@ -17,12 +17,12 @@ PAGE = ROOT / "docs" / "results" / "matrix.md"
 
 
 def page(results: Results, revision: str) -> str:
-    """The page that is made from results, in GitHub's Markdown, ending in a line end."""
+    """The page, in GitHub's Markdown, with a final newline."""
     return _template("matrix.md.j2", results, revision)
 
 
 def short(results: Results) -> str:
-    """The short table that a command prints."""
+    """The short table that the command prints."""
     return _template("short.md.j2", results, "").strip()
 
 

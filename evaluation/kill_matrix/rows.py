@@ -1,4 +1,4 @@
-"""What is written down of one mutant: a row of the matrix, with a cell for each family of rules that was tried."""
+"""A row of the matrix: the results of a mutant, with a cell for each family of rules."""
 
 from __future__ import annotations
 
@@ -14,65 +14,67 @@ FOLDER = ROOT / ".cache" / "matrix"
 
 
 ABOUT_OPS = frozenset({"gradients/op", "higher/op"})
-"""The rules that a single op breaks."""
+"""The rules that a single op violates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One family's tests on one mutant."""
+    """The result of one family's tests on one mutant."""
 
     killed: bool
     programs: int
-    """How many ran, up to and with the one that killed."""
+    """Number of programs that ran, including the one that killed the mutant."""
     seconds: float
-    """CPU time, shrinking included where the shrunk program's length was asked for."""
+    """CPU seconds; they include shrinking if `size` is set."""
     test: str | None = None
     rule: str | None = None
     op: str | None = None
     dtype: str | None = None
     size: int | None = None
-    """The length of the shrunk program."""
+    """Number of instructions of the shrunk program."""
     tests: tuple[str, ...] = ()
-    """The rules whose own tests fail on the mutant, tried in its own family alone."""
+    """Rules of the mutant's own family whose tests fail; empty in other families."""
     later: bool | None = None
-    """Of a generated mutant that survived a quick run's programs: whether those of a standard run kill it."""
+    """For a generated mutant that survives a quick run: whether a standard run's programs kill it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A mutant, and what each family did with it."""
+    """A mutant, with a cell for each family that ran."""
 
     mutant: str
     generated: bool
     group: str
-    """Its module, or the kind of its generated fault."""
+    """The mutant's module, or the kind of its generated fault."""
     op: str | None
-    """The op that a generated one's fault is in."""
+    """The op with the fault, for a generated mutant."""
     own: str
-    """The family that its fault is about."""
+    """The family of the rule that the fault violates."""
     expected: tuple[str, ...]
-    """The rules of which one has to name it."""
+    """The rules of which one has to be reported."""
     cells: dict[str, Cell]
 
     @property
     def killed(self) -> bool:
-        """Whether any family killed it."""
+        """Whether any family killed the mutant."""
         return any(cell.killed for cell in self.cells.values())
 
     @property
     def own_cell(self) -> Cell:
-        """What its own family did."""
+        """The cell of the mutant's own family."""
         return self.cells[self.own]
 
     @property
     def right(self) -> bool:
-        """Whether its own family killed it by a rule that has to name it, and by the op where the rule is about one."""
+        """Whether its own family killed it with an expected rule, and with the right op if the rule is about single
+        ops.
+        """
         named = self.own_cell.rule not in ABOUT_OPS or self.op in (None, self.own_cell.op)
         return self.own_cell.rule in self.expected and named
 
 
 def commit() -> str:
-    """The commit that is checked out, marked where tracked Python files differ from it."""
+    """The current commit, with "-changed" if tracked Python files differ from it."""
     head = _git("rev-parse", "--short=12", "HEAD")
     return f"{head}-changed" if _git("status", "--porcelain", "-uno", "--", "*.py") else head
 
@@ -82,14 +84,14 @@ def _git(*words: str) -> str:
 
 
 def append(path: Path, record: dict[str, Any]) -> None:
-    """Add one record to a file of JSON lines."""
+    """Append a record to a file of JSON lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\n")
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
-    """Every whole record in a folder; a line that an interruption cut short is none."""
+    """All complete records in a folder; lines that were cut short by an interruption are skipped."""
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             try:

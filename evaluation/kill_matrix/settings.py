@@ -1,22 +1,22 @@
-"""How much of everything the matrix runs, so that all of it takes half an hour on two cores."""
+"""Sizes of the matrix's work, chosen so that the whole run takes half an hour on two cores."""
 
 OTHERS = 8
-"""Programs per test of the families that a mutant is not about."""
+"""Programs per test of the families other than a mutant's own."""
 
 STANDARD = 600
-"""Programs per rule in the standard profile; each op by itself gets a tenth."""
+"""Programs per rule in the standard profile; a single op gets a tenth of them."""
 
 COMPARED, COMPARED_BY_HAND = 8, 4
-"""One in so many generated mutants, and of those made by hand, is compared, chosen by its name's checksum."""
+"""The baselines run on one in 8 generated and one in 4 handmade mutants, chosen by a checksum of the name."""
 
 WITHIN_ROUNDING = {
     "mutants/astype_float32_slight": "its cotangent is float32 in any case; one part in a million is within rounding",
     "mutants/deg2rad_single": "the derivative is 0.017; rounding is measured by the cotangent, sixty times as large",
 }
-"""Generated mutants whose fault is no larger than what rounding may explain: no program can show it."""
+"""Generated mutants whose fault is within rounding, so that no program can detect it; with the reason."""
 
 ALWAYS_WRONG = ("sign", "slight", "first_lost", "last_lost", "element", "single")
-"""The kinds of generated mutants that are wrong wherever their op is used: these a few programs have to kill."""
+"""Kinds of generated mutants whose fault affects every use of the op, so that a few programs must kill them."""
 
 QUICK_BUDGET = 6.0
-"""CPU seconds of a baseline's round in a sample."""
+"""CPU seconds of a baseline's round with `--sample`."""

@@ -1,4 +1,4 @@
-"""What the results come to: families and kinds with what they killed, the rules that kill nothing, the baselines."""
+"""Summaries of the results: kills by family and kind, rules without kills, scores of the baselines."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from evaluation.kill_matrix.rows import Row
 
 @dataclass(frozen=True, slots=True)
 class RoundFigures:
-    """A baseline's round on PyTorch itself."""
+    """Figures of a baseline's round on PyTorch itself."""
 
     baseline: str
     what: str
     cases: int
     cost: float
-    """CPU seconds of its cases."""
+    """CPU seconds of the cases."""
     alarms: int
-    """How many cases complained about PyTorch."""
+    """Number of cases that complained about PyTorch."""
     ops: list[str]
-    """The ops of those that ran one op."""
+    """The ops of complaining cases that ran a single op."""
     seconds: float
-    """What making the round cost in all."""
+    """CPU seconds of making the round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A run that did everything, from nothing: its seconds, and how many processes it had."""
+    """A run that computed all results from scratch: its seconds and its number of processes."""
 
     seconds: float
     jobs: int
@@ -39,7 +39,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that was found out: rows of the matrix, what each baseline did with each mutant, and what it took."""
+    """All results: the rows of the matrix, the baselines' finds by baseline and mutant, and their rounds."""
 
     rows: tuple[Row, ...]
     finds_by_name: dict[tuple[str, str], dict[str, Any]]
@@ -48,7 +48,7 @@ class Results:
 
     @cached_property
     def by_hand(self) -> list[Row]:
-        """The rows of mutants that were made by hand."""
+        """The rows of handmade mutants."""
         return [row for row in self.rows if not row.generated]
 
     @cached_property
@@ -65,28 +65,30 @@ class Group:
     mutants: int
     killed: int
     own: int
-    """How many were killed by their own family's tests."""
+    """Number of mutants killed by their own family's tests."""
     right: int
-    """How many were killed there by a rule that has to name them."""
+    """Number of mutants killed by their own family with an expected rule."""
     programs: float | None
-    """The median of the programs until the first kill."""
+    """Median number of programs until the kill."""
     size: float | None
-    """The median length of the shrunk program."""
+    """Median number of instructions of the shrunk program."""
     seconds: float
-    """The CPU seconds of all."""
+    """CPU seconds of the own family's tests on all mutants."""
     others: int
-    """How many mutants of other families this family kills; of a kind, another family."""
+    """For a family: number of other families' mutants that it kills. For a kind: number of mutants that another family
+    kills.
+    """
     shown: int
-    """Of how many."""
+    """Number of mutants that `others` counts from."""
 
     @property
     def by_others(self) -> str:
-        """How many of those that it was shown."""
+        """`others` of `shown`, as text."""
         return f"{self.others} of {self.shown}"
 
 
 def families(rows: Sequence[Row]) -> list[Group]:
-    """A group for each family that mutants are about, or that kills any."""
+    """A group for each family of which tests ran on mutants."""
     names = dict.fromkeys(rule.family for rule in RULES.values())
     tried = {family for row in rows for family, cell in row.cells.items() if cell.programs}
     return [
@@ -127,7 +129,7 @@ def _group(name: str, rows: Sequence[Row], others: int, shown: int) -> Group:
 
 
 def total(groups: Sequence[Group], rows: Sequence[Row]) -> Group:
-    """All groups together."""
+    """The total of all groups."""
     others, shown = (sum(getattr(group, name) for group in groups) for name in ("others", "shown"))
     return _group("all", rows, others, shown)
 
@@ -139,8 +141,8 @@ def _median(values: Iterable[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class RuleKills:
-    """A rule: of how many mutants it is named as the one that is broken, and on how many its own tests fail, tried in
-    their own families alone.
+    """A rule, the number of mutants for which it is reported, and the number of mutants of its own family on which the
+    rule's own tests fail.
     """
 
     rule: str
@@ -149,7 +151,7 @@ class RuleKills:
 
 
 def rule_kills(rows: Sequence[Row]) -> list[RuleKills]:
-    """Every rule that can fail, with what it kills."""
+    """All rules that can fail, with their kills."""
     named = [{cell.rule for cell in row.cells.values() if cell.killed} for row in rows]
     failed = [{slug for cell in row.cells.values() for slug in cell.tests} for row in rows]
     slugs = [slug for slug, rule in RULES.items() if rule.level is not Level.INFO]
@@ -160,18 +162,18 @@ def rule_kills(rows: Sequence[Row]) -> list[RuleKills]:
 
 @dataclass(frozen=True, slots=True)
 class Long:
-    """Mutants whose shrunk programs have more than ten instructions, for one reason."""
+    """Mutants whose shrunk programs have more than ten instructions for the same reason."""
 
     why: str
     mutants: list[tuple[str, int]]
 
 
 TEN = 10
-"""More instructions than that in a shrunk program need a reason."""
+"""Largest number of instructions of a shrunk program without a reason."""
 
 
 def long(rows: Sequence[Row], why: Callable[[Row], str]) -> list[Long]:
-    """The mutants whose shrunk programs are long, by the reason."""
+    """The mutants whose shrunk programs have more than ten instructions, by reason."""
     found: dict[str, list[tuple[str, int]]] = {}
     for row in rows:
         if row.own_cell.size is not None and row.own_cell.size > TEN:
@@ -181,25 +183,25 @@ def long(rows: Sequence[Row], why: Callable[[Row], str]) -> list[Long]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a baseline came to on one sort of mutants."""
+    """The score of a baseline on generated or on handmade mutants."""
 
     mutants: int
-    """How many it was shown."""
+    """Number of mutants that it ran on."""
     could: int
-    """How many it could see in principle."""
+    """Number of mutants that it could detect in principle."""
     found: int
     seconds: float
-    """The CPU seconds that its cases cost on all that it could see."""
+    """CPU seconds of its cases on the mutants that it could detect."""
 
     @property
     def each(self) -> float | None:
-        """CPU seconds for each mutant that was found."""
+        """CPU seconds per mutant found."""
         return self.seconds / self.found if self.found else None
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineScore:
-    """A baseline with its scores on generated mutants and on those made by hand."""
+    """A baseline with its scores on generated and on handmade mutants."""
 
     round: RoundFigures
     generated: Score
@@ -208,7 +210,7 @@ class BaselineScore:
 
 
 def scores(results: Results) -> list[BaselineScore]:
-    """Every baseline that was compared."""
+    """The scores of all baselines that ran."""
     hand = {row.mutant for row in results.by_hand}
     group_of = {row.mutant: row.group for row in results.rows}
     found = []

@@ -1,4 +1,4 @@
-"""The work behind the matrix: what there is to do, done in processes of their own, each result written down at once."""
+"""Splits the matrix's work into tasks, runs them in separate processes, and stores each result at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evaluation.kill_matrix.summary import Results, RoundFigures, Whole
 
 @dataclass(frozen=True)
 class Task:
-    """A piece of work: mutants to kill, or mutants to compare a baseline on."""
+    """A task: mutants to run the suite on, or a baseline and mutants to run it on."""
 
     mutants: tuple[str, ...]
     baseline: str | None = None
@@ -30,7 +30,7 @@ class Task:
 
 
 def work(task: Task, folder: Path) -> None:
-    """Do a task; each result is written down at once."""
+    """Do a task and append each result to a file at once."""
     warnings.simplefilter("ignore")
     path = folder / f"{os.getpid()}.jsonl"
     if task.baseline is not None:
@@ -67,8 +67,8 @@ def _compare(task: Task, path: Path) -> None:
 
 
 def tasks(sample: int | None, done: Results) -> list[Task]:
-    """What is left to do: the kills, the long ones first, then the comparisons, for which all of the reference is
-    staged.
+    """The tasks without results: first the kills, handmade mutants before generated ones, then the comparisons, which
+    need the compiled reference of all ops.
     """
     from evaluation.baselines import opinfo
     from evaluation.baselines.cases import BASELINES
@@ -106,7 +106,7 @@ def _checksum(name: str) -> int:
 
 
 def read(folder: Path) -> Results:
-    """Everything that a folder holds, in an order that says nothing of which process was done first."""
+    """All results in a folder, in an order that does not depend on which process finished first."""
     from evaluation.baselines.cases import BASELINES
 
     rows, finds, rounds, whole = {}, {}, {}, None
@@ -127,7 +127,7 @@ def read(folder: Path) -> Results:
 
 
 def run(left: Sequence[Task], jobs: int, folder: Path) -> None:
-    """Do tasks in processes of their own."""
+    """Do tasks in separate processes."""
     context = multiprocessing.get_context("spawn")
     with (
         Progress(console=Console(stderr=True), transient=True) as progress,
