@@ -64,7 +64,7 @@ def test_it_reproduces_alone_and_the_script_is_run(tmp_path: Path):
     assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (isolation.RUNS, isolation.RUNS, None, True)
     assert told.printed.startswith("b is  ")
-    assert confirmation_text(told) == "it reproduces alone, in a process of its own"
+    assert confirmation_text(told) == "it fails again in a fresh process"
 
 
 def test_of_what_the_code_cannot_show_nothing_is_said(tmp_path: Path):
@@ -84,7 +84,7 @@ def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
     told = isolation.confirm(found(asked), asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (isolation.RUNS, isolation.RUNS, None, False)
-    assert confirmation_text(told).endswith("; its printed code does not fail so: look at the adapter first")
+    assert confirmation_text(told).endswith("; its printed code does not fail in this way: check the adapter first")
 
 
 @pytest.mark.slow

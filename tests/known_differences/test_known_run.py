@@ -166,6 +166,6 @@ def test_a_stale_entry_fails_a_strict_run_alone(strict: tuple[str, ...], code: i
     stale = listed(tmp_path / "mine.toml", f"{ENTRY}relative = 1e-7")
     seen = run(tmp_path, SINE, "-n0", SEED, stale, *strict, framework=TINY)
     assert seen.code == code
-    assert "stale: not seen in" in seen.output
+    assert "stale: not observed in" in seen.output
     assert seen.report.footer is not None
     assert seen.report.footer.exit_code == code

@@ -45,8 +45,8 @@ def test_three_faults_are_three_causes_on_three_screens(tmp_path):
     terminal = seen.output[seen.output.index(f"{len(report.failures)} failures of 3 causes, the worst first.") :]
     assert len(terminal.splitlines()) <= 3 * SCREEN
     assert re.findall(r"^--- (\d\. .*?) -+$", terminal, re.MULTILINE) == [
-        "1. silently wrong: tanh by itself breaks gradients/op",
-        "2. silently wrong: add by itself breaks accumulation/own-object",
+        "1. silently wrong: op tanh breaks gradients/op",
+        "2. silently wrong: op add breaks accumulation/own-object",
         "3. error not raised: lifetime/same-root-raises",
     ]
     assert "= FAILURES =" not in seen.output and "\nFAILED suites" not in seen.output

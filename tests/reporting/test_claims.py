@@ -23,15 +23,15 @@ def test_a_report_without_claims_says_nothing_of_articles() -> None:
 def test_the_report_says_what_to_do_before_it_judges_anyone() -> None:
     page = unescaped(markdown.render(REPORT))
     order = [
-        *("## What the articles say, and what is true", "Trying to backward through the graph a second time"),
+        *("## Claims of articles, and whether they are true", "Trying to backward through the graph a second time"),
         *("(loss1 + loss2).backward()", "Two articles", "3 claims: 1 holds under"),
         *(
             "### How to avoid the error?",
             "| A second `backward()` on a|b raises. | holds under a condition: the op saved a tensor |",
         ),
         *("| Backward on a detached tensor raises nothing. | **false** | **as the article says** |", "<details>"),
-        f"A product.\n\n```python\n{CODE}\n```\n\nThe article says: line 3 raises. So it is.",
-        *("The article says: line 3 raises. **It is not so.**", "The article says: line 2 works.\n"),
+        f"A product.\n\n```python\n{CODE}\n```\n\nThe article says: line 3 raises. This is true.",
+        *("The article says: line 3 raises. **This is false.**", "The article says: line 2 works.\n"),
         *("### What does `retain_graph` control?", "| not testable |  |"),
         "<summary>Retaining costs a &lt;lot&gt; of memory.</summary>",
         *("Not testable: nothing says how much a lot is.", "## Ops"),
@@ -44,13 +44,13 @@ def test_the_report_says_what_to_do_before_it_judges_anyone() -> None:
 
 def test_the_answer_is_five_bullets_at_most() -> None:
     page = markdown.render(REPORT)
-    answer = page[page.index("If you came with") : page.index("Two articles")]
+    answer = page[page.index("If you are here because") : page.index("Two articles")]
     assert 0 < len(re.findall("^- ", answer, re.MULTILINE)) <= 5
 
 
 def test_every_claim_has_its_row_and_no_row_breaks() -> None:
     page = markdown.render(REPORT)
-    section = page[page.index("## What the articles say") : page.index("## Ops")]
+    section = page[page.index("## Claims of articles") : page.index("## Ops")]
     rows = re.findall(r"^\|.*\|$", section, re.MULTILINE)
     assert len(rows) == len(CLAIMS) + 2 * len(by_article(CLAIMS))
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
@@ -101,8 +101,8 @@ def test_what_would_have_to_be_otherwise_stands_below_the_verdict() -> None:
 
 def test_the_terminal_says_how_the_claims_stand_and_what_was_shown() -> None:
     assert verdict_counts(CLAIMS) == "1 holds under a condition, 1 is false, 1 cannot be tested"
-    assert observation_counts(CLAIMS) == "1 as the article says, 1 sometimes so"
-    assert f"claims  3 in 2 articles; toytorch showed: {observation_counts(CLAIMS)}\n" in shown(REPORT)
+    assert observation_counts(CLAIMS) == "1 as the article says, 1 sometimes as the article says"
+    assert f"claims  3 in 2 articles; toytorch behaves: {observation_counts(CLAIMS)}\n" in shown(REPORT)
 
 
 # -- the pages made from the ledger ------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def test_the_words_say_what_the_picture_does() -> None:
         "Line 4: exp of b, which makes c (under no_grad).",
         "Line 5: backward of b.",
         "Line 6: clear gradients of a (1 value).",
-        "Line 7: backward of c (retain_graph=True). This is the line that goes wrong.",
+        "Line 7: backward of c (retain_graph=True). This line fails.",
     ]
 
 

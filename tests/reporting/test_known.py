@@ -48,8 +48,8 @@ def test_a_known_difference_is_neither_a_failure_nor_a_pass() -> None:
     assert summary.rules[2].reason == "hardsigmoid: its slope is 1/6 rounded to float32"
     assert summary.conclusion == "conformant with known differences"
     assert summary.sentence == (
-        "toytorch 1.2 keeps 2 of 3 applicable MUST rules, in 400 programs."
-        " It breaks 1 rule by 1 known difference alone."
+        "toytorch 1.2 passes 2 of 3 applicable MUST rules, in 400 programs."
+        " It breaks 1 rule only by listed exceptions (1 known difference)."
     )
     assert [str(each.total) for each in summary.families] == ["2 / 2 / 2", "0 / 1 / 1"]
     assert (str(summary.total), [each.failures for each in summary.families]) == ("2 / 3 / 3", [0, 0])
@@ -58,7 +58,7 @@ def test_a_known_difference_is_neither_a_failure_nor_a_pass() -> None:
 def test_a_result_or_an_entry_that_was_seen_is_enough_and_an_unseen_entry_is_not() -> None:
     result_only, entry_only = replace(DIFFERING, known=()), replace(SOUND, known=(KNOWN,))
     assert verdicts(result_only)[OP] == verdicts(entry_only)[OP] == "known difference"
-    assert summarize(result_only).rules[2].reason == "hardsigmoid: no reason was given by t[hardsigmoid]"
+    assert summarize(result_only).rules[2].reason == "hardsigmoid: t[hardsigmoid] gave no reason"
     assert summarize(replace(SOUND, known=(UNSEEN, RULEWIDE))).conclusion == "conformant"
 
 
@@ -113,14 +113,14 @@ def test_the_differences_of_must_rules_are_counted() -> None:
     known = (KNOWN, replace(KNOWN, op="gelu"), replace(RULEWIDE, seen=3), UNSEEN)
     summary = summarize(replace(SOUND, known=known))
     assert summary.sentence == (
-        "toytorch 1.2 keeps 1 of 3 applicable MUST rules, in 300 programs."
-        " It breaks 2 rules by 3 known differences alone."
+        "toytorch 1.2 passes 1 of 3 applicable MUST rules, in 300 programs."
+        " It breaks 2 rules only by listed exceptions (3 known differences)."
     )
     rules = (replace(RULES[0], level="SHOULD"), *RULES[1:])
     assert summarize(replace(SOUND, rules=rules, known=known)).sentence == (
-        "toytorch 1.2 keeps 1 of 2 applicable MUST rules, in 300 programs."
-        " It breaks 1 rule by 2 known differences alone."
-        " It follows 0 of 1 applicable SHOULD rule."
+        "toytorch 1.2 passes 1 of 2 applicable MUST rules, in 300 programs."
+        " It breaks 1 rule only by listed exceptions (2 known differences)."
+        " It passes 0 of 1 applicable SHOULD rule."
     )
 
 
@@ -133,14 +133,14 @@ def test_known_differences_of_other_rules_do_not_qualify_conformance() -> None:
 @pytest.mark.parametrize(
     ("report", "end"),
     [
-        (replace(DIFFERING, footer=None), "No MUST rule was broken in 400 programs, other than by 1 known difference."),
+        (replace(DIFFERING, footer=None), "No MUST rule was broken in 400 programs, except by 1 known difference."),
         (
             replace(DIFFERING, results=(PASSES[0], MUL, HARDSIGMOID)),
-            "1 of 3 applicable MUST rules. None was broken in 300 programs, other than by 1 known difference.",
+            "could not be decided for toytorch 1.2. No MUST rule was broken in 300 programs, except by 1 known difference.",
         ),
         (
             replace(DIFFERING, results=(PASSES[0], PASSES[2]), known=(UNSEEN,)),
-            "1 of 3 applicable MUST rules. None was broken in 200 programs.",
+            "could not be decided for toytorch 1.2. No MUST rule was broken in 200 programs.",
         ),
     ],
     ids=["cut short", "not tested", "not seen"],
@@ -163,14 +163,14 @@ def test_an_op_that_differs_in_known_ways_says_so() -> None:
 
 # --- stale entries ----------------------------------------------------------------------------------------------------
 
-STALE = "stale: not seen in 100 programs; remove it from the expectations file"
+STALE = "stale: not observed in 100 programs; remove it from the file of known differences"
 IDLE = "not exercised in this run"
 FIXED = replace(HARDSIGMOID, verdict="pass")
 
 
 def test_an_entry_is_stale_only_where_its_rule_and_its_op_were_exercised() -> None:
-    assert stands(KNOWN, HARDSIGMOID) == "seen in 12 programs"
-    assert stands(replace(KNOWN, seen=1)) == "seen in 1 program"
+    assert stands(KNOWN, HARDSIGMOID) == "observed in 12 programs"
+    assert stands(replace(KNOWN, seen=1)) == "observed in 1 program"
     assert stands(UNSEEN, FIXED, MUL) == STALE
     assert stands(UNSEEN, MUL, PASSES[2]) == IDLE  # other ops of its rule
     assert stands(UNSEEN, replace(FIXED, programs=0)) == IDLE
@@ -198,8 +198,8 @@ def test_a_stale_entry_is_no_error_and_comes_first() -> None:
 LISTED = replace(DIFFERING, known=(replace(UNSEEN, op="gelu", link=None), KNOWN, RULEWIDE))
 
 AS_SUMMARY = """
-CONFORMANT WITH KNOWN DIFFERENCES. toytorch 1.2 keeps 2 of 3 applicable MUST rules, in 400 programs.
-It breaks 1 rule by 1 known difference alone.
+CONFORMANT WITH KNOWN DIFFERENCES. toytorch 1.2 passes 2 of 3 applicable MUST rules, in 400
+programs. It breaks 1 rule only by listed exceptions (1 known difference).
 """
 AS_TABLE = """
 verdict            rule           level   reason
@@ -207,12 +207,12 @@ verdict            rule           level   reason
 known difference   gradients/op   MUST    hardsigmoid: its slope is 1/6 rounded to float32
 
 Known differences
-rule                        op            seen and reason
+rule                        op            observed, and reason
 ────────────────────────────────────────────────────────────────────────────────────────────────────
-lifetime/same-root-raises                 stale: not seen in 100 programs; remove it from the
-                                          expectations file
+lifetime/same-root-raises                 stale: not observed in 100 programs; remove it from the
+                                          file of known differences
                                           documented otherwise
-gradients/op                hardsigmoid   seen in 12 programs
+gradients/op                hardsigmoid   observed in 12 programs
                                           its slope is 1/6 rounded to float32
                                           https://issues.example/1
 gradients/op                gelu          not exercised in this run
@@ -228,7 +228,7 @@ def test_the_page_has_a_section_on_known_differences() -> None:
     assert page.index("## Rules") < page.index("## Known differences")
     assert [row for row in unescaped(section).splitlines() if row.startswith("| `")] == [
         f"| `{RAISES}` |  | **{STALE}** | documented otherwise |  |",
-        f"| `{OP}` | `hardsigmoid` | seen in 12 programs | its slope is 1/6 rounded to float32 |"
+        f"| `{OP}` | `hardsigmoid` | observed in 12 programs | its slope is 1/6 rounded to float32 |"
         " <https://issues.example/1> |",
         f"| `{OP}` | `gelu` | {IDLE} | its slope is 1/6 rounded to float32 |  |",
     ]
@@ -259,9 +259,9 @@ def test_the_summary_shows_stale_entries_first_and_only_so_many() -> None:
     many = tuple(replace(KNOWN, op=f"op{n}") for n in range(13))
     page = shown(replace(DIFFERING, known=(*many, RULEWIDE)))
     entries = page[page.index("Known differences") :]
-    assert entries.index("stale: ") < entries.index("seen in")
-    assert entries.count("seen in 12 programs") == ENTRIES - 1
-    assert "\nand 9 more; the report has them all" in entries
+    assert entries.index("stale: ") < entries.index("observed in")
+    assert entries.count("observed in 12 programs") == ENTRIES - 1
+    assert "\nand 9 more; the report lists all of them" in entries
     assert "more; the report" not in shown(replace(DIFFERING, known=many[:ENTRIES]))
 
 

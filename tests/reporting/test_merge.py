@@ -163,9 +163,9 @@ def test_verdicts_of_rules_are_those_of_all_programs() -> None:
         (replace(SECOND, header=replace(OTHER, framework=replace(HEADER.framework, ops=1))), "claims"),
         (replace(SECOND, header=replace(OTHER, strict=True)), "strictness"),
         (replace(SECOND, rules=RULES[:-1], results=()), "rules"),
-        (replace(SECOND, footer=None), "cut off"),
+        (replace(SECOND, footer=None), "killed"),
         (FIRST, "count twice"),
-        (replace(SOUND, header=replace(OTHER, seed=HEADER.seed)), "count twice, for suites/test_lifetime.py::0$"),
+        (replace(SOUND, header=replace(OTHER, seed=HEADER.seed)), "count twice: suites/test_lifetime.py::0$"),
     ],
 )
 def test_an_unlike_run_is_refused_and_leaves_no_trace(other: Report, what: str) -> None:
@@ -177,7 +177,7 @@ def test_an_unlike_run_is_refused_and_leaves_no_trace(other: Report, what: str) 
 
 
 def test_a_run_without_footer_is_refused_where_it_is_the_first() -> None:
-    with pytest.raises(IncompatibleRuns, match="cut off"):
+    with pytest.raises(IncompatibleRuns, match="killed"):
         merged(replace(FIRST, footer=None))
 
 
@@ -230,7 +230,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert command.main(["combine", str(out), *map(str, files)]) == 0
     assert read(out) == summed(FIRST, SECOND)
     assert command.main(["combine", str(out), str(files[0]), str(files[0])]) == command.USAGE
-    assert capsys.readouterr().err.startswith(f"reports: {files[0]}: with one seed two runs drew the same programs")
+    assert capsys.readouterr().err.startswith(f"reports: {files[0]}: two runs have the same seed")
     assert read(out) == summed(FIRST, SECOND)
 
 

@@ -61,14 +61,14 @@ Votes:
   finite differences:  [4.0]
   decision:            the framework is wrong: the other two agree
 
-Gradient: What the call passes on to a (line 1) is right, but a.grad is not: it is [8.0], and has to
-          be [4.0].
+Gradient: The gradient that the call computes for a (line 1) is right, but a.grad is wrong: it is
+          [8.0], but must be [4.0].
 
 Diagnosis: saved values outlive the call that should free them
 
 Nearest variation: passes with retain_graph=True in line 3
 
-Replay it under the suite (the program is in report/1.json):
+Replay it with the suite (the program is in report/1.json):
 
 pytest --replay report/1.json
 """
@@ -265,7 +265,7 @@ def test_the_summary_takes_nothing_for_markup_and_keeps_commands_whole() -> None
     page = shown(replace(BROKEN, failures=(replace(FAILURE, diagnosis="[red]grad[/red] [0]", command=long),) * 5), 80)
     assert "[red]grad[/red] [0]" in page
     assert long.replace("\x1b", "\\x1b") + "  # " in page
-    assert "and 4 more failures; the report has every command" in page, "they have one cause"
+    assert "and 4 more failures; the report has all commands" in page, "they have one cause"
 
 
 @pytest.mark.parametrize(

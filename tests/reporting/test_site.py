@@ -15,6 +15,7 @@ import pytest
 
 from autograd_conformance.reporting import command
 from autograd_conformance.reporting.analysis.summary import ORDER
+from autograd_conformance.reporting.prose import unique_slugs
 from autograd_conformance.reporting.records.failure import Allowed, LineGroup
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient
 from autograd_conformance.reporting.records.records import Framework, KnownRecord, Report
@@ -22,7 +23,7 @@ from autograd_conformance.reporting.records.terms import Source
 from autograd_conformance.reporting.site.build import FolderInUse, build
 from autograd_conformance.reporting.site.documents import DOCS
 from autograd_conformance.reporting.site.matrix import SIGNS, violation_bound
-from autograd_conformance.reporting.site.runs import runs, unique
+from autograd_conformance.reporting.site.runs import runs
 from tests.reporting.miniatures import (  # fmt: skip
     BEHAVIOUR,
     BROKEN,
@@ -125,7 +126,7 @@ def test_the_matrix_says_verdicts_by_colour_sign_and_word(tmp_path: Path) -> Non
     assert '<td class="wrong"><a href="failure/toytorch-1.2.' in page
     assert '<span aria-hidden="true">✗</span><span class="hidden">fail</span>' in page
     assert '<td class="pass"><span aria-hidden="true">✓</span><span class="hidden">pass</span></td>' in page
-    assert "Not all runs are of one suite" in page and 'class="absent"' in page
+    assert "The runs used different versions of the suite" in page and 'class="absent"' in page
     assert len({sign.text for sign in SIGNS.values()}) == len(SIGNS) == len(ORDER)
 
 
@@ -233,7 +234,7 @@ def test_runs_of_one_version_are_told_apart() -> None:
 
 
 def test_names_of_files_are_plain_and_unlike() -> None:
-    made = list(unique(["A b", "a-b", "a/b", "../..", "", "é", "a-b-2", "x" * 900]))
+    made = list(unique_slugs(["A b", "a-b", "a/b", "../..", "", "é", "a-b-2", "x" * 900]))
     assert len(set(made)) == len(made)
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789.-") and 0 < len(name) < 80 for name in made)
     assert not any(name.startswith(".") or ".." in name for name in made)
@@ -249,7 +250,7 @@ def test_the_command_makes_a_site(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert command.main(["site", str(tmp_path / "site"), str(file), str(file)]) == 0
     assert "1 run" in capsys.readouterr().out
     assert command.main(["site", str(tmp_path), str(file)]) == command.USAGE
-    assert "name an empty folder" in capsys.readouterr().err
+    assert "choose an empty or new folder" in capsys.readouterr().err
     cut = written(tmp_path / "cut.jsonl", *EVERY[:-1])
     assert command.main(["site", str(tmp_path / "site"), str(file), str(cut)]) == command.INVALID
     assert "cut.jsonl" in capsys.readouterr().err

@@ -27,25 +27,28 @@ from tests.reporting.miniatures import (
 )
 
 INVALID = {
-    "empty": (b"", "f: the file has no header: it holds no record at all"),
+    "empty": (b"", "f: the file has no header: it is empty"),
     "a page on one line": (b"<html>", "f, line 1: malformed JSON at column 1: Expecting value"),
     "another kind of file": (b"<html>\n", "f, line 1: malformed JSON at column 1: Expecting value"),
     "a comma too many": (lines(HEADER) + b'{"record":"footer",}\n', "f, line 2: malformed JSON at column 20"),
-    "NaN": (lines(HEADER) + b'{"record":NaN}\n', "f, line 2: malformed JSON: NaN is not JSON"),
+    "NaN": (lines(HEADER) + b'{"record":NaN}\n', "f, line 2: malformed JSON: NaN is not valid JSON"),
     "not an object": (b"[1]\n", "f, line 1: a record is a JSON object"),
     "unknown record": (
         b'{"record":"x"}\n',
         "f, line 1: $.record: 'x' is none of header, rule, result, failure, known, claim, coverage, behaviour, footer",
     ),
-    "a later version": (spoilt(HEADER, version=2), "f, line 1: $.version: this reader knows version 1 of the records"),
+    "a later version": (spoilt(HEADER, version=2), "f, line 1: $.version: this program reads version 1 of the records"),
     "no header": (lines(*RULES, FOOTER), "f, line 1: the file has no header: its first record must be one"),
     "two runs in one file": (lines(HEADER, HEADER), "f, line 2: there is a second header"),
     "a rule twice": (lines(HEADER, RULES[0], RULES[0]), f"f, line 3: rule '{RAISES}' has two records"),
-    "an unlisted rule": (lines(HEADER, PASSES[0]), f"f, line 2: this line names rule '{RAISES}', of which no record"),
-    "a failure of an unlisted rule": (lines(HEADER, FAILURE), f"f, line 2: this line names rule '{RAISES}', of which"),
+    "an unlisted rule": (lines(HEADER, PASSES[0]), f"f, line 2: this line names rule '{RAISES}', which has no record"),
+    "a failure of an unlisted rule": (
+        lines(HEADER, FAILURE),
+        f"f, line 2: this line names rule '{RAISES}', which has no record",
+    ),
     "a known difference of an unlisted rule": (
         lines(HEADER, *RULES[:2], KNOWN),
-        f"f, line 4: this line names rule '{OP}', of which no record",
+        f"f, line 4: this line names rule '{OP}', which has no record",
     ),
     "a known difference seen less than never": (
         lines(HEADER, *RULES) + spoilt(KNOWN, seen=-1),
@@ -74,8 +77,8 @@ INVALID = {
         lines(HEADER) + spoilt(CLAIM, programs=[encode(CLAIM)["programs"][0] | {"line": 0}]),
         "f, line 2: $.programs[0].line: 0 is less than the minimum of 1 (a claim record)",
     ),
-    "no footer": (lines(HEADER, *RULES), "f, line 4: the file ends without a footer: the run was cut off here"),
-    "killed as it wrote": (lines(HEADER, *RULES)[:-9], "f, line 4: the line is cut off: the run was killed"),
+    "no footer": (lines(HEADER, *RULES), "f, line 4: the file ends without a footer: the run was killed here"),
+    "killed as it wrote": (lines(HEADER, *RULES)[:-9], "f, line 4: the line is incomplete: the run was killed"),
     "more after the end": (lines(HEADER, FOOTER, RULES[0]), "f, line 3: there is a record after the footer"),
     "unknown verdict": (
         lines(HEADER, *RULES) + spoilt(PASSES[0], verdict="ok"),

@@ -17,7 +17,7 @@ def test_what_was_exercised_enough_without_failure_passes() -> None:
     summary = summarize(SOUND)
     assert [each.verdict for each in summary.rules] == ["pass"] * 3
     assert (summary.conclusion, str(summary.total)) == ("conformant", "3 / 3 / 3")
-    assert summary.sentence == "toytorch 1.2 keeps all 3 applicable MUST rules, in 300 programs."
+    assert summary.sentence == "toytorch 1.2 passes all 3 applicable MUST rules, in 300 programs."
 
 
 @pytest.mark.parametrize(("times", "verdict"), [(THRESHOLD - 1, "vacuous"), (THRESHOLD, "pass")])
@@ -81,7 +81,7 @@ def test_a_broken_recommendation_does_not_cost_conformance() -> None:
     rules = (replace(RULES[0], level="SHOULD"), *RULES[1:])
     summary = summarize(replace(SOUND, rules=rules, failures=(replace(FAILURE, level="SHOULD"),)))
     assert (summary.conclusion, str(summary.total)) == ("conformant", "2 / 3 / 3")
-    assert summary.sentence.endswith("It follows 0 of 1 applicable SHOULD rule and breaks 1.")
+    assert summary.sentence.endswith("It passes 0 of 1 applicable SHOULD rule and breaks 1.")
 
 
 def test_it_does_in_a_strict_run() -> None:
@@ -106,14 +106,14 @@ def test_ops_have_verdicts_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("report", "sentence"),
     [
-        (replace(SOUND, results=()), "No program was run on toytorch 1.2."),
+        (replace(SOUND, results=()), "No program ran on toytorch 1.2."),
         (
             replace(SOUND, footer=None),
-            "The run on toytorch 1.2 was cut short. No MUST rule was broken in 300 programs.",
+            "The run on toytorch 1.2 did not finish. No MUST rule was broken in 300 programs.",
         ),
         (
             replace(SOUND, rules=tuple(replace(r, needs=("x",)) for r in RULES)),
-            "No MUST rule applies to what toytorch 1.2",
+            "No MUST rule applies to the capabilities that toytorch 1.2",
         ),
     ],
     ids=["empty", "cut short", "nothing claimed"],

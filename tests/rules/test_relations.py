@@ -325,7 +325,7 @@ def test_a_failure_shows_both_programs(tmp_path):
     assert decode(json.loads(json.dumps(encode(shown)))) == shown
     page = text.render(shown)
     assert page.index("# The second program") > page.index("# The first program") > page.index("The shortest program")
-    assert "It has to agree with:" not in page
+    assert "It must agree with:" not in page
     assert re.findall(r"  # (\d.*)", shown.script)[:4] == ["1", "2", "3", "4 <--"]
     assert "c.backward" in page
     assert shown.script.count("a.grad is") == 2

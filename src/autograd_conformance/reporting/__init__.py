@@ -1,6 +1,6 @@
-"""Reports: everything that is published about a run, made from its stream of records and from nothing else.
+"""Reports of a run, all made from its records alone: summaries, Markdown pages, a site, badges, comparisons.
 
-`records` are the values, `stream` writes and reads them, `summary` judges them, `differences` says which known
-differences a run really showed, `parts` orders what a failure shows; `terminal`, `text` and `markdown` render. Reading
-a file and printing it: ``python -m autograd_conformance.reporting FILE``.
+`records` defines, writes and reads the records. `analysis` derives verdicts, causes and coverage from them. `merging`
+adds up several runs and `comparison` compares them. `render`, `drawing` and `site` write what people read.
+``python -m autograd_conformance.reporting FILE`` prints the report of a record file.
 """

@@ -1,4 +1,4 @@
-"""``python -m autograd_conformance.reporting``: the commands of `reporting.command`."""
+"""Runs the commands of `reporting.command`: ``python -m autograd_conformance.reporting``."""
 
 import sys
 

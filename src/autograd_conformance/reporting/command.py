@@ -1,6 +1,6 @@
-"""The commands that make something of record files: ``autograd-conformance report COMMAND``.
+"""Commands that read record files: ``autograd-conformance report COMMAND``.
 
-``python -m autograd_conformance.reporting`` is the same; a file in the place of a command is shown, as by ``summary``.
+``python -m autograd_conformance.reporting`` is the same command. A file name instead of a command means ``summary``.
 """
 
 from __future__ import annotations
@@ -30,25 +30,28 @@ from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_
 from autograd_conformance.reporting.render.terminal import print_summary
 
 INVALID = Exit.INTERNAL
-"""The exit code for a file that is not a sound report, or a page that cannot be written."""
+"""Exit code for a file that is not a valid report, or a page that cannot be written."""
 
 USAGE = Exit.USAGE
-"""The exit code for wrong usage, such as a folder that holds something else."""
+"""Exit code for wrong usage, such as an output folder that is not a site."""
 
 CHANGED = Exit.NOT_CONFORMANT
-"""The exit code of `diff` where a defect is new."""
+"""Exit code of `diff` if there is a new defect."""
 
 RECORDS = "record files (JSON Lines; .gz: compressed)"
-"""What most commands read."""
+"""Help text for the input files of most commands."""
 
-NO_FILES = "there is no record file (*.jsonl, *.jsonl.gz) in it"
-"""What is said of a folder that holds none."""
+NO_FILES = "the folder has no record files (*.jsonl, *.jsonl.gz)"
+"""Error message for a folder without record files."""
 
 COMMANDS = ("site", "summary", "badge", "diff", "combine", "history", "validate")
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m autograd_conformance.reporting") -> int:
-    """Run a command; 0, or 3 or 4 with one message on standard error; 1 where `diff` found a new defect."""
+    """Run a command and return its exit code.
+
+    0: done. 1: `diff` found a new defect. 3 (invalid file) and 4 (wrong usage) come with one line on standard error.
+    """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given and given[0] not in (*COMMANDS, "-h", "--help"):
         given = ["summary", *given]
@@ -74,7 +77,7 @@ def _summary(options: argparse.Namespace) -> int:
 
 
 def _site(options: argparse.Namespace) -> int:
-    from autograd_conformance.reporting.site.build import FolderInUse, build  # here, for no other command draws
+    from autograd_conformance.reporting.site.build import FolderInUse, build  # a slow import that only `site` needs
     from autograd_conformance.reporting.site.documents import DOCS
 
     files = _record_files(options.files)
@@ -87,7 +90,7 @@ def _site(options: argparse.Namespace) -> int:
         print(f"reports: {error}", file=sys.stderr)
         return USAGE
     if len(site.runs) < len(files):
-        print(f"reports: {counted(len(files) - len(site.runs), 'file')} held a run that was there already")
+        print(f"reports: {counted(len(files) - len(site.runs), 'file')} repeated a run of another file")
     print(f"{options.folder / 'index.html'}: {counted(len(site.runs), 'run')}")
     return 0
 
@@ -98,7 +101,7 @@ def _badge(options: argparse.Namespace) -> int:
     made = {".svg": lambda: badge.svg(summary, name), ".json": lambda: badge.endpoint(summary)}
     unknown = [path for path in options.out if path.suffix not in made]
     if unknown:
-        print(f"reports: {unknown[0]}: a badge is a file that ends in .svg or .json", file=sys.stderr)
+        print(f"reports: {unknown[0]}: the name of a badge must end in .svg or .json", file=sys.stderr)
         return USAGE
     for path in options.out:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,8 +114,8 @@ def _diff(options: argparse.Namespace) -> int:
     before, after = (load(each, options.allow_truncated) for each in (options.before, options.after))
     found = compare(before, after)
     if before.header.suite != after.header.suite and not options.across_suites:
-        which = f"{options.before} is of suite {before.header.suite}, {options.after} of suite {after.header.suite}"
-        message = f"{which}: their rules may differ. Run both with one suite, or say --across-suites"
+        which = f"{options.before} is from suite {before.header.suite}, {options.after} from suite {after.header.suite}"
+        message = f"{which}: their rules may differ. Run both with the same suite, or use --across-suites"
         print(f"reports: {printable(message)}", file=sys.stderr)
         return USAGE
     for line in lines(found):
@@ -147,12 +150,12 @@ def _history(options: argparse.Namespace) -> int:
 
 
 def _record_files(given: Sequence[Path]) -> list[Path]:
-    """The files, and those in the folders."""
+    """The given files, and the record files in the given folders."""
     return [file for path in given for file in (record_files(path) if path.is_dir() else [path])]
 
 
 def _with_progress(files: Sequence[Path]) -> Iterable[Path]:
-    """The files, with the progress of reading them where somebody looks."""
+    """The files; iterating shows a progress bar on standard error if that is a terminal."""
     console = Console(stderr=True)
     return track(files, "Reading", console=console, transient=True, disable=not console.is_terminal)
 
@@ -168,15 +171,15 @@ def _validate(options: argparse.Namespace) -> int:
         else:
             ended = "" if report.footer else ", without a footer"
             rules, failures = counted(len(report.rules), "rule"), counted(len(report.failures), "failure")
-            print(f"{file}: sound{ended}: {report.header.framework.title}, {rules}, {failures}")
+            print(f"{file}: valid{ended}: {report.header.framework.title}, {rules}, {failures}")
     return code
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that ends with this suite's exit code for wrong usage, not with argparse's own."""
+    """Argument parser that exits with this suite's exit code for wrong usage."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and what is wrong with the words."""
+        """Print the usage and the error, and exit."""
         self.print_usage(sys.stderr)
         self.exit(USAGE, f"{self.prog}: {message}\n")
 
@@ -184,22 +187,24 @@ class Parser(argparse.ArgumentParser):
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         program,
-        description="Make something of record files, which runs leave in their report's folder (records.jsonl).",
-        epilog="Exit codes: 0: done. 1: diff found a new defect. 3: a file is no sound report, or something cannot be "
+        description="Show, compare and publish record files (records.jsonl), which runs write to their report folder.",
+        epilog="Exit codes: 0: done. 1: diff found a new defect. 3: a file is not a valid report, or a file cannot be "
         "written. 4: wrong usage.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     site = commands.add_parser(
-        "site", help="make a static site", description="Make a static site of any number of runs."
+        "site", help="make a static site", description="Make a static web site that shows any number of runs."
     )
-    site.add_argument("folder", metavar="DIR", type=Path, help="where to: a new or empty folder, or an earlier site")
+    site.add_argument("folder", metavar="DIR", type=Path, help="output folder: new, empty, or an earlier site")
     site.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=f"{RECORDS}, or folders of them")
     site.set_defaults(run=_site)
-    summary = commands.add_parser("summary", help="show a run in the terminal", description="Show what a run found.")
+    summary = commands.add_parser(
+        "summary", help="show a run in the terminal", description="Print the failures and the summary of a run."
+    )
     summary.add_argument("file", metavar="FILE", help="a record file (JSON Lines)")
     summary.add_argument("--markdown", metavar="OUT", type=Path, help="also write the report as a Markdown page")
     summary.add_argument(
-        "--brief", action="store_true", help="a few lines of Markdown instead, for a CI step's summary"
+        "--brief", action="store_true", help="print a few lines of Markdown instead, for the summary of a CI step"
     )
     summary.set_defaults(run=_summary)
     made = commands.add_parser("badge", help="make a badge", description="Make a badge of a run.")
@@ -209,44 +214,44 @@ def _parser(program: str) -> argparse.ArgumentParser:
         metavar="OUT",
         type=Path,
         nargs="+",
-        help="where to: NAME.svg for a picture, NAME.json for an endpoint badge",
+        help="output file: NAME.svg for a picture, NAME.json for an endpoint badge",
     )
     made.set_defaults(run=_badge)
     diff = commands.add_parser(
         "diff",
         help="compare two runs",
-        description="Say which defects are new, fixed or changed from one run to another. Exit code 1: some are new.",
+        description="List the defects that are new, fixed or changed in a later run. Exit code 1: some are new.",
     )
     diff.add_argument("before", metavar="BEFORE", help="the record file of the earlier run")
     diff.add_argument("after", metavar="AFTER", help="the record file of the later run")
-    diff.add_argument("--across-suites", action="store_true", help="also where the runs are of different suites")
+    diff.add_argument("--across-suites", action="store_true", help="compare runs of different versions of the suite")
     diff.set_defaults(run=_diff)
     joined = commands.add_parser(
         "combine",
-        help="put shards or runs of one framework together",
-        description="Make one record file of several: shards of a run, or runs with other seeds. Files of different "
-        "suites, rules, frameworks or devices are refused.",
+        help="merge shards or runs of one framework",
+        description="Merge record files into one: shards of a run, or runs with different seeds. Files of different "
+        "suites, rules, frameworks or devices are rejected.",
     )
-    joined.add_argument("out", metavar="OUT", type=Path, help="where to: a record file (JSON Lines)")
+    joined.add_argument("out", metavar="OUT", type=Path, help="output record file (JSON Lines)")
     joined.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=RECORDS)
     joined.set_defaults(run=_combine)
     past = commands.add_parser(
         "history",
-        help="show what changed over time",
-        description="Show the runs of each framework in the order of time, and what became new or fixed in each.",
+        help="show changes over time",
+        description="Show the runs of each framework in the order of time, with the defects that were new or fixed.",
     )
-    past.add_argument("folder", metavar="DIR", type=Path, help="a folder of record files (*.jsonl), folders in it too")
+    past.add_argument("folder", metavar="DIR", type=Path, help="a folder of record files (*.jsonl); subfolders count")
     past.add_argument(
         "--add",
         metavar="RECORDS",
         type=Path,
         action="append",
         default=[],
-        help="a record file to copy there, compressed",
+        help="first copy this record file into the folder, compressed",
     )
     past.set_defaults(run=_history)
     validate = commands.add_parser(
-        "validate", help="check record files", description="Say of each file whether it is a sound report."
+        "validate", help="check record files", description="Check whether each file is a valid report."
     )
     validate.add_argument("files", metavar="RECORDS", type=Path, nargs="+", help=RECORDS)
     validate.set_defaults(run=_validate)
@@ -254,6 +259,6 @@ def _parser(program: str) -> argparse.ArgumentParser:
         each.add_argument(
             "--allow-truncated",
             action="store_true",
-            help="take a run without footer for what it had said (else: exit code 3)",
+            help="accept files of runs that were killed; without this option they are invalid (exit code 3)",
         )
     return parser

@@ -1,9 +1,11 @@
-"""Words and numbers: the small decisions about wording that every rendering shares."""
+"""Formatting of words and numbers in all reports."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, count
 
 
 def counted(number: int, noun: str) -> str:
@@ -12,12 +14,12 @@ def counted(number: int, noun: str) -> str:
 
 
 def percentage(fraction: float | None) -> str:
-    """A part of a whole in per cent, never rounded up to all of it: ``99.9 %``; nothing where it is not known."""
+    """A fraction in per cent, rounded down: ``99.9 %``; empty if it is not known."""
     return "" if fraction is None else f"{math.floor(fraction * 1000) / 10:.1f} %"
 
 
 def listed(words: Iterable[str], most: int | None = None, by: str = ", ") -> str:
-    """The words joined by commas, or by `by`; past the first `most`, only how many more there are."""
+    """Words joined by `by`; of more than `most` words, the first ones and the number of the others."""
     everything = list(words)
     shown = everything if most is None else everything[:most]
     rest = len(everything) - len(shown)
@@ -25,17 +27,17 @@ def listed(words: Iterable[str], most: int | None = None, by: str = ", ") -> str
 
 
 def printable(text: str) -> str:
-    """The text with control characters written out, so that a framework's message cannot drive a terminal."""
+    """Text with control characters escaped, so that a framework's message cannot control a terminal."""
     return "".join(c if c in "\n\t" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def one_line(text: str) -> str:
-    """The text on a single line, printable, with runs of white space collapsed."""
+    """Text on a single line, printable, with white space collapsed."""
     return " ".join(printable(text).split())
 
 
 def shortened(text: str, most: int = 160) -> str:
-    """The text on one line of at most `most` characters, cut off behind a word where that leaves half of it."""
+    """Text on one line of at most `most` characters, cut off after a word if that keeps at least half of it."""
     line = one_line(text)
     if len(line) <= most:
         return line
@@ -44,34 +46,45 @@ def shortened(text: str, most: int = 160) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words: ``12 s``, ``3 min 5 s``, ``2 h 0 min``."""
+    """Duration in words: ``12 s``, ``3 min 5 s``, ``2 h 0 min``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def error_words(largest: float, bound: float) -> tuple[str, str]:
-    """How wrong a value is, and the numbers that say so: ``1.4 times the bound``, ``largest error 7, bound 5``."""
+    """Size of a numerical error and its numbers: ``1.4 times the bound`` and ``largest error 7, bound 5``."""
     if math.isnan(largest):
-        return "not a number", "where a number has to be"
+        return "not a number", "a number is expected"
     if math.isinf(largest):
-        return "infinite", "where a finite number has to be"
+        return "infinite", "a finite number is expected"
     if math.isnan(bound):
-        return "wrong", f"largest error {largest:.3g}; how far rounding may take it could not be computed"
+        return "wrong", f"largest error {largest:.3g}; its rounding bound could not be computed"
     if not bound:
-        return "beyond the bound", f"largest error {largest:.3g}, where no error is allowed"
+        return "above the bound", f"largest error {largest:.3g}; no error is allowed"
     digits = next((n for n in range(3, 17) if f"{largest:.{n}g}" != f"{bound:.{n}g}"), 17)
     units = next((text for n in range(3, 17) if (text := f"{largest / bound:.{n}g}") != "1"), "1")
     return f"{units} times the bound", f"largest error {largest:.{digits}g}, bound {bound:.{digits}g}"
 
 
 def number_word(number: int) -> str:
-    """A small number as a word: ``five``; from ten on in digits."""
+    """Number below ten as a word, ``five``; larger numbers in digits."""
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     return words[number] if number < len(words) else f"{number:,}"
 
 
 def sentence(text: str, capital: bool = True) -> str:
-    """The text as a sentence: a stop at its end and a capital at its beginning, unless that is a name of code."""
+    """Text with a full stop, and with a capital letter unless its first word is code."""
     plain = text.split(" ")[0].rstrip(".,:;").isalpha()
     return (text[:1].upper() if capital and plain else text[:1]) + text[1:] + ("" if text[-1:] in ".:!?" else ".")
+
+
+def unique_slugs(names: Iterable[str]) -> Iterator[str]:
+    """File names made from the given names: lower-case letters, digits, dots and hyphens; all are different."""
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^a-z0-9.]+", "-", name.casefold()[:200])
+        plain = re.sub(r"\.[.-]+", ".", plain)[:60].strip("-.") or "run"
+        made = next(each for each in chain([plain], (f"{plain}-{k}" for k in count(2))) if each not in taken)
+        taken.add(made)
+        yield made

@@ -15,6 +15,7 @@ from autograd_conformance.reporting.analysis.causes import Cause, causes
 from autograd_conformance.reporting.merging.compatibility import Kind
 from autograd_conformance.reporting.merging.failures import program_key
 from autograd_conformance.reporting.merging.merge import MergedRuns
+from autograd_conformance.reporting.prose import unique_slugs
 from autograd_conformance.reporting.records.failure import Confirmation, Failure
 from autograd_conformance.reporting.records.records import Header, Report
 from autograd_conformance.reporting.records.replay import replay_text
@@ -22,7 +23,6 @@ from autograd_conformance.reporting.records.stream import write
 from autograd_conformance.reporting.render import campaign as page
 from autograd_conformance.reporting.render import markdown
 from autograd_conformance.reporting.site.build import build
-from autograd_conformance.reporting.site.runs import unique
 
 PAGE = "campaign.md"
 """The page about the whole campaign."""
@@ -45,7 +45,7 @@ class Result:
 def write_results(campaign: Campaign, folder: Path) -> list[Result]:
     """Write all results so far. Raises `UnusableFolder`, `FolderInUse` or OSError if that is impossible."""
     reports = [as_one_run(merged, campaign.missing) for merged in campaign.merged.values()]
-    names = unique(_name(report.header) for report in reports)
+    names = unique_slugs(_name(report.header) for report in reports)
     sections, results = [], []
     for (key, merged), report, name in zip(campaign.merged.items(), reports, names, strict=True):
         report = _write_report(campaign, key, report, folder / name)

@@ -1,15 +1,16 @@
-"""Which failures have one cause, as far as records tell: each cause is shown once, its other failures by name.
+"""Groups the failures of a run by their cause. Reports print one failure of each cause in full and name the others.
 
-Failures are put together only for a reason that stands in the records:
+Two failures are put into one group only if the records give one of these reasons:
 
-- an op is wrong by itself, in a program of nothing else, and the failure blames that op for the same, or does not show
-  without it, and no other fault explains what was seen;
-- a call returned that had to raise because its graph is freed: what is never freed shows in every rule about freeing;
-- one rule is broken in one way: about the same op, by the same known fault, with the same error;
-- rules of one family are broken in one way by the same program, up to names and values;
-- of two programs that a rule relates, one breaks another rule by itself in that way, or both do.
+- One op fails in a program that has no other op. The failure names that op and has the same symptom, or disappears
+  without that op, and has no other diagnosis.
+- A call returned although it had to raise because its graph was freed. A graph that is never freed breaks every rule
+  about freeing.
+- They break the same rule with the same symptom: the same op, the same diagnosis, the same error.
+- They break rules of one family with the same symptom, in the same program up to names and values.
+- Their rule relates two programs, and one of the programs (or both) breaks another rule in the same way.
 
-What cannot be told stays a cause of its own.
+All other failures are groups of one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from autograd_conformance.reporting.records.failure import Category, Failure, Pa
 from autograd_conformance.reporting.records.records import Report
 
 GRAPH_FREED = "graph freed"
-"""The kind of error that is due where a graph is freed."""
+"""The kind of error that a backward call must raise if its graph was freed."""
 
 PER_OP_ERRORS = frozenset(
     {
@@ -36,61 +37,62 @@ PER_OP_ERRORS = frozenset(
         "view detached in place",
     }
 )
-"""Kinds of errors that each op has to see to by itself: one that is lost says nothing about other programs."""
+"""Kinds of errors that each op checks for separately: if one op does not raise, other ops may still do so."""
 
 VALUES = frozenset({"data", "shape", "dtype", "cotangents"})
-"""The parts of a program's JSON form in which programs of one shape differ."""
+"""Keys of a program's JSON form that are ignored when the structures of two programs are compared."""
 
 Symptom = tuple[str, Category | str]
-"""In which way a failure shows: its verdict, and the deviation, or else the words for it."""
+"""A failure's verdict and category; if the category is unknown, the text of the observed outcome instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Failures that have one cause, as far as records can tell."""
+    """A group of failures with one cause, as far as the records show."""
 
     failures: tuple[Failure, ...]
-    """The one to show first, which has the shortest program, then the others in the order of the run."""
+    """The failure with the shortest program, then the others in the order of the run."""
     op: str | None = None
-    """The op that is wrong by itself, where that is the cause."""
+    """The faulty op, if the cause is one op that also fails in programs without other ops."""
 
     @property
     def shown(self) -> Failure:
-        """The failure that is shown whole."""
+        """The failure that reports print in full."""
         return self.failures[0]
 
     @property
     def others(self) -> tuple[Failure, ...]:
-        """The failures that are named."""
+        """The failures that reports only name."""
         return self.failures[1:]
 
     @property
     def severity(self) -> Severity | None:
-        """How bad it is at its worst; None where the records do not say."""
+        """Severity of the worst failure; None if the records do not say."""
         return severity(min(self.failures, key=rank))
 
 
 def causes(report: Report) -> tuple[Cause, ...]:
-    """The causes of a run's failures, the worst first, and of equally bad ones that of most failures; each failure is
-    in one of them.
+    """The causes of a run's failures. Each failure belongs to one cause.
+
+    The worst cause comes first; equally bad causes are ordered by the number of their failures.
     """
     return causes_of(report.failures, {result.test: result.rule for result in report.results})
 
 
 def causes_of(failures: tuple[Failure, ...], rules: Mapping[str, str]) -> tuple[Cause, ...]:
     """The causes of failures, given the rule of each test."""
-    alone = _single_op_symptoms(failures)
-    found = [_cause(members, alone, rules) for members in _groups(failures, alone)]
+    single_ops = _single_op_symptoms(failures)
+    found = [_cause(members, single_ops, rules) for members in _groups(failures, single_ops)]
     return tuple(sorted(found, key=lambda cause: (min(map(rank, cause.failures)), -len(cause.failures))))
 
 
 def cause_number(failure: Failure, found: Iterable[Cause]) -> int:
-    """Which of the causes a failure has, counted from 1."""
+    """Number of a failure's cause in the list of causes, from 1."""
     return next(k for k, cause in enumerate(found, 1) if any(each is failure for each in cause.failures))
 
 
 def ops(program: Mapping[str, Any]) -> frozenset[str]:
-    """The ops of a program in its JSON form, or of two that are related."""
+    """The ops of a program in JSON form, or of a pair of related programs."""
     return frozenset(step["op"] for step in _steps(program) if isinstance(step.get("op"), str))
 
 
@@ -107,12 +109,12 @@ def _steps(form: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def symptom_of(failure: Failure) -> Symptom:
-    """In which way a failure shows."""
+    """The symptom of a failure."""
     return failure.verdict, failure.deviation or failure.observed
 
 
 def _single_op_symptoms(failures: Iterable[Failure]) -> dict[tuple[str, Symptom], set[str]]:
-    """The ops that are wrong by themselves and how that shows, with the rules that they break."""
+    """Ops that fail in programs without other ops: for each op and symptom, the rules that it breaks."""
     found: dict[tuple[str, Symptom], set[str]] = defaultdict(set)
     for failure in failures:
         if failure.op is not None and ops(failure.program) == {failure.op}:
@@ -120,30 +122,30 @@ def _single_op_symptoms(failures: Iterable[Failure]) -> dict[tuple[str, Symptom]
     return dict(found)
 
 
-def _responsible_op(failure: Failure, alone: Mapping[tuple[str, Symptom], set[str]]) -> str | None:
-    """The op that is wrong by itself and is the failure's cause, if one is."""
-    sign = symptom_of(failure)
-    if failure.op is not None and failure.rule in alone.get((failure.op, sign), ()):
+def _responsible_op(failure: Failure, single_ops: Mapping[tuple[str, Symptom], set[str]]) -> str | None:
+    """The op that causes a failure, if that op has the same symptom in a program without other ops."""
+    symptom = symptom_of(failure)
+    if failure.op is not None and failure.rule in single_ops.get((failure.op, symptom), ()):
         return failure.op
     if failure.diagnosis is not None:
         return None
     tried = sorted(ops(failure.program)) if failure.verdict in ("crash", "timeout") else failure.cured
-    return next((op for op in tried if (op, sign) in alone), None)
+    return next((op for op in tried if (op, symptom) in single_ops), None)
 
 
-def _grouping_keys(failure: Failure, alone: Mapping[tuple[str, Symptom], set[str]]) -> Iterator[Hashable]:
-    """What failures of one cause have in common: any of these."""
-    sign, deviation, op = symptom_of(failure), failure.deviation, _responsible_op(failure, alone)
+def _grouping_keys(failure: Failure, single_ops: Mapping[tuple[str, Symptom], set[str]]) -> Iterator[Hashable]:
+    """Keys of a failure. Two failures that share a key have one cause."""
+    symptom, deviation, op = symptom_of(failure), failure.deviation, _responsible_op(failure, single_ops)
     if op is not None:
-        yield "op", op, sign
+        yield "op", op, symptom
         return
-    by_parts = {_part_key(part, alone) for part in failure.parts}
-    if len(by_parts) == 1 and None not in by_parts:  # what both break in two ways may have two causes
+    by_parts = {_part_key(part, single_ops) for part in failure.parts}
+    if len(by_parts) == 1 and None not in by_parts:  # two ways of breaking rules may have two causes
         yield from by_parts
     if deviation is not None and deviation.severity == "lost error" and deviation.error == GRAPH_FREED:
         yield "freed", failure.verdict
         return
-    about = (failure.rule, failure.op, sign)
+    about = (failure.rule, failure.op, symptom)
     if failure.op is not None or failure.diagnosis is not None:
         yield "rule", *about, failure.diagnosis
     elif deviation is not None and deviation.severity == "wrong error":
@@ -153,33 +155,34 @@ def _grouping_keys(failure: Failure, alone: Mapping[tuple[str, Symptom], set[str
     form = structure(failure.program)
     if form:
         family = failure.rule.partition("/")[0]
-        yield "program", family, failure.op, sign, failure.diagnosis, json.dumps(form, sort_keys=True)
+        yield "program", family, failure.op, symptom, failure.diagnosis, json.dumps(form, sort_keys=True)
 
 
-def _part_key(part: PartViolation, alone: Mapping[tuple[str, Symptom], set[str]]) -> Hashable:
-    """What a program of two breaks by itself, as the failures have it that break the same in that way; None where that
-    could be anything.
+def _part_key(part: PartViolation, single_ops: Mapping[tuple[str, Symptom], set[str]]) -> Hashable:
+    """Key of the rule that one of two related programs breaks, equal to the key of a failure of that rule.
+
+    None if neither an op nor a diagnosis is known: the cause could be anything.
     """
-    sign: Symptom = ("fail", part.deviation)
-    if part.op is not None and part.rule in alone.get((part.op, sign), ()):
-        return "op", part.op, sign
-    return ("rule", part.rule, part.op, sign, part.diagnosis) if part.op or part.diagnosis else None
+    symptom: Symptom = ("fail", part.deviation)
+    if part.op is not None and part.rule in single_ops.get((part.op, symptom), ()):
+        return "op", part.op, symptom
+    return ("rule", part.rule, part.op, symptom, part.diagnosis) if part.op or part.diagnosis else None
 
 
 def structure(form: Any) -> Any:
-    """A program's JSON form without names and values; values are referred to by their place."""
+    """A program's JSON form without constants, shapes and dtypes. References to values are by position."""
     if isinstance(form, Mapping):
         return {key: structure(value) for key, value in form.items() if key not in VALUES}
     return [structure(value) for value in form] if isinstance(form, (list, tuple)) else form
 
 
 def _groups(
-    failures: tuple[Failure, ...], alone: Mapping[tuple[str, Symptom], set[str]]
+    failures: tuple[Failure, ...], single_ops: Mapping[tuple[str, Symptom], set[str]]
 ) -> Iterator[tuple[Failure, ...]]:
-    """The failures that have a key in common, or are joined by others that have."""
+    """Groups of failures that share a key, directly or through other failures of the group."""
     groups: list[tuple[set[Hashable], list[int]]] = []
     for at, failure in enumerate(failures):
-        keys, members = set(_grouping_keys(failure, alone)), [at]
+        keys, members = set(_grouping_keys(failure, single_ops)), [at]
         apart = []
         for group in groups:
             if keys & group[0]:
@@ -193,12 +196,12 @@ def _groups(
 
 
 def _cause(
-    members: tuple[Failure, ...], alone: Mapping[tuple[str, Symptom], set[str]], rules: Mapping[str, str]
+    members: tuple[Failure, ...], single_ops: Mapping[tuple[str, Symptom], set[str]], rules: Mapping[str, str]
 ) -> Cause:
-    """The cause of some failures; of programs of one length, one is shown that was run again alone and failed, and then
-    that of the rule's own test.
+    """A cause with its failures. The failure that is shown first is the worst one, about the faulty op itself if
+    possible, with the shortest program. Ties go to a failure that reran in isolation, then to the rule's own test.
     """
-    op = _responsible_op(members[0], alone)
+    op = _responsible_op(members[0], single_ops)
 
     def first(each: Failure) -> tuple[Any, ...]:
         reproduced = each.alone is not None and each.alone.failed > 0
@@ -210,5 +213,5 @@ def _cause(
 
 
 def line_count(failure: Failure) -> int:
-    """How many lines the program has as it is shown."""
+    """Number of lines of the program as reports print it."""
     return len((failure.loop.strip() or failure.code.strip()).splitlines())

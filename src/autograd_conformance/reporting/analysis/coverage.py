@@ -1,4 +1,4 @@
-"""Which ops met which actions in a run: coverage as evidence, made from the run's own counts."""
+"""Coverage of a run: pairs of an op and a later action (such as `backward`), counted over the programs it ran."""
 
 from __future__ import annotations
 
@@ -10,38 +10,40 @@ from autograd_conformance.reporting.records.records import Coverage, Report
 
 @dataclass(frozen=True, slots=True)
 class ActionCoverage:
-    """One action: how many of the ops it came after, in how many programs an op at least, and the ops it never met."""
+    """Coverage of one action."""
 
     name: str
     ops: int
+    """Number of ops that the action followed in some program."""
     fewest_programs: int
+    """Number of programs for the rarest of these ops."""
     missing: tuple[str, ...]
+    """Ops that the action never followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageTable:
-    """All pairs of an op and an action: how many there are, how many met, by action and by setting.
-
-    `settings` counts, for each dtype and grad mode, the pairs that met in it.
-    """
+    """Coverage of all pairs of an op and an action."""
 
     ops: int
+    """Number of ops."""
     actions: tuple[ActionCoverage, ...]
     settings: tuple[tuple[str, int], ...]
+    """For each dtype and grad mode, the number of pairs that occurred in it."""
 
     @property
     def pairs(self) -> int:
-        """How many pairs there are."""
+        """Number of pairs."""
         return self.ops * len(self.actions)
 
     @property
     def covered(self) -> int:
-        """How many pairs met."""
+        """Number of pairs that occurred in some program."""
         return sum(action.ops for action in self.actions)
 
 
 def coverage_table(report: Report) -> CoverageTable | None:
-    """What a run's ops met; None where it counted nothing. Actions that met the fewest ops come first."""
+    """The coverage of a run; None if the run recorded no coverage. Actions with the fewest ops come first."""
     if not report.coverage:
         return None
     total = {record.op: _total(record) for record in report.coverage}

@@ -1,4 +1,4 @@
-"""Known differences: what a framework's expectations file lists, held against what this run's programs showed."""
+"""Known differences: the entries of a framework's file of known differences, with how often this run observed each."""
 
 from __future__ import annotations
 
@@ -10,30 +10,36 @@ from autograd_conformance.reporting.records.records import KnownRecord, Report
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the expectations file, and how many programs of this run could have shown it."""
+    """An entry of the file of known differences, with the number of programs that could have shown the difference."""
 
     known: KnownRecord
     programs: int
 
     @property
+    def observed(self) -> bool:
+        """Whether any program of this run showed the difference."""
+        return self.known.seen > 0
+
+    @property
     def stale(self) -> bool:
-        """Whether programs could have shown the difference and none did: the framework differs no longer."""
+        """True if programs could have shown the difference and none did: the framework no longer differs."""
         return self.known.seen == 0 and self.programs > 0
 
     @property
     def status(self) -> str:
-        """What this run says about the entry, in words, and what to do where it is stale."""
+        """One phrase about the entry for people, with the remedy if the entry is stale."""
         if self.known.seen:
-            ended = f", of which {self.known.ended:,} could not be judged behind it" if self.known.ended else ""
-            return f"seen in {counted(self.known.seen, 'program')}{ended}"
+            ended = f"; {self.known.ended:,} of them could not be judged any further" if self.known.ended else ""
+            return f"observed in {counted(self.known.seen, 'program')}{ended}"
         if self.stale:
-            return f"stale: not seen in {counted(self.programs, 'program')}; remove it from the expectations file"
+            programs = counted(self.programs, "program")
+            return f"stale: not observed in {programs}; remove it from the file of known differences"
         return "not exercised in this run"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A known difference that this run showed; `op` is None where it is not tied to one op."""
+    """A known difference that this run observed; `op` is None if the difference is not about one op."""
 
     rule: str
     op: str | None
@@ -44,28 +50,28 @@ class Difference:
 
 
 def entries(report: Report) -> tuple[Entry, ...]:
-    """The expectations file's entries: the stale ones first, then those seen, then those that nothing exercised."""
+    """The entries of the file of known differences: stale ones first, then observed ones, then unexercised ones."""
     judged = [Entry(known, _programs(known, report)) for known in report.known]
     return tuple(sorted(judged, key=lambda each: (not each.stale, each.known.seen == 0)))
 
 
 def observed_differences(report: Report) -> tuple[Difference, ...]:
-    """The known differences that the run showed: the entries that were seen, and what results say beyond them."""
+    """The known differences that the run observed: entries with a count, then results that no entry explains."""
     seen = [Difference(known.rule, known.op, known.reason) for known in report.known if known.seen]
     found = list(seen)
     for result in report.results:
         if result.verdict == "known difference":
             about = [each for each in seen if each.rule == result.rule]
             if not any(result.op is None or each.op in (None, result.op) for each in about):
-                reason = result.reason or f"no reason was given by {result.test}"
+                reason = result.reason or f"{result.test} gave no reason"
                 found.append(Difference(result.rule, result.op, reason))
     return tuple(dict.fromkeys(found))
 
 
 def _programs(known: KnownRecord, report: Report) -> int:
-    """The programs of the tests that exercised the entry's rule and, where it names an op, are about that op.
+    """Number of programs of the tests that exercised the entry's rule (and its op, if it has one).
 
-    Only of those that came to their end: a test that went wrong may have stopped before the difference could show.
+    Only tests that ended with *pass* or *known difference* count: another test may have stopped too early.
     """
     ended = (each for each in report.results if each.verdict in ("pass", "known difference"))
     return sum(each.programs for each in ended if each.exercised.get(known.rule, 0) and known.op in (None, each.op))

@@ -1,4 +1,4 @@
-"""How bad a failure is: what it costs whoever uses the framework, not how it was found."""
+"""Severity of failures: the damage to users of the framework, from silently wrong numbers to layout details."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from autograd_conformance.reporting.records.failure import Failure, Severity
 from autograd_conformance.reporting.records.terms import Level
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""Every severity, the worst first."""
+"""All severities, the worst first."""
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 UNKNOWN_RANK = SEVERITIES.index("crash")
-"""Where failures stand of which records do not say: behind what is known to be silently wrong, before all else."""
+"""Rank of failures without a severity: below silently wrong values, above everything else."""
 
 NAMES: dict[Severity, str] = {
     "value": "silently wrong",
@@ -22,13 +22,13 @@ NAMES: dict[Severity, str] = {
     "wrong error": "wrong error",
     "form": "form",
 }
-"""Each severity in words."""
+"""Names of the severities in reports."""
 
 
 def severity(failure: Failure) -> Severity | None:
-    """A failure's severity; None where an older record does not say.
+    """A failure's severity; None if its record is of an older version and does not say.
 
-    Records that compared numbers are about numbers, whenever they were written.
+    A record of any version that has a numerical error or votes is about values.
     """
     if failure.verdict in ("crash", "timeout"):
         return "crash"
@@ -38,7 +38,7 @@ def severity(failure: Failure) -> Severity | None:
 
 
 def rank(failure: Failure) -> tuple[float, int]:
-    """What failures are ordered by, the worst first: their severity, then the level of the rule."""
+    """Sort key of failures, the worst first: severity, then level of the rule."""
     found = severity(failure)
     at = UNKNOWN_RANK - 0.5 if found is None else SEVERITIES.index(found)
     return at, LEVELS.index(failure.level)

@@ -1,8 +1,8 @@
-"""From records to verdicts: what a run says about each rule, each family, each op, and the framework as a whole.
+"""Summary of a run: the verdicts on rules, families, ops and the framework, derived from its records.
 
-A failure counts for the rule that it breaks, whichever test found it, and a rule counts as exercised by the programs of
-every test. A test that went wrong and left no failure behind counts against its own rule, so that nothing is lost. A
-known difference is no failure, but no pass either.
+A failure counts against the rule that it breaks, whichever test found it. A rule is exercised by the programs of all
+tests. A test that went wrong without a failure record counts against its own rule. A known difference is neither a
+failure nor a pass.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from autograd_conformance.reporting.records.records import Footer, Report, Resul
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS, INCONCLUSIVE, Conclusion, Level, Verdict
 
 ORDER: tuple[Verdict, ...] = tuple(each.verdict for each in VERDICTS if each.verdict in get_args(Verdict))  # type: ignore[misc]
-"""Every verdict, the one that needs attention most first."""
+"""All verdicts, in the order in which they need attention."""
 
 DIFFERING: tuple[Verdict, ...] = (*FAILURE_VERDICTS, "known difference")
-"""The verdicts for which the framework was seen to do other than a rule says."""
+"""The verdicts on a framework that was observed to break a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many passed, of those that apply, of all."""
+    """Numbers of rules: passed, applicable, all."""
 
     passed: int
     applicable: int
@@ -41,7 +41,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class RuleSummary:
-    """One rule's verdict, how often programs exercised it, its failures, and the reason where it is not a pass."""
+    """Verdict on a rule, with its failures, the number of programs that exercised it, and the reason if not a pass."""
 
     rule: RuleRecord
     verdict: Verdict
@@ -52,20 +52,21 @@ class RuleSummary:
 
 @dataclass(frozen=True, slots=True)
 class FamilySummary:
-    """One family's total over its judged rules, the programs that its tests ran, its failures, and which part of the
-    programs' instructions was judged; None where that is not known.
-    """
+    """Summary of a family of rules."""
 
     name: str
     total: Total
+    """Total over its MUST and SHOULD rules."""
     programs: int
+    """Number of programs that the tests of the family ran."""
     failures: int
     judged: float | None
+    """Fraction of the programs' instructions that were judged; None if the records do not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpSummary:
-    """One op's verdict over every test about it, the programs those ran, and the reason where it is not a pass."""
+    """Verdict on an op over all tests of that op, with the number of their programs, and the reason if not a pass."""
 
     op: str
     verdict: Verdict
@@ -75,14 +76,13 @@ class OpSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Everything that the records say, judged; `total` counts the MUST and SHOULD rules, not the INFO ones.
-
-    `sentence` says in words what the conclusion rests on, without repeating it.
-    """
+    """Summary of a run: its conclusion and all verdicts."""
 
     conclusion: Conclusion
     sentence: str
+    """The reasons for the conclusion, as sentences that do not repeat it."""
     total: Total
+    """Total over the MUST and SHOULD rules; INFO rules are not judged."""
     rules: tuple[RuleSummary, ...]
     families: tuple[FamilySummary, ...]
     ops: tuple[OpSummary, ...]
@@ -90,17 +90,19 @@ class Summary:
     causes: tuple[Cause, ...]
     programs: int
     unspecified: int
+    """Number of programs that used something unspecified."""
     judged: float | None
+    """Fraction of all instructions that were judged; None if the records do not say."""
     seconds: float | None
 
     @property
     def rate(self) -> float | None:
-        """Programs per second of the whole run; None where it is not known."""
+        """Programs per second over the whole run; None if the duration is not known."""
         return self.programs / self.seconds if self.seconds else None
 
 
 def summarize(report: Report) -> Summary:
-    """The verdicts that follow from a report's records."""
+    """Derive all verdicts from a report's records."""
     differences = observed_differences(report)
     rules = tuple(_rule(rule, report, differences) for rule in report.rules)
     conclusion, sentence = _conclude(report, rules, differences)
@@ -121,20 +123,21 @@ def summarize(report: Report) -> Summary:
 
 
 def complete(report: Report) -> bool:
-    """Whether the run came to its end; False where it was interrupted, cut short or cut off."""
+    """Whether the run finished; False if it was interrupted, out of budget or killed."""
     return report.footer is not None and report.footer.verdict == "complete"
 
 
 def selected(report: Report) -> bool:
-    """Whether a part of the suites was run: options, or somebody's plugin, left tests out."""
+    """Whether only a part of the suites ran, because options or a plugin left tests out."""
     footer = report.footer
     chosen = footer is not None and (footer.selection or footer.deselected > 0)
     return chosen or any(result.verdict == "skipped" for result in report.results)
 
 
 def exit_code(summary: Summary, footer: Footer, status: int) -> int:
-    """The exit code of a run that has come to its end, given pytest's own `status`: that one stands where the run was
-    stopped, or where a test that is none of the suite's failed.
+    """Exit code of a finished run, given pytest's own exit `status`.
+
+    Pytest's status is kept if the run was stopped, or if a test failed that is not part of the suite.
     """
     if status not in (Exit.PASSED, Exit.NOT_CONFORMANT, Exit.NOTHING_SELECTED):
         return status
@@ -152,32 +155,34 @@ def exit_code(summary: Summary, footer: Footer, status: int) -> int:
 
 
 def incomplete_notice(report: Report) -> str:
-    """How an incomplete run ended, in words."""
+    """One line for people on why a run is incomplete."""
     footer = report.footer
     if footer is None:
-        return "TRUNCATED: the run left no footer. This is what had finished by then."
+        return "TRUNCATED: the run was killed before it could finish. The report covers the tests that had finished."
     reason = shortened(footer.reason or "the run was stopped before its end")
     if footer.verdict == "cut short":
         ended = sum(result.verdict == "cut short" for result in report.results)
-        return f"CUT SHORT: {reason}." + (f" {counted(ended, 'test')} ended before their time." if ended else "")
+        fewer = f" {counted(ended, 'test')} ran fewer programs than planned." if ended else ""
+        return f"CUT SHORT: {reason}.{fewer}"
     missing = f" {counted(footer.not_run, 'test')} did not run." if footer.not_run else ""
-    return f"INTERRUPTED: {reason}.{missing} This is what had finished by then."
+    return f"INTERRUPTED: {reason}.{missing} The report covers the tests that had finished."
 
 
 def by_attention(rules: Iterable[RuleSummary]) -> list[RuleSummary]:
-    """The rules with those that need attention first, and MUST before SHOULD before INFO within a verdict."""
+    """Rules sorted by need for attention; within a verdict MUST rules come before SHOULD and INFO rules."""
     levels = get_args(Level)
     return sorted(rules, key=lambda each: (ORDER.index(each.verdict), levels.index(each.rule.level)))
 
 
 def applies(family: FamilySummary) -> bool:
-    """Whether a family has a rule that applies to the framework, or a failure all the same."""
+    """Whether a family has a rule that applies to the framework, or a failure."""
     return bool(family.total.applicable or family.failures)
 
 
 def numbered_reason(rule: RuleSummary, found: tuple[Cause, ...], shown: int = 0) -> str:
-    """Why a rule is not a pass, with the numbers of the causes where there are several; of the first `shown` of these
-    no more than that, for they stand above.
+    """The reason why a rule did not pass, with the numbers of its causes if the run has several causes.
+
+    If all its causes are among the first `shown`, which were printed in full above, only their numbers are given.
     """
     numbers = sorted({cause_number(failure, found) for failure in rule.failures})
     which = f"{'cause' if len(numbers) == 1 else 'causes'} {listed(map(str, numbers))}" if len(found) > 1 else ""
@@ -194,7 +199,7 @@ def failing_ops(summary: Summary) -> tuple[OpSummary, ...]:
 
 
 def differing_ops(summary: Summary) -> tuple[OpSummary, ...]:
-    """The ops that differ only in ways that are known."""
+    """The ops whose only failures are known differences."""
     return tuple(each for each in summary.ops if each.verdict == "known difference")
 
 
@@ -218,7 +223,7 @@ def _judge(
 ) -> tuple[Verdict, str | None]:
     if rule.level == "INFO":
         return "info", None
-    if failures:  # before anything else: what was seen to go wrong is never hidden behind a capability
+    if failures:  # first, because a missing capability must not hide an observed failure
         worst = min(failures, key=lambda each: FAILURE_VERDICTS.index(each.verdict))
         more = f" (and {counted(len(failures) - 1, 'other failure')})" if len(failures) > 1 else ""
         where = f"{worst.op}: " if worst.op else ""
@@ -229,20 +234,21 @@ def _judge(
         return "not applicable", lacks
     if unexplained:
         first = min(unexplained, key=lambda each: ORDER.index(_verdict(each)))
-        return _verdict(first), shortened(first.reason or f"no reason was given by {first.test}")
+        return _verdict(first), shortened(first.reason or f"{first.test} gave no reason")
     if known:
         return "known difference", listed(dict.fromkeys(shortened(f"{each}", 80) for each in known), 3, by="; ")
     untried = sum(result.verdict == "cut short" and not result.programs for result in own)
     if untried:
-        return "vacuous", f"the run's budget ended before {untried:,} of its {counted(len(own), 'test')} began"
+        return "vacuous", f"the budget of the run ended before {untried:,} of its {counted(len(own), 'test')} began"
     if exercised >= _needed(own, report):
         return "pass", None
     return _too_few_programs(exercised, own, report)
 
 
 def _needed(own: Sequence[Result], report: Report) -> int:
-    """How often a rule has to be exercised. Of a selection, which may have chosen some of its tests alone, each test
-    that has fewer programs than the threshold is to exercise it once.
+    """Number of programs that must exercise a rule.
+
+    In a run of selected tests, a test with fewer programs than the threshold needs to exercise its rule only once.
     """
     if not own or not selected(report):
         return THRESHOLD
@@ -251,7 +257,7 @@ def _needed(own: Sequence[Result], report: Report) -> int:
 
 
 def _too_few_programs(exercised: int, own: Sequence[Result], report: Report) -> tuple[Verdict, str]:
-    """What is said of a rule that too few programs exercised, and why."""
+    """Verdict on a rule that too few programs exercised, with the reason."""
     left_out = all(result.verdict == "skipped" for result in own)
     if left_out and (report.footer is None or report.footer.verdict == "interrupted"):
         return "not reached", "the run ended before its tests began"
@@ -262,10 +268,10 @@ def _too_few_programs(exercised: int, own: Sequence[Result], report: Report) -> 
         first = next((result for result in own if result.op not in absent), own[0])
         return "not applicable", shortened(first.reason or "its tests do not apply to this framework")
     if not own and not exercised:
-        return "vacuous", "none of its tests was run"
+        return "vacuous", "none of its tests ran"
     undrawn = next((each.reason for each in own if each.verdict == "vacuous"), None) if not exercised else None
-    few = f"exercised {counted(exercised, 'time')}; at least {_needed(own, report)} are needed"
-    return "vacuous", shortened(f"none of its programs could be drawn: {undrawn}") if undrawn else few
+    few = f"exercised by {counted(exercised, 'program')}; at least {_needed(own, report)} are needed"
+    return "vacuous", shortened(f"no program could be drawn for it: {undrawn}") if undrawn else few
 
 
 def _unexplained(results: Iterable[Result], failures: Iterable[Failure]) -> list[Result]:
@@ -290,7 +296,7 @@ def _family(name: str, rules: Iterable[RuleSummary], report: Report) -> FamilySu
 
 
 def _judged(results: Sequence[Result]) -> float | None:
-    """Which part of the instructions of programs was judged."""
+    """Fraction of the programs' instructions that were judged; None if no instruction was counted."""
     instructions = sum(result.instructions for result in results)
     return sum(result.judged for result in results) / instructions if instructions else None
 
@@ -318,12 +324,12 @@ def _op(op: str, results: list[Result], failures: list[Failure], known: list[Dif
     reasons += [(_verdict(result), result.reason) for result in results]
     verdict, reason = min(reasons, key=lambda each: ORDER.index(each[0]))
     if any(each == "pass" for each, _ in reasons) and verdict in ("not applicable", "vacuous", "skipped"):
-        verdict, reason = "pass", None  # one of its tests does not apply, or drew nothing; the others passed
+        verdict, reason = "pass", None  # a test that does not apply, or drew no program, does not outweigh a pass
     return OpSummary(op, verdict, programs, shortened(reason) if reason and verdict != "pass" else None)
 
 
 def _verdict(result: Result) -> Verdict:
-    """A pass that ran no program is no pass; a test that was cut short is one as far as it went."""
+    """The verdict on a test: a pass without programs is vacuous; a test that was cut short passed as far as it ran."""
     verdict: Verdict = "pass" if result.verdict == "cut short" else result.verdict
     return "vacuous" if verdict == "pass" and result.programs == 0 else verdict
 
@@ -339,63 +345,63 @@ def _conclude(
     broken = [each for each in binding if MEANING_OF[each.verdict].is_failure]
     differing = {each.rule.rule for each in must if each.verdict == "known difference"}
     known = counted(sum(each.rule in differing for each in differences), "known difference")
-    but = f", other than by {known}" if differing else ""
+    but = f", except by {known}" if differing else ""
     ran = f"in {counted(report.programs, 'program')}"
     if broken:
         rules_of = f"{len(broken)} of {counted(len(binding), f'applicable {which} rule')}"
         return "not conformant", f"{name} breaks {rules_of}, {ran}."
     if report.programs == 0:
-        return "no verdict", f"No program was run on {name}."
+        return "no verdict", f"No program ran on {name}."
     if not must:
-        return "no verdict", f"No MUST rule applies to what {name} claims."
+        return "no verdict", f"No MUST rule applies to the capabilities that {name} claims."
     if report.footer is None or report.footer.verdict == "interrupted":
-        return "no verdict", f"The run on {name} was cut short. No MUST rule was broken {ran}{but}."
+        return "no verdict", f"The run on {name} did not finish. No MUST rule was broken {ran}{but}."
     stale = sum(each.stale for each in entries(report)) if report.header.strict else 0
     if stale:
-        fails = f"Stale, for which a strict run fails: {counted(stale, 'known difference')}."
+        fails = f"A strict run fails because of {counted(stale, 'stale known difference')}."
         return "not conformant", f"{name} breaks no applicable MUST or SHOULD rule, {ran}{but}. {fails}"
     doubt = _why_no_verdict(report, must)
     if doubt:
-        return "no verdict", f"{doubt} None was broken {ran}{but}."
+        return "no verdict", f"{doubt} No MUST rule was broken {ran}{but}."
     return _conformant(report, must, should, but if selected(report) else known)
 
 
 def _why_no_verdict(report: Report, must: Sequence[RuleSummary]) -> str | None:
-    """Why there can be no verdict on a run that broke nothing, if there can be none."""
+    """The reason why a run without failures has no verdict; None if it has one."""
     name = report.header.framework.title
     undecided = sum(MEANING_OF[each.verdict].prevents_verdict for each in must)
     if undecided:
-        return f"{name} was not really tested on {undecided} of {counted(len(must), 'applicable MUST rule')}."
+        return f"{undecided} of {counted(len(must), 'applicable MUST rule')} could not be decided for {name}."
     unjudged = sum(result.verdict in INCONCLUSIVE for result in report.results)
     if unjudged:
-        return f"{counted(unjudged, 'test')} of {name} went wrong, which says nothing about it."
+        return f"{counted(unjudged, 'test')} of {name} ended in an error that says nothing about {name}."
     if not any(each.verdict in ("pass", "known difference") for each in must):
-        return f"{name} was really tested on none of {counted(len(must), 'applicable MUST rule')}."
+        return f"None of {counted(len(must), 'applicable MUST rule')} was tested on {name}."
     return None
 
 
 def _conformant(
     report: Report, must: Sequence[RuleSummary], should: Sequence[RuleSummary], known: str
 ) -> tuple[Conclusion, str]:
-    """The headline of a run that was complete enough, and in which nothing is broken."""
+    """Conclusion of a run that is complete enough and has no failure of a MUST rule."""
     name, ran = report.header.framework.title, f"in {counted(report.programs, 'program')}"
     followed, ignored = (sum(each.verdict in those for each in should) for those in (("pass",), FAILURE_VERDICTS))
     breaks = f" and breaks {ignored}" if ignored else ""
-    advice = f" It follows {followed} of {counted(len(should), 'applicable SHOULD rule')}{breaks}." if should else ""
-    held = sum(each.verdict == "pass" for each in must)
-    kept = f"{held} of {counted(len(must), 'applicable MUST rule')}"
+    advice = f" It passes {followed} of {counted(len(should), 'applicable SHOULD rule')}{breaks}." if should else ""
+    passed = sum(each.verdict == "pass" for each in must)
+    passes = f"passes {passed} of {counted(len(must), 'applicable MUST rule')}"
     if selected(report):
         but = f" It breaks {counted(ignored, 'applicable SHOULD rule')}." if ignored else ""
-        chosen = "Tests were left out: this is no verdict on the framework."
+        chosen = "Tests were left out, so this is not a verdict on the framework."
         return (
             "selection passed",
-            f"{name} breaks no MUST rule of what was chosen and keeps {kept}, {ran}{known}.{but} {chosen}",
+            f"{name} breaks no MUST rule in the selected tests and {passes}, {ran}{known}.{but} {chosen}",
         )
     differing = sum(each.verdict == "known difference" for each in must)
     if differing:
-        broken_by = f"It breaks {counted(differing, 'rule')} by {known} alone."
-        return "conformant with known differences", f"{name} keeps {kept}, {ran}. {broken_by}{advice}"
-    return "conformant", f"{name} keeps {_all(len(must))}, {ran}.{advice}"
+        broken_by = f"It breaks {counted(differing, 'rule')} only by listed exceptions ({known})."
+        return "conformant with known differences", f"{name} {passes}, {ran}. {broken_by}{advice}"
+    return "conformant", f"{name} passes {_all(len(must))}, {ran}.{advice}"
 
 
 def _all(number: int) -> str:

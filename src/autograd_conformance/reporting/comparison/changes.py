@@ -1,4 +1,4 @@
-"""What differs between two runs: rules whose verdict changed, and failures that are new or gone."""
+"""Differences between two runs: rules whose verdict, or whose failing ops, changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Change = Literal["new", "fixed", "changed", "only before", "only after"]
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """A rule of which the two runs say different things; None where a run does not have the rule."""
+    """A rule with different verdicts or failing ops in two runs; None if a run does not have the rule."""
 
     rule: str
     before: RuleSummary | None
@@ -24,7 +24,7 @@ class RuleChange:
 
     @property
     def change(self) -> Change:
-        """How it changed: a defect that is new or fixed, another verdict, or a rule that one run alone has."""
+        """Kind of change: a new or fixed defect, another verdict, or a rule that only one run has."""
         if self.before is None:
             return "only after"
         if self.after is None:
@@ -38,23 +38,23 @@ class RuleChange:
 
     @property
     def ops(self) -> tuple[str, ...]:
-        """The ops that break it in the second run alone."""
+        """The ops that break the rule in the second run and not in the first."""
         return tuple(sorted(_failing_ops(self.after) - _failing_ops(self.before)))
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Two runs and where they differ."""
+    """Two runs and their differences."""
 
     before: Report
     after: Report
     rules: tuple[RuleChange, ...]
     same: int
-    """How many rules have the same verdict in both, broken by the same ops."""
+    """Number of rules with the same verdict and the same failing ops in both runs."""
 
     @property
     def other_differences(self) -> tuple[str, ...]:
-        """What else is not the same in the two runs, and may be why they differ: never to be passed over."""
+        """Other differences between the runs (suite, profile, device, ...), which may explain the changes."""
         was, now = self.before.header, self.after.header
         pairs = (
             ("suite", was.suite, now.suite),
@@ -67,12 +67,12 @@ class Changes:
         return tuple(f"{name} {shortened(a, 60)} and {shortened(b, 60)}" for name, a, b in pairs if a != b)
 
     def of(self, change: Change) -> list[RuleChange]:
-        """The rules that changed in one way."""
+        """The rules with this kind of change."""
         return [each for each in self.rules if each.change == change]
 
 
 def compare(before: Report, after: Report) -> Changes:
-    """Where two runs differ, rule by rule, in the order of the later run."""
+    """Compare two runs rule by rule, in the order of the later run."""
     was = {each.rule.rule: each for each in summarize(before).rules}
     now = {each.rule.rule: each for each in summarize(after).rules}
     everything = [RuleChange(rule, was.get(rule), now.get(rule)) for rule in dict.fromkeys((*now, *was))]
@@ -81,17 +81,17 @@ def compare(before: Report, after: Report) -> Changes:
 
 
 def lines(changes: Changes) -> Iterator[str]:
-    """The changes as text, those that need attention first."""
+    """The changes as lines of text, those that need attention first."""
     yield f"{changes.before.header.framework.title} -> {changes.after.header.framework.title}"
     if changes.other_differences:
-        yield f"The runs differ in more than time: {'; '.join(changes.other_differences)}."
+        yield f"Note that the runs also differ in: {'; '.join(changes.other_differences)}."
     shown: tuple[Change, ...] = ("new", "fixed", "changed", "only before", "only after")
     for change in shown:
         found = changes.of(change)
         if found:
             yield f"{_heading(change)} ({len(found)}):"
             yield from (f"  {_description(each)}" for each in found)
-    yield f"The same in both: {counted(changes.same, 'rule')}."
+    yield f"Unchanged: {counted(changes.same, 'rule')}."
 
 
 def _heading(change: Change) -> str:
@@ -103,9 +103,9 @@ def _heading(change: Change) -> str:
         case "changed":
             return "Other changes"
         case "only before":
-            return "Rules that the first run alone has"
+            return "Rules that only the first run has"
         case "only after":
-            return "Rules that the second run alone has"
+            return "Rules that only the second run has"
         case _:
             assert_never(change)
 
@@ -114,7 +114,7 @@ def _description(each: RuleChange) -> str:
     if each.before is None or each.after is None:
         only = each.before or each.after
         return f"{each.rule}: {only.verdict if only else ''}"
-    ops = f", now also {listed(each.ops, 5)}" if each.ops and each.before.verdict in FAILURE_VERDICTS else ""
+    ops = f", new failing ops: {listed(each.ops, 5)}" if each.ops and each.before.verdict in FAILURE_VERDICTS else ""
     why = f": {each.after.reason}" if each.after.reason else ""
     return f"{each.rule}: {each.before.verdict} -> {each.after.verdict}{ops}{why}"
 
@@ -124,5 +124,5 @@ def _state(rule: RuleSummary | None) -> tuple[str, frozenset[str]] | None:
 
 
 def _failing_ops(rule: RuleSummary | None) -> frozenset[str]:
-    """The ops by themselves that break a rule."""
+    """The ops that break a rule, as far as its failures are about single ops."""
     return frozenset(failure.op for failure in rule.failures if failure.op is not None) if rule else frozenset()

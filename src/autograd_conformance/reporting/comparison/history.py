@@ -1,4 +1,4 @@
-"""A folder of record files as the history of its frameworks: run by run, what became new, fixed or different."""
+"""History of frameworks, from a folder of record files: the changes from run to run."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from pathlib import Path
 
 from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.reporting.comparison.changes import compare
-from autograd_conformance.reporting.prose import counted, listed, shortened
+from autograd_conformance.reporting.prose import counted, listed, shortened, unique_slugs
 from autograd_conformance.reporting.records.records import Header, Report
 from autograd_conformance.reporting.records.stream import load
-from autograd_conformance.reporting.site.runs import unique
 
 FEW = 4
-"""How many rules are named of each kind of change."""
+"""Number of rules that are named for each kind of change."""
 
 
 def record_files(folder: Path) -> list[Path]:
-    """The record files in a folder and those within it, by name."""
+    """The record files in a folder and its subfolders, sorted by name."""
     return sorted((*folder.rglob("*.jsonl"), *folder.rglob("*.jsonl.gz")))
 
 
 def add(file: Path, folder: Path) -> Path:
-    """Copy a record file, compressed, to its place in a history: a folder for each framework, a name for each run."""
+    """Copy a record file, compressed, into a history folder, which has a subfolder for each framework.
+
+    Returns the path of the copy.
+    """
     report = load(file, allow_truncated=True)
     header, content = report.header, file.read_bytes()
     started = re.sub(r"\D", "", header.started)[:14]
-    framework, version, device = unique((header.framework.name, header.framework.version, header.device))
+    framework, version, device = unique_slugs((header.framework.name, header.framework.version, header.device))
     path = folder / framework / f"{started}-{version}-{device}.jsonl.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if file.suffix == ".gz" else gzip.compress(content, mtime=0))
@@ -37,8 +39,8 @@ def add(file: Path, folder: Path) -> Path:
 
 
 def lines(reports: Sequence[Report]) -> Iterator[str]:
-    """The runs of each framework on each device in the order of time, each beside the one before it. Runs of different
-    suites are not compared, for their rules may differ.
+    """Lines of text on the runs of each framework and device in the order of time, with the changes since the previous
+    run. Runs of different versions of the suite are not compared, because their rules may differ.
     """
     ordered = sorted(reports, key=lambda report: (*_series(report.header), report.header.started))
     for (name, device), runs in groupby(ordered, key=lambda report: _series(report.header)):
@@ -52,7 +54,7 @@ def lines(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _series(header: Header) -> tuple[str, str]:
-    """What the runs of one history have in common."""
+    """Framework and device, which the runs of one history share."""
     return header.framework.name, header.device
 
 
@@ -64,9 +66,9 @@ def _run_line(run: Report) -> str:
 
 
 def _changes(before: Report, run: Report) -> Iterator[str]:
-    """What changed since the run before."""
+    """Changes since the previous run."""
     if before.header.suite != run.header.suite:
-        yield "not compared with the run before: it is of another suite, whose rules may differ"
+        yield "not compared with the previous run, which used another version of the suite"
         return
     changes = compare(before, run)
     for title, kind in (("new", changes.of("new")), ("fixed", changes.of("fixed")), ("other", changes.of("changed"))):

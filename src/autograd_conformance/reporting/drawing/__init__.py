@@ -1,1 +1,1 @@
-"""Programs as drawings: a program's JSON form as nodes and edges, laid out, and written as SVG or in words."""
+"""Drawings of programs: graphs made from a program's JSON form, laid out, and written as SVG or as sentences."""

@@ -1,4 +1,4 @@
-"""How the gradient went, put into a program's graph: what ops saved, and the first gradient that is wrong."""
+"""Adds gradients to a program's graph: the tensors that ops saved, and the first wrong gradient."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from autograd_conformance.reporting.prose import listed, shortened
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient, gradient_name
 
 WIDTH, LONGEST_VALUE = 28, 44
-"""The letters of a line of a box in which two values stand beside one another; and the most of each value."""
+"""Characters on a line of a box, and the largest number of characters of a value in it."""
 
 GRADIENT = 0
-"""The line that the gradient's box has: no line of a program."""
+"""Line number of the gradient's box, which is not a line of the program."""
 
 
 def with_gradients(drawn: ProgramGraph, flow: GradientFlow | None, call: int | None) -> ProgramGraph:
-    """The graph with the gradients of a call: the first that is wrong is a box on its way, between the line that made
-    its value and those that pass it on; `call` is the call's line.
+    """The graph with the gradients of the backward call on line `call`.
+
+    The first wrong gradient becomes a box between the line that made its value and the lines that pass the gradient on.
     """
     if flow is None:
         return drawn
@@ -39,13 +40,13 @@ def with_gradients(drawn: ProgramGraph, flow: GradientFlow | None, call: int | N
 
 
 def _beside(gradient: ValueGradient) -> Iterator[str]:
-    """What was expected beside what was observed."""
+    """Expected and observed value of a gradient, as lines of its box."""
     for head, text in (("expected", gradient.expected), ("observed", gradient.observed or "none")):
         yield from wrap(f"{head} {shortened(text, LONGEST_VALUE)}", WIDTH)
 
 
 def _saving(node: Node, flow: GradientFlow) -> Node:
-    """A line with what it saved, as it still is and as it is no more."""
+    """A node with the tensors that its op saved: those still valid, and those freed or written to since."""
     saved = [each for each in flow.saved if each.line == node.line]
     written = any(each.now for each in flow.saved)
     kept = [each for each in saved if each.freed_by is None and not each.stale]

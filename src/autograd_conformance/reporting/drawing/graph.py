@@ -1,7 +1,8 @@
-"""A program's JSON form as nodes and edges: what is computed from what, what calls act on, and in which order.
+"""Graphs of programs: nodes and edges made from a program's JSON form.
 
-A value that is written to is another node from there on: whoever reads it later reads what the write made. Calls
-(backward, clearing, steps) are nodes, too; where nothing else says which of two came first, an edge of its own does.
+Each instruction is a node. An in-place write makes a new node for its value, and later readers have edges from that
+node. Calls (backward, clearing gradients, optimizer steps) are nodes, too. Two consecutive calls or writes without
+another path between them are joined by an edge that shows their order.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 
 FEW = 4
-"""How many operands of a call have an edge each, and how many elements of a leaf are written out."""
+"""Maximum number of operands of a call that get an edge each, and of elements of a leaf that are printed."""
 
 WRITES = ("write", "detach_in_place", "requires_grad", "step", "assign_grad", "clip")
-"""The instructions behind which a value, or what belongs to it, is another."""
+"""Instructions that change a value or its gradient; later readers depend on them."""
 
 READERS = {
     "roots": "data",
@@ -36,7 +37,7 @@ READERS = {
     "leaves": "acts",
     "values": "acts",
 }
-"""The fields of an instruction that name values, in the order in which they are drawn."""
+"""Fields of an instruction that name values, with the kind of their edges, in drawing order."""
 
 NAMES = {
     "write": "write",
@@ -50,63 +51,64 @@ NAMES = {
     "clip": "clip gradients",
     "drop": "delete",
 }
-"""How calls are named where their word is not what people say."""
+"""Names of calls whose name in the JSON form is not a common one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One instruction of a program, or the gradient that goes wrong first."""
+    """Node of a graph: an instruction of a program, or the first wrong gradient."""
 
     line: int
-    """Its line in the printed code, from 1; the gradient has 0."""
+    """Line in the printed code, from 1; 0 for the gradient."""
     kind: Kind
     title: str
-    """What it is: an op's name, or the call."""
+    """Name of the op or call."""
     notes: tuple[str, ...]
-    """What else there is to know, a line each: the names it makes, shape and dtype, attributes, grad modes."""
+    """Details, one per line: names of results, shape and dtype, attributes, grad modes."""
     reads: tuple[str, ...]
-    """The names of the values that it reads or acts on."""
+    """Names of the values that the instruction reads or acts on."""
     makes: str = ""
-    """The names of the values that it makes; empty where it makes none."""
+    """Names of the values that the instruction makes; may be empty."""
     frozen: bool = False
-    """Whether it is a leaf that requires no gradient."""
+    """Whether the node is a leaf that does not require grad."""
     saved: tuple[str, ...] = ()
-    """What it saved for its derivative, a line each."""
+    """Tensors that the op saved for its derivative, one per line."""
     warnings: tuple[str, ...] = ()
-    """What it saved that was freed or written to since, a line each."""
+    """Lines in the colour of failures: saved tensors that were freed or written to, or values of a wrong gradient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From the line that made a value to one that reads it; `times` says how often."""
+    """Edge from the line that made a value to a line that reads it."""
 
     tail: int
     head: int
     kind: EdgeKind
     times: int = 1
+    """Number of times that the line reads the value."""
     right: bool | None = None
-    """Whether the gradient that flows back along it was seen to be right; None where it was not seen."""
+    """Whether the gradient that flows back along the edge is right; None if it was not observed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramGraph:
-    """A program as a graph whose nodes are its lines, and, where one is known, the first gradient that is wrong."""
+    """Graph of a program. Its nodes are the lines of the program and, if known, the first wrong gradient."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     groups: tuple[frozenset[int], ...] = ()
-    """The lines that belong together."""
+    """Sets of lines that belong together."""
 
 
 def programs(form: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], ...]:
-    """The instructions of a program's JSON form, or of the two that are related; none where there is no program."""
+    """Instructions of a program in JSON form, or of each of two related programs; empty if there is no program."""
     forms = [form] if "instructions" in form else [form.get("first"), form.get("second")]
     found = [each["instructions"] for each in forms if isinstance(each, Mapping) and "instructions" in each]
     return tuple(steps for steps in found if isinstance(steps, list) and steps and all(map(_is_instruction, steps)))
 
 
 def graph(steps: Sequence[Mapping[str, Any]], code: str) -> ProgramGraph:
-    """The graph of a program; `code` is its printed code, whose lines give the values their names."""
+    """Graph of a program; the names of its values are read from its printed `code`."""
     names = _names(steps, code.split("\n"))
     made: dict[int, int] = {}
     nodes: list[Node] = []
@@ -118,7 +120,7 @@ def graph(steps: Sequence[Mapping[str, Any]], code: str) -> ProgramGraph:
         for ref, link in _shown(step):
             tail = made.get(ref, at)
             if tail == at:
-                continue  # no program of ours, but a record may hold anything
+                continue  # impossible in a valid program, but a record may contain anything
             known = edges.get((tail, at))
             edges[tail, at] = Edge(tail + 1, at + 1, known.kind if known else link, known.times + 1 if known else 1)
         if node.kind in ("call", "write"):
@@ -132,7 +134,7 @@ def graph(steps: Sequence[Mapping[str, Any]], code: str) -> ProgramGraph:
 
 
 def sentences(drawn: ProgramGraph, at: int | None) -> Iterator[str]:
-    """The graph in words, a line each, for those who cannot see it; `at` is the failing line."""
+    """The graph as sentences, one per line, for people who cannot see the drawing; `at` is the failing line."""
     for node in drawn.nodes:
         if node.kind == "gradient":
             continue
@@ -140,7 +142,7 @@ def sentences(drawn: ProgramGraph, at: int | None) -> Iterator[str]:
         makes = f", which makes {node.makes}" if node.makes else ""
         details = (*node.notes, *node.saved, *node.warnings)
         notes = f" ({'; '.join(details)})" if details else ""
-        here = ". This is the line that goes wrong" if node.line == at else ""
+        here = ". This line fails" if node.line == at else ""
         what = "a leaf" if node.kind == "leaf" else node.title
         yield f"Line {node.line}: {what}{reads}{makes}{notes}{here}."
 
@@ -177,13 +179,13 @@ def _is_instruction(step: Any) -> bool:
 
 
 def _named(step: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """Every value that an instruction names."""
+    """References to all values that an instruction names."""
     for field in READERS:
         yield from _values(step.get(field))
 
 
 def _shown(step: Mapping[str, Any]) -> Iterator[tuple[int, EdgeKind]]:
-    """The values that an instruction names and that have an edge to it: of many leaves none, for they are listed."""
+    """Values with an edge to an instruction. Long lists of leaves or values get no edges, only a count."""
     for field in READERS:
         found = list(_values(step.get(field)))
         if field not in ("leaves", "values") or len(found) <= FEW:
@@ -205,7 +207,7 @@ def _values(value: Any) -> Iterator[tuple[int, int]]:
 
 
 def _names(steps: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> dict[tuple[int, int], str]:
-    """What the values are called: what stands left of the first equals sign of their line, or else their number."""
+    """Names of the values: the left-hand side of their line of code, or else a number such as ``%3``."""
     found: dict[tuple[int, int], str] = {}
     for at, step in enumerate(steps):
         count = step.get("results", 1) if step["do"] == "apply" else len(list(_values(step.get("inputs"))))
@@ -253,7 +255,7 @@ def _attr(value: Any) -> str:
 
 
 def _flags(step: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a call was told, as far as it is not the framework's own choice."""
+    """Arguments of a call that the program sets explicitly, and the numbers of its inputs and leaves."""
     names = ("retain_graph", "create_graph", "allow_unused", "set_to_none", "on", "accumulated")
     flags = [f"{name}={step[name]}" for name in names if isinstance(step.get(name), bool)]
     inputs = list(_values(step.get("inputs")))

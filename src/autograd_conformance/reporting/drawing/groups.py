@@ -1,4 +1,4 @@
-"""Lines that belong together, put into a program's graph: what a framework runs as one, iterations of a loop."""
+"""Adds groups of lines to a program's graph: regions, which a framework runs as a whole, or iterations of a loop."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from autograd_conformance.reporting.drawing.graph import ProgramGraph
 from autograd_conformance.reporting.prose import listed
 from autograd_conformance.reporting.records.failure import LineGroup
 
+NAMES = {"unit": "region", "iteration": "iteration"}
+"""Name of each kind of group in drawings."""
+
 
 def with_groups(drawn: ProgramGraph, groups: Sequence[LineGroup]) -> ProgramGraph:
-    """The graph with its groups, each named in the first of its lines."""
+    """The graph with the groups of its lines; the first node of each group has its name as a note."""
     known = {node.line for node in drawn.nodes}
     shown = [(number, each) for number, each in enumerate(groups, 1) if known.intersection(each.lines)]
-    heads = {min(known.intersection(each.lines)): f"{each.kind} {number}" for number, each in shown}
+    heads = {min(known.intersection(each.lines)): f"{NAMES[each.kind]} {number}" for number, each in shown}
     nodes = tuple(
         replace(node, notes=(heads[node.line], *node.notes)) if node.line in heads else node for node in drawn.nodes
     )
@@ -22,7 +25,7 @@ def with_groups(drawn: ProgramGraph, groups: Sequence[LineGroup]) -> ProgramGrap
 
 
 def group_sentences(groups: Sequence[LineGroup]) -> Iterator[str]:
-    """The groups in words, a sentence each."""
+    """The groups as sentences."""
     for number, each in enumerate(groups, 1):
         lines = f"line {each.lines[0]}" if len(each.lines) == 1 else f"lines {listed(map(str, each.lines))}"
-        yield f"{each.kind.capitalize()} {number}: {lines}."
+        yield f"{NAMES[each.kind].capitalize()} {number}: {lines}."

@@ -1,4 +1,4 @@
-"""The drawings of a failure: its program, or the two that are related, with what is known of the gradient's way."""
+"""Drawings of a failure: its program, or both related programs, with the gradients as far as they are known."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from autograd_conformance.reporting.records.failure import Failure, PartViolatio
 from autograd_conformance.reporting.records.flow import first_wrong_gradient
 
 STYLES = tuple(Path(__file__).with_name(name) for name in ("colours.css", "drawing.css"))
-"""The style sheets of drawings, for pages that show them."""
+"""Style sheets of the drawings, for pages that show them."""
 
 COLUMN = 380
-"""The width of a drawing, in CSS pixels, that has room beside the program; a wider one stands below."""
+"""Maximum width in CSS pixels of a drawing beside the program; a wider drawing is put below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A program as a drawing and in words."""
+    """Drawing of a program, with the same content as sentences."""
 
     heading: str
-    """Which program it is."""
+    """Heading that names the program."""
     title: str
-    """What the drawing shows, for those who cannot see it."""
+    """Text alternative of the drawing."""
     svg: str
-    """The drawing as an element of a page."""
+    """The drawing as an SVG element of a page."""
     words: tuple[str, ...]
-    """The same as sentences, one for each line of the program."""
+    """Sentences, one for each line of the program."""
 
     @property
     def wide(self) -> bool:
-        """Whether it is too wide to stand beside the program."""
+        """Whether the drawing is too wide to be put beside the program."""
         return width(self.svg) > COLUMN
 
     @property
     def file(self) -> str:
-        """The drawing as a file of its own, with its style sheets; a page that shows it brings none."""
+        """The drawing as an SVG file that includes its style sheets."""
         styles = "".join(path.read_text(encoding="utf-8") for path in STYLES)
         head, _, rest = self.svg.partition(">")
         return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{styles}</style>{rest}\n'
 
 
 def pictures(failure: Failure) -> tuple[Picture, ...]:
-    """The drawings of a failure's program, or of the two that are related; none where one is too long to be read."""
+    """Drawings of a failure's program, or of both related programs; empty if one has more than `MOST` lines."""
     found = programs(failure.program)
     if any(len(steps) > MOST for steps in found):
         return ()
@@ -59,8 +59,10 @@ def pictures(failure: Failure) -> tuple[Picture, ...]:
 
 
 def _picture(failure: Failure, number: int, steps: Sequence[Mapping[str, Any]], code: str) -> Picture:
-    """The drawing of one of a failure's programs, by its number. Of two that are related, those are marked that break a
-    rule by themselves, or else the first, where they part.
+    """Drawing of the program with this number (0 or 1) of a failure.
+
+    Of two related programs, each one that breaks a rule apart from the relation has its failing line marked. If neither
+    does, the first has the line where their results differ marked.
     """
     parts = {each.second: each for each in failure.parts if each.at is not None}
     part = parts.get(number == 1)
@@ -69,8 +71,8 @@ def _picture(failure: Failure, number: int, steps: Sequence[Mapping[str, Any]], 
     groups = () if number else failure.groups
     drawn = with_gradients(with_groups(graph(steps, code), groups), flow, at)
     explained = () if number else tuple({step.line for step in failure.why})
-    heading = ("The program", "The program that it has to agree with")[number]
-    title = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} goes wrong' if at else ''}"
+    heading = ("The program", "The program that must agree with it")[number]
+    title = f"{heading}, {counted(len(steps), 'line')}{f'; line {at} fails' if at else ''}"
     notes = _failing_line_notes(failure, part) if flow is None or flow.first is None else ()
     picture = svg(drawn, f"drawing-{number}", title, FailingLine(at, notes) if at else None, explained)
     gradient_sentence = filter(None, [first_wrong_gradient(flow)] if flow else [])
@@ -78,8 +80,8 @@ def _picture(failure: Failure, number: int, steps: Sequence[Mapping[str, Any]], 
 
 
 def _failing_line_notes(failure: Failure, part: PartViolation | None) -> tuple[str, ...]:
-    """What is said at the failing line where no gradient on the way shows it: the two values, or else the two outcomes;
-    of one of two programs the rule that it breaks by itself.
+    """Notes on the failing line if no wrong gradient is drawn: expected and observed values, or allowed and observed
+    outcomes. For one of two related programs: the rule that it breaks apart from the relation.
     """
     if part is not None:
         return tuple(wrap(f"breaks {part.rule}", WIDTH))

@@ -1,7 +1,7 @@
-"""A graph as SVG: layers from the top to the bottom, colours from the page around it, and the failing line marked.
+"""SVG drawings of graphs: layers from top to bottom, with the failing line marked.
 
-The layout is Sugiyama's, by grandalf. Sizes are in CSS pixels; the drawing is as large as it has to be to be read, and
-the page scrolls where that is wider than the screen.
+Grandalf computes the layout (Sugiyama's method). Sizes are in CSS pixels, colours come from the page's style sheet. A
+drawing has the size that its text needs, and the page scrolls if it is wider than the screen.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from autograd_conformance.reporting.drawing.graph import Edge, Node, ProgramGrap
 from autograd_conformance.reporting.prose import printable
 
 LETTER, ROW, PAD = 7.3, 16, 12
-"""The width of a letter, the height of a line of text, and the space around it."""
+"""Width of a letter, height of a line of text, and padding."""
 
 BADGE = 11
-"""The radius of the circle with the line's number."""
+"""Radius of the circle with the line number."""
 
 MARGIN, ACROSS, DOWN = 14, 26, 34
-"""The space around the drawing, between two nodes, and between two layers."""
+"""Space around the drawing, between two nodes, and between two layers."""
 
 HALO = 8
-"""How far the ground of a group reaches beyond its boxes."""
+"""Margin of a group's background around its boxes."""
 
 ROUNDS = 3
-"""How often the layers are ordered anew."""
+"""Number of passes in which grandalf orders the nodes of the layers."""
 
 MOST = 60
-"""The most lines of a program that is drawn: what is longer says nothing to the eye."""
+"""Maximum number of lines of a program that is drawn; drawings of longer programs are not readable."""
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class FailingLine:
-    """What is said at the failing line, a line each: what was observed, and what had to be."""
+    """The failing line, with notes on the observed and expected outcome."""
 
     line: int
     notes: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class FailingLine:
 
 @dataclass(slots=True)
 class _Box:
-    """What grandalf has to know of a node, and where it puts it."""
+    """Width and height of a node, and the position that grandalf computes for it."""
 
     w: float
     h: float
@@ -58,21 +58,21 @@ class _Box:
 
 
 class _Route:
-    """Where grandalf leaves the points of an edge: the middles of its nodes, and between them one in each layer."""
+    """Points of an edge, set by grandalf: the centres of its two nodes and, between them, one point in each layer."""
 
     points: Sequence[Point] = ()
 
     def setpath(self, points: Sequence[Point]) -> None:
-        """Called by grandalf."""
+        """Store the points; grandalf calls this method."""
         self.points = points
 
 
 def svg(
     drawn: ProgramGraph, name: str, title: str, mark: FailingLine | None = None, explained: Sequence[int] = ()
 ) -> str:
-    """The drawing as an SVG element for a page; `name` is unlike that of any other on the page.
+    """Drawing of a graph as an SVG element; `name` must be unique on the page.
 
-    `explained` are the lines of which the explanation speaks: they stand out.
+    The `explained` lines, which the explanation of the failure mentions, have thicker borders.
     """
     boxes = {node.line: _Box(*_size(node, mark)) for node in drawn.nodes}
     paths = _laid_out(drawn, boxes)
@@ -89,7 +89,7 @@ def svg(
 
 
 def width(picture: str) -> int:
-    """How wide a drawing is, in CSS pixels."""
+    """Width of a drawing in CSS pixels."""
     found = re.search(r' width="(\d+)"', picture)
     return int(found[1]) if found else 0
 
@@ -100,7 +100,7 @@ def _size(node: Node, mark: FailingLine | None) -> tuple[float, float]:
 
 
 def _texts(node: Node, mark: FailingLine | None) -> Iterator[tuple[str, str]]:
-    """The lines of text in a node, each with its class."""
+    """Lines of text in a node, each with its CSS class."""
     yield "title", node.title
     if node.makes and node.makes != node.title:
         yield "name", f"→ {node.makes}"
@@ -114,7 +114,7 @@ def _texts(node: Node, mark: FailingLine | None) -> Iterator[tuple[str, str]]:
 
 
 def _laid_out(drawn: ProgramGraph, boxes: dict[int, _Box]) -> dict[Edge, list[Point]]:
-    """Puts the boxes in their places, and says through which points each edge goes."""
+    """Move the boxes to their places, and return the points of each edge."""
     vertices = {line: Vertex(line) for line in boxes}
     for number, vertex in vertices.items():
         vertex.view = boxes[number]
@@ -147,7 +147,7 @@ def _laid_out(drawn: ProgramGraph, boxes: dict[int, _Box]) -> dict[Edge, list[Po
 
 
 def _backgrounds(drawn: ProgramGraph, boxes: dict[int, _Box], paths: dict[Edge, list[Point]]) -> Iterator[str]:
-    """A ground behind each group: behind its boxes, and along the edges between them."""
+    """Background of each group, around its boxes and along the edges between them."""
     for number, lines in enumerate(drawn.groups):
         inside = [box for line, box in boxes.items() if line in lines]
         grounds = [
@@ -161,7 +161,7 @@ def _backgrounds(drawn: ProgramGraph, boxes: dict[int, _Box], paths: dict[Edge, 
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """A curve through points that is upright in each."""
+    """SVG path of a curve through points, vertical at each point."""
     parts = [f"M{points[0][0]:.1f},{points[0][1]:.1f}"]
     for (x, y), (to_x, to_y) in pairwise(points):
         middle = (y + to_y) / 2
@@ -170,8 +170,9 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _edge(edge: Edge, points: Sequence[Point]) -> str:
-    """A curve with an arrow's head, how often the value is read, and whether the gradient along it is right; the wrong
-    gradient's own goes up, as gradients do.
+    """Curve with an arrowhead, the number of reads, and a sign for the gradient along it.
+
+    Edges of the wrong gradient point up, as gradients flow.
     """
     x, y = points[0] if edge.kind == "wrong" else points[-1]
     head = f'<path class="head" d="M{x:.1f},{y:.1f}l-4,{"7" if edge.kind == "wrong" else "-7"}h8z"/>'
@@ -183,7 +184,7 @@ def _edge(edge: Edge, points: Sequence[Point]) -> str:
 
 
 def _sign(x: float, y: float, right: bool) -> str:
-    """Whether the gradient along an edge is right: a tick, or a cross."""
+    """Tick or cross for a right or wrong gradient along an edge."""
     lines = "m-4,0l3,3l5,-6" if right else "m-3,-3l6,6m0,-6l-6,6"
     state = "fine" if right else "amiss"
     return f'<g class="sign {state}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/><path d="M{x:.1f},{y:.1f}{lines}"/></g>'

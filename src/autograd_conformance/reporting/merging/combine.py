@@ -1,4 +1,4 @@
-"""Several runs side by side: the reports of many record files, in the order in which a matrix shows them."""
+"""Reads the reports of many record files, in the order of the columns of the matrix."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from autograd_conformance.reporting.records.versions import Place, place
 
 
 def combine(paths: Iterable[str | Path], allow_truncated: bool = False) -> list[Report]:
-    """The reports in the files, sorted by framework, its version, and when the run started.
+    """Reports in the files, sorted by framework, version and start of the run.
 
-    `InvalidReport` where any file is invalid: a matrix with a column left out would say something untrue. A run without
-    footer is, unless `allow_truncated`.
+    Raises `InvalidReport` if any file is invalid, because a missing column would be misleading. The file of a killed
+    run is invalid unless `allow_truncated`.
     """
     return sorted((load(path, allow_truncated) for path in paths), key=_place)
 

@@ -1,7 +1,7 @@
-"""Which runs can be added up: those of one kind, each program of which counts once.
+"""Checks whether runs can be added up.
 
-Runs of one kind were held to the same rules, in the same version of the suite, and are of the same framework with the
-same claims on the same device: anything else is refused, for a sum of two things says nothing.
+The runs must have the same rules, version of the suite, framework, claims, device and strictness, and no program may be
+counted twice.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from autograd_conformance.reporting.prose import listed, shortened
 from autograd_conformance.reporting.records.records import Header, Report, RuleRecord
 
 Kind = tuple[Hashable, ...]
-"""What runs have in common that a campaign adds up."""
+"""Key of the runs that a campaign adds up."""
 
 
 class IncompatibleRuns(Exception):
-    """A run that cannot be added to others; the message says why."""
+    """A run cannot be added to others; the message has the reason."""
 
 
 def kind(header: Header) -> Kind:
-    """The kind of a run, and its dtypes: they may be added up, but a campaign reports on each choice of them."""
+    """Key of a run. It includes the dtypes: runs of different dtypes are compatible, but campaigns report on each."""
     return (*_traits(header).values(), header.dtypes)
 
 
 class CompatibilityCheck:
-    """Says which runs can be added to those that were; the first run may be of any kind."""
+    """Checks each run against those that were admitted before it; the first run is always compatible."""
 
     def __init__(self) -> None:
         self._first: Header | None = None
         self._rules: frozenset[RuleRecord] = frozenset()
         self._drawn: dict[frozenset[str], set[int]] = {}
-        """The seeds of the runs that had the same tests, for each such set of tests."""
+        """For each set of tests, the seeds of the runs that had these tests."""
 
     def admit(self, report: Report) -> None:
-        """Let a run be added; `Unlike`, and it counts as never seen, where it differs, was cut off, or drew what
-        another did.
+        """Admit a run. Raises `IncompatibleRuns`, and changes nothing, if the run differs in kind, has no footer, or
+        drew the same programs as another run.
         """
         header, rules = report.header, frozenset(report.rules)
         if self._first is not None:
@@ -43,7 +43,7 @@ class CompatibilityCheck:
             if rules != self._rules:
                 raise IncompatibleRuns("the runs differ in their rules")
         if report.footer is None:
-            raise IncompatibleRuns("a run has no footer: it was cut off")
+            raise IncompatibleRuns("a run has no footer, because it was killed")
         if header.seed is not None:
             tests = frozenset(result.test for result in report.results)
             self._count_once(header.seed, tests)
@@ -52,21 +52,21 @@ class CompatibilityCheck:
             self._first, self._rules = header, rules
 
     def _count_once(self, seed: int, tests: frozenset[str]) -> None:
-        """Refuse programs that another run drew: a test draws the same ones where the seed is the same."""
+        """Raise `IncompatibleRuns` if another run had the same seed and test: it drew the same programs."""
         twice = sorted({test for others, seeds in self._drawn.items() if seed in seeds for test in tests & others})
         if twice:
             which = listed(twice, 3)
             raise IncompatibleRuns(
-                f"with one seed two runs drew the same programs, which would count twice, for {which}"
+                f"two runs have the same seed: the programs of these tests would count twice: {which}"
             )
 
 
 def _traits(header: Header) -> dict[str, Hashable]:
-    """What has to be the same, by what it is called."""
+    """The properties that must be equal, by their names in messages."""
     return {
         "suite": header.suite,
         "framework": header.framework.title,
-        "what the framework claims": header.framework,
+        "claims": header.framework,
         "device": header.device,
         "strictness": header.strict,
     }

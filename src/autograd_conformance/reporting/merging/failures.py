@@ -1,8 +1,8 @@
-"""Failures of many runs, told apart by what they are: the shortest program of each is kept, and the others counted.
+"""Failures of many runs, merged: equal failures are counted, and only the shortest program of each is kept.
 
-Failures are the same where a test breaks one rule about one op in one way, by the same known fault, with programs of
-one shape. Shapes are without number where a program was drawn at random: of each kind of failure the shortest are kept,
-and the others counted with it. Which of the failures that are kept have one cause is the business of `causes`.
+Two failures are equal if they have the same test, rule, op, symptom and diagnosis, and programs of the same structure.
+Random programs have too many structures: of each kind of failure only the shortest are kept, and the others counted.
+`reporting.analysis.causes` groups the kept failures by cause.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from autograd_conformance.reporting.analysis.causes import Cause, causes_of, lin
 from autograd_conformance.reporting.records.failure import Failure
 
 SHAPES = 12
-"""How many shapes of programs are kept of failures that are alike but for them."""
+"""Number of program structures that are kept for each kind of failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """How often failures that are alike were seen."""
+    """Number of occurrences of equal failures."""
 
     times: int = 0
-    """In how many runs, each test counted."""
+    """Number of pairs of a run and a test with the failure."""
     first: int | None = None
-    """The lowest seed that showed it."""
+    """Lowest seed with the failure."""
 
     def __add__(self, other: Occurrences) -> Occurrences:
         seeds = [each for each in (self.first, other.first) if each is not None]
@@ -36,7 +36,7 @@ class Occurrences:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The shortest program of one shape, or a program."""
+    """A kept failure: the one with the shortest program of its structure."""
 
     failure: Failure
     seed: int | None
@@ -44,31 +44,34 @@ class _Kept:
 
     @property
     def order(self) -> tuple[int, float, str]:
-        """What is kept is the least by this, in whichever order runs come in."""
+        """Sort key; the least failure is kept, so that the order of the runs does not matter."""
         seed = float("inf") if self.seed is None else self.seed
         return line_count(self.failure), seed, program_key(self.failure)
 
     def joined(self, other: _Kept) -> _Kept:
-        """The shorter one, with how often both were seen."""
+        """The lesser of two failures, with the occurrences of both."""
         return replace(min(self, other, key=lambda each: each.order), occurrences=self.occurrences + other.occurrences)
 
 
 class MergedFailures:
-    """The failures of many runs, as they come: of each kind as many shapes as are asked for, or (None) each program."""
+    """The merged failures of runs that are added one by one.
+
+    For each kind of failure at most `shapes` structures of programs are kept; None: every program is kept.
+    """
 
     def __init__(self, shapes: int | None = SHAPES) -> None:
         self._shapes = shapes
         self._kinds: dict[Hashable, dict[str, _Kept]] = {}
         self._dropped: dict[Hashable, Occurrences] = {}
-        """How often failures of each kind were seen whose shape is not kept."""
+        """For each kind, the occurrences of failures whose structure was not kept."""
 
     def _form(self, failure: Failure) -> str:
-        """What tells failures of one kind apart."""
+        """Key that distinguishes failures of one kind: the program, or its structure."""
         program = failure.program if self._shapes is None else structure(failure.program)
         return json.dumps(program, sort_keys=True)
 
     def add(self, failure: Failure, seed: int | None) -> bool:
-        """Count a failure; whether its like is kept that was not seen before."""
+        """Count a failure. Returns True if it is kept and no equal one was added before."""
         about, form = kind(failure), self._form(failure)
         kept, new = self._kinds.setdefault(about, {}), _Kept(failure, seed, Occurrences(1, seed))
         was = kept.get(form)
@@ -80,40 +83,40 @@ class MergedFailures:
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The failures that are kept: the same ones, in one order, whichever run came first."""
+        """The kept failures. Neither they nor their order depend on the order of the runs."""
         everything = [each for kept in self._kinds.values() for each in kept.values()]
         everything.sort(key=lambda each: (each.failure.rule, each.failure.test, each.order))
         return tuple(each.failure for each in everything)
 
     def causes(self, rules: Mapping[str, str]) -> tuple[Cause, ...]:
-        """The causes of the failures, given the rule of each test."""
+        """The causes of the kept failures; `rules` has the rule of each test."""
         return causes_of(self.failures, rules)
 
     def seed(self, failure: Failure) -> int | None:
-        """The seed of the run that a failure is kept of."""
+        """Seed of the run that a kept failure is from."""
         return self._kinds[kind(failure)][self._form(failure)].seed
 
     def occurrences(self, cause: Cause) -> Occurrences:
-        """How often a cause was seen; shapes that are not kept count for each cause of their kind."""
+        """Occurrences of a cause. A failure that was not kept counts for every cause of its kind."""
         kept = (self._kinds[kind(each)][self._form(each)].occurrences for each in cause.failures)
         dropped = (self._dropped.get(each, Occurrences()) for each in dict.fromkeys(map(kind, cause.failures)))
         return sum((*kept, *dropped), Occurrences())
 
 
 def kind(failure: Failure) -> Hashable:
-    """What failures have in common that differ by their programs alone."""
+    """Key of failures that differ only in their programs."""
     deviation = failure.deviation
     raised = failure.observed if deviation is not None and deviation.severity == "wrong error" else None
     return failure.test, failure.rule, failure.op, symptom_of(failure), failure.diagnosis, raised
 
 
 def failure_key(failure: Failure) -> str:
-    """A short name for all failures that are the same."""
+    """Short hash of a failure, the same for all equal failures."""
     return _short([repr(kind(failure)), structure(failure.program)])
 
 
 def program_key(failure: Failure) -> str:
-    """A short name for a failure's program and the rule that it breaks."""
+    """Short hash of a failure's program and rule."""
     return _short([failure.rule, failure.program])
 
 

@@ -1,6 +1,6 @@
-"""Several runs of one framework as one: the shards of a run, or runs with other seeds, added up as they come.
+"""Merges runs of one framework into one report: shards of a run, or runs with different seeds.
 
-What is kept does not grow with the runs, but for the seeds that were seen and for failures that are unlike all others.
+Memory does not grow with the number of runs, except for their seeds and for new kinds of failures.
 """
 
 from __future__ import annotations
@@ -27,27 +27,29 @@ from autograd_conformance.reporting.records.records import (
 
 
 class MergedRuns:
-    """The sum of runs, as they come. Of failures that differ by their programs alone every program is kept, or the
-    shortest of so many `shapes`.
+    """The sum of runs that are added one by one.
+
+    Of failures that differ only in their programs, at most `shapes` program structures are kept; None: all programs.
     """
 
     def __init__(self, shapes: int | None = None) -> None:
         self.runs = 0
         self.failures = MergedFailures(shapes)
         self.pairs: dict[str, dict[tuple[str, bool], Counter[str]]] = {}
-        """For each op, in each dtype and grad mode, in how many programs each action came after it."""
+        """For each op, dtype and grad mode: the number of programs in which each action came after the op."""
         self._compatibility = CompatibilityCheck()
         self._run_info: RunInfo | None = None
         self._rules: tuple[RuleRecord, ...] = ()
         self._tests: dict[str, TestTotal] = {}
         self._known: dict[tuple[str, str | None, str, int], KnownRecord] = {}
-        """The known differences; equal entries of one run are told apart by their number."""
+        """The known differences; equal entries of one run are distinguished by a number."""
         self._claims: dict[str, ClaimRecord] = {}
         self._behaviours: dict[tuple[str, tuple[Allowed, ...]], Counter[str]] = {}
 
     def add(self, report: Report) -> bool:
-        """Add a run; whether one of its failures is unlike all that came before. `Unlike`, and nothing is added, where
-        it cannot be.
+        """Add a run. Returns True if it has a new failure.
+
+        Raises `IncompatibleRuns`, and adds nothing, if the run cannot be added to the others.
         """
         self._compatibility.admit(report)
         header, footer = report.header, report.footer
@@ -89,20 +91,20 @@ class MergedRuns:
 
     @property
     def exercised(self) -> Counter[str]:
-        """How often programs exercised each rule."""
+        """For each rule, the number of programs that exercised it."""
         return sum((test.exercised for test in self._tests.values()), Counter())
 
     @property
     def covered(self) -> int:
-        """How many cells of coverage are not empty: an op in a dtype and grad mode, and an action that came after."""
+        """Number of covered combinations of an op, a dtype, a grad mode and a later action."""
         return sum(len(actions) for settings in self.pairs.values() for actions in settings.values())
 
     def causes(self) -> tuple[Cause, ...]:
-        """The causes of its failures, the worst first."""
+        """The causes of the failures, the worst first."""
         return self.failures.causes({name: test.result.rule for name, test in self._tests.items()})
 
     def report(self) -> Report:
-        """The sum as the report of one run."""
+        """The sum, as a report of one run."""
         assert self._run_info is not None, "there is no report to add up"
         results = tuple(test.whole() for test in self._tests.values())
         return Report(
@@ -119,7 +121,7 @@ class MergedRuns:
 
 
 def _information(claim: ClaimRecord) -> int:
-    """How much a run has shown of a claim."""
+    """Rank of what a run observed of a claim: 0 if not run, 1 if unknown, 2 if decided."""
     return ("not run", "unknown").index(claim.observed) if claim.observed in ("not run", "unknown") else 2
 
 

@@ -1,4 +1,4 @@
-"""The header and the footer of a sum of runs: what they have in common and, where they differ, all of it."""
+"""Header and footer of a sum of runs. Where the runs differ, the values of all runs are listed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from autograd_conformance.reporting.prose import listed
 from autograd_conformance.reporting.records.records import Footer, Header
 
 ENDINGS = ("complete", "cut short", "interrupted")
-"""How a run ended, the best first."""
+"""Ways in which a run can end, the best first."""
 
 
 class RunInfo:
-    """The headers and footers of runs, as they come; in whichever order, they come to the same."""
+    """Merges the headers and footers of runs; the result does not depend on their order."""
 
     def __init__(self, header: Header, footer: Footer) -> None:
         self._header, self._footer = header, footer
@@ -24,25 +24,25 @@ class RunInfo:
         self._pythons: set[str] = set()
         self._platforms: set[str] = set()
         self._packages: dict[str, set[str]] = defaultdict(set)
-        """The versions of each package."""
+        """All versions of each package."""
         self._environment: set[str] = set()
         self._notes: dict[str, None] = {}
         self._remarks: dict[str, None] = {}
-        """What the headers and the footers note, each once."""
+        """Notes of the footers, each once."""
         self._whole = False
-        """Whether some run was of all suites."""
+        """Whether any run was of all suites."""
         self._collected = 0
-        """How many tests a run knew of, at most."""
+        """Largest number of tests that one run collected."""
         self._not_run = 0
         self._seconds = 0.0
 
     def add(self, header: Header, footer: Footer, tests: int) -> None:
-        """Add a run of so many tests."""
+        """Add a run with this number of tests."""
         self._one_seed &= header.seed == self._header.seed
         self._header = replace(
             self._header,
             started=min(self._header.started, header.started),
-            workers=max(self._header.workers, header.workers),  # as if one ran after the other: so are their seconds
+            workers=max(self._header.workers, header.workers),  # the seconds are added up, as of consecutive runs
         )
         self._dtypes.update(header.dtypes)
         self._profiles.add(header.profile)
@@ -66,7 +66,7 @@ class RunInfo:
 
     @property
     def header(self) -> Header:
-        """What the runs have in common; where they differ, all of it, and no seed."""
+        """Merged header. Values that differ are listed; the seed is None if the runs have several seeds."""
         return replace(
             self._header,
             seed=self._header.seed if self._one_seed else None,
@@ -80,9 +80,7 @@ class RunInfo:
         )
 
     def footer(self, tests: int, programs: int) -> Footer:
-        """How the worst of them ended, given what all of them ran. A test that one run left out, or did not come to,
-        and another ran was run.
-        """
+        """Merged footer with the worst ending. A test counts as run if any of the runs ran it."""
         left = max(0, self._collected - tests)
         not_run = min(left, self._not_run)
         return replace(

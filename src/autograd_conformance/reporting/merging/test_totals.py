@@ -1,6 +1,7 @@
-"""A test that several runs ran: its counts are added up, and its verdict is the worst that any of them came to.
+"""Total of one test over several runs: the sums of the counts, and the outcome that takes precedence.
 
-That its time ended in one of them says nothing: what was cut short is right as far as it went, and others went on.
+A failure takes precedence over everything else. A pass takes precedence over *cut short*, because the programs of a
+test that was cut short were right as far as they ran.
 """
 
 from __future__ import annotations
@@ -22,23 +23,23 @@ ORDER: tuple[Outcome, ...] = (
     "skipped",
     "not applicable",
 )
-"""The outcomes of a test: of several runs the first of these is the test's."""
+"""All outcomes of a test by precedence: the total has the first one that occurs in any run."""
 
 
 @dataclass(slots=True)
 class TestTotal:
-    """What all runs came to in one test."""
+    """Result of one test over all runs."""
 
     result: Result
     exercised: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, result: Result) -> Self:
-        """What one run came to."""
+        """The total of a single run."""
         return cls(result, Counter(result.exercised))
 
     def add(self, other: Result) -> None:
-        """Add a run's."""
+        """Add the result of another run."""
         mine = self.result
         worst = min(mine, other, key=lambda each: ORDER.index(each.verdict))
         self.exercised.update(other.exercised)
@@ -54,7 +55,7 @@ class TestTotal:
         )
 
     def whole(self) -> Result:
-        """The sum; what was cut short in every run is a pass as far as all of them went."""
+        """The total as a result; a test that was cut short in every run counts as a pass if it ran any program."""
         went = self.result.verdict == "cut short" and self.result.programs
         verdict: Outcome = "pass" if went else self.result.verdict
         reason = None if verdict == "pass" else self.result.reason

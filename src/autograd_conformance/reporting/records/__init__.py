@@ -1,1 +1,1 @@
-"""Records: the typed values that a run writes, and their JSON form."""
+"""Records of a run: typed values, their JSON form, and files of them."""

@@ -1,7 +1,7 @@
-"""Claims of articles as records: what an article says, what is true, and what the framework of this run showed.
+"""Records of claims: statements of articles about autograd, whether they are true, and what a framework showed.
 
-A claim's verdict is the ledger's: what the official semantics make of it. What a framework showed stands beside it, so
-that one table judges the article and portrays the framework.
+A claim's verdict follows from PyTorch's documented semantics and is the same in every run. The behaviour of the
+framework of the run is recorded beside it.
 """
 
 from __future__ import annotations
@@ -16,58 +16,58 @@ ClaimVerdict = Literal["holds", "holds under a condition", "false as written", "
 Observed = Literal["right", "wrong", "mixed", "unknown", "not run"]
 
 CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
-"""The verdicts on a claim."""
+"""All verdicts on a claim."""
 
 OBSERVED: tuple[Observed, ...] = get_args(Observed)
-"""What a framework can show of a claim."""
+"""All ways in which a framework can behave in the programs of a claim."""
 
 _WORDS: dict[Observed, str] = {
     "right": "as the article says",
-    "wrong": "not so",
-    "mixed": "sometimes so",
-    "unknown": "could not be told",
+    "wrong": "not as the article says",
+    "mixed": "sometimes as the article says",
+    "unknown": "unknown",
     "not run": "not run",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimProgram:
-    """A program that decides a claim, in the framework's own code.
-
-    `predicts` is, in words, what the article predicts of `line` (from 1; None: of the whole program). `came_true` says
-    whether it did (None: not known); `note`, which may be empty, which case of the claim the program is.
-    """
+    """A program that decides a claim, in the framework's own code."""
 
     code: str
     line: int | None = None
+    """Line that the article's prediction is about, from 1; None: the whole program."""
     predicts: str
+    """The article's prediction, in words."""
     came_true: bool | None = None
+    """Whether the prediction was right; None if not known."""
     note: str = ""
+    """The case of the claim that the program covers; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRecord:
-    """A claim: `says` is the article's view in our words, `truth` what is so.
-
-    `condition` says when the claim holds, where it does so sometimes, or when it would, where the article's own example
-    refutes it (else it is empty). `article` is the article's title. `reason` says why no program decides a claim that
-    is not testable (else None).
-    """
+    """A claim of an article, with its verdict and the programs that decide it."""
 
     key: str
     article: str
+    """Title of the article."""
     section: str
     says: str
+    """The article's statement, in this project's words."""
     truth: str
+    """The true statement."""
     condition: str = ""
+    """Condition under which the claim holds, or would hold if the article's own example refutes it; may be empty."""
     verdict: ClaimVerdict
     observed: Observed = "not run"
     programs: tuple[ClaimProgram, ...] = ()
     reason: str | None = None
+    """The reason why no program decides the claim, if it is not testable; None otherwise."""
 
     @property
     def official(self) -> Observed:
-        """What a framework with the official semantics shows of it."""
+        """Behaviour of a framework that follows PyTorch's documented semantics."""
         match self.verdict:
             case "holds":
                 return "right"
@@ -84,12 +84,12 @@ class ClaimRecord:
 
     @property
     def differs(self) -> bool:
-        """Whether the framework showed something else than one with the official semantics does."""
+        """Whether the framework of the run behaved differently from PyTorch's documented semantics."""
         return self.observed in ("right", "wrong", "mixed") and self.observed != self.official
 
 
 def by_article(claims: Iterable[ClaimRecord]) -> list[tuple[str, list[ClaimRecord]]]:
-    """The claims under their articles' titles, both in the order in which they come."""
+    """Claims grouped by the title of their article; articles and claims keep their order."""
     everything = list(claims)
     order = list(dict.fromkeys(each.article for each in everything))
     everything.sort(key=lambda each: order.index(each.article))
@@ -97,7 +97,7 @@ def by_article(claims: Iterable[ClaimRecord]) -> list[tuple[str, list[ClaimRecor
 
 
 def verdict_counts(claims: Iterable[ClaimRecord]) -> str:
-    """How the claims stand: ``18 hold, 12 hold under a condition, 11 are false``."""
+    """Number of claims with each verdict: ``18 hold, 12 hold under a condition, 11 are false``."""
     count = Counter(each.verdict for each in claims)
     words: dict[ClaimVerdict, tuple[str, str]] = {
         "holds": ("holds", "hold"),
@@ -110,11 +110,11 @@ def verdict_counts(claims: Iterable[ClaimRecord]) -> str:
 
 
 def observation_counts(claims: Iterable[ClaimRecord]) -> str:
-    """What the framework showed: ``18 as the article says, 11 not so``; claims that no program decides aside."""
+    """Number of testable claims for each behaviour: ``18 as the article says, 11 not as the article says``."""
     count = Counter(each.observed for each in claims if each.verdict != "not testable")
     return ", ".join(f"{count[each]} {_WORDS[each]}" for each in OBSERVED if count[each])
 
 
 def observation(claim: ClaimRecord) -> str:
-    """What the framework showed of a claim, in words; empty for a claim that no program decides."""
+    """The framework's behaviour in the programs of a claim, in words; empty for a claim that is not testable."""
     return "" if claim.verdict == "not testable" else _WORDS[claim.observed]

@@ -1,6 +1,7 @@
-"""Encoding of records: the exact JSON form of each, and the record that a form stands for.
+"""Conversion of records to JSON and back.
 
-A JSON form has a field ``record`` that names its type, then every field of the type in order; absent ones are null.
+A JSON form has a field ``record`` that names the record's type, then every field of the type in order. Python field
+names are the JSON keys. Unknown values are null; fields that were added later are left out if they are empty.
 """
 
 from __future__ import annotations
@@ -48,18 +49,16 @@ NAMES: dict[type[Record], str] = {
     Behaviour: "behaviour",
     Footer: "footer",
 }
-"""The value of the field ``record`` for each type; rules, results, failures and known differences hold a rule's slug in
-``rule``.
-"""
+"""Value of the JSON field ``record`` for each type."""
 
 
 def encode(record: Record) -> dict[str, Any]:
-    """The record's JSON form, ready for `json.dumps`; infinities and NaN in an error become strings."""
+    """JSON form of a record, ready for `json.dumps`; infinities and NaN in an error become strings."""
     return {"record": NAMES[type(record)], **_plain(record)}
 
 
 def decode(form: Mapping[str, Any]) -> Record:
-    """The record that a JSON form stands for; the form is taken to satisfy the schema."""
+    """Record with the given JSON form. The form must satisfy the schema, which is not checked here."""
     values = {name: value for name, value in form.items() if name != "record"}
     match form["record"]:
         case "header":
@@ -111,7 +110,7 @@ def _plain(value: Any) -> Any:
         case tuple():
             return [_plain(item) for item in value]
         case Mapping():
-            return dict(value)  # JSON already: a program's form belongs to its own codec
+            return dict(value)  # already JSON: programs have a codec of their own
         case float() if not math.isfinite(value):
             return str(value)
         case _:

@@ -1,4 +1,4 @@
-"""Failures as records: what broke a rule, in which way, and everything that explains it."""
+"""Records of failures: a program that broke a rule, the violation, and the explanation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograd_conformance.reporting.records.terms import LATER, FailureVerdict, 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """An outcome that the rules allow, and the slug of the rule that it rests on."""
+    """An outcome that the rules allow, with the slug of the rule that allows it."""
 
     outcome: str
     rule: str
@@ -20,7 +20,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationStep:
-    """One step of an explanation: what the given line of the code forces (lines count from 1)."""
+    """One step of an explanation: a line of the code (from 1), and its consequence for the expected value."""
 
     line: int
     text: str
@@ -28,7 +28,7 @@ class ExplanationStep:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSize:
-    """How far a value is from the right one: the largest absolute error, its bound, and their quotient in `units`."""
+    """Size of a numerical error: the largest absolute error, its rounding bound, and their quotient in `units`."""
 
     largest: float
     bound: float
@@ -37,7 +37,7 @@ class ErrorSize:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The three votes on a value, and what they decide together."""
+    """The values computed by the framework, the reference and finite differences, and the decision between them."""
 
     framework: str
     reference: str
@@ -47,108 +47,117 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class LineGroup:
-    """Lines of a program that belong together: a `unit` is run as one, an `iteration` is one of a loop's."""
+    """Lines of a program that belong together: a region, which runs as a whole, or an iteration of a loop.
+
+    Records call a region ``unit``.
+    """
 
     kind: Literal["unit", "iteration"]
     lines: tuple[int, ...]
 
 
 Severity = Literal["value", "crash", "lost error", "wrong error", "form"]
-"""What a failure costs the user, worst first: silently wrong numbers, an ended or hanging process, an error that had to
-be raised and was not, an error that is not the right one, and last dtypes, layouts, flags and memory.
+"""Damage to the user, the worst first: silently wrong numbers; a process that crashed or hangs; a missing error; an
+unexpected error; wrong dtypes, layouts, flags or memory.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """In which way a framework differs from the rules, as words that never change."""
+    """Category of a violation, in words that never change between versions."""
 
     severity: Severity
-    """How bad it is."""
     what: str
-    """The kind of difference: ``other gradient``, ``returned``."""
+    """Kind of difference: ``other gradient``, ``returned``."""
     error: str | None = None
-    """The kind of the error that was due, where none was raised, or that was raised, where it may not be."""
+    """Kind of the missing error, or of the unexpected one; None if the violation is not about errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """What came of a failure in processes of its own, where nothing else had run.
-
-    Its program was run `runs` times in one, none where the run's time was over, and failed as it had before in `failed`
-    of them. Where that is none, `after` is how many of the programs that had run before have to run first, in the
-    shortest sequence that was found; None where it failed after none. `printed` is what the script printed in another
-    process, and `trouble` how that ended, where it did not end well. `code` says whether the program's printed code
-    fails as it does, run line by line in place of the adapter's calls and judged by the same rules; None where that was
-    not tried or cannot be seen. `hashes` is the seed of Python's hashes that it takes, where it did not fail with
-    another one.
-    """
+    """Result of running a failure's program and script again, each in a fresh process."""
 
     runs: int
+    """Number of reruns of the program; 0 if the budget of the run was used up."""
     failed: int
+    """Number of reruns with the same failure."""
     after: int | None = None
+    """If no rerun failed: length of the shortest sequence of the run's programs that fails; None if none was found."""
     printed: str = ""
+    """Output of the script."""
     trouble: str | None = None
+    """Error of the script's process, if it did not exit normally."""
     code: bool | None = None
+    """Whether the printed code fails in the same way when it is run line by line instead of the adapter's calls.
+
+    None if this was not tried or could not be observed.
+    """
     hashes: str | None = field(default=None, metadata=LATER)
+    """The value of PYTHONHASHSEED that the failure requires; None if it does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartViolation:
-    """What one of two related programs breaks by itself: `at` is the index of the failing instruction, `flow` says how
-    the gradient went through it.
-    """
+    """A rule that one of two related programs breaks, apart from their relation."""
 
     rule: str
     op: str | None = None
     deviation: Category
+    """Category of the violation."""
     diagnosis: str | None = None
     second: bool = field(default=False, metadata=LATER)
+    """Whether this is the second of the two programs."""
     at: int | None = field(default=None, metadata=LATER)
+    """Index of the failing instruction."""
     flow: GradientFlow | None = field(default=None, metadata=LATER)
+    """Gradients that the failing call computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One way in which the framework breaks a rule: the shrunk program and everything that explains it.
-
-    `program` is the program's JSON form and `at` the index of the failing instruction. `code` is the same program in
-    the framework's own code, one line per instruction, so that instruction `at` stands on line ``at + 1``; `loop` is
-    that with its repetitions as loops, to be run as it stands, empty where nothing repeats, and `other` the code of the
-    program that it ought to agree with, where the rule relates two (`program` then holds both). `variation` is a phrase
-    such as ``passes with foreach=False``. `script` is the program with the framework alone, its lines numbered in
-    comments, and prints what is wrong; it is empty where the framework has no code of its own. `replay` is a program
-    file's path, `command` the command that runs it again. `alone` says whether it fails where nothing else ran.
-    `deviation` is `observed` as data, and `cured` names the ops without which the program does not show it: each was
-    tried. `flow` says how the gradient went through the failing call, and `groups` which lines belong together. `parts`
-    is what programs that a rule relates break by themselves. What is not known is None, and reports leave it out.
-    """
+    """A violation of a rule, with the reduced program and its explanation. Reports leave out what is None or empty."""
 
     verdict: FailureVerdict
     rule: str
     level: Level
     sentence: str
+    """The rule's text."""
     sources: tuple[Source, ...] = ()
     test: str
+    """Pytest's id of the test that found the failure."""
     op: str | None = None
     program: Mapping[str, Any]
+    """JSON form of the program, or of both programs if the rule relates two."""
     at: int | None = None
+    """Index of the failing instruction."""
     observed: str
     allowed: tuple[Allowed, ...] = ()
     code: str
+    """The program in the framework's own code, a line for each instruction: instruction `at` is on line ``at + 1``."""
     loop: str = ""
+    """Runnable code of the program with its repetitions as loops; empty if nothing repeats."""
     other: str | None = None
+    """Code of the program that `code` must agree with, if the rule relates two programs."""
     why: tuple[ExplanationStep, ...] = ()
     error: ErrorSize | None = None
     votes: Votes | None = None
     diagnosis: str | None = None
     variation: str | None = None
+    """Phrase about the nearest program that passes, such as ``passes with foreach=False``."""
     script: str
+    """Script that needs only the framework and prints the violation; empty if the framework has no printed code."""
     replay: str | None = None
+    """Path of the program file for ``--replay``."""
     command: str | None = None
+    """Command that runs the program again."""
     alone: Confirmation | None = field(default=None, metadata=LATER)
+    """Result of running the failure again in fresh processes."""
     deviation: Category | None = field(default=None, metadata=LATER)
+    """Category of the violation."""
     cured: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Ops without which the failure disappears; each was tried."""
     flow: GradientFlow | None = field(default=None, metadata=LATER)
+    """Gradients that the failing call computed."""
     groups: tuple[LineGroup, ...] = field(default=(), metadata=LATER)
     parts: tuple[PartViolation, ...] = field(default=(), metadata=LATER)
+    """Rules that two related programs break apart from their relation."""

@@ -1,4 +1,4 @@
-"""How the gradient went through a failing call, as records: value by value, and what the ops on the way had saved."""
+"""Records of the gradients in a failing backward call, value by value, and of the tensors that its ops had saved."""
 
 from __future__ import annotations
 
@@ -9,78 +9,79 @@ from autograd_conformance.reporting.prose import listed, shortened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueGradient:
-    """The gradient of one value in the failing call: what it has to be, and what it was seen to be."""
+    """Gradient of one value in the failing call, expected and observed."""
 
     name: str
-    """What the value is called in the code."""
+    """Name of the value in the code."""
     line: int
-    """The line that made the value, or wrote to it last; lines count from 1."""
+    """Line that made the value or last wrote to it, from 1."""
     through: tuple[int, ...]
-    """The lines whose ops pass the gradient on to it, the last first; none where the call begins there."""
+    """Lines whose ops pass the gradient to this value, the last first; empty for a root of the call."""
     expected: str
     observed: str | None = None
-    """None where it could not be seen."""
+    """None if the gradient could not be observed."""
     right: bool | None = None
-    """Whether rounding explains the difference; None where it could not be seen."""
+    """Whether rounding explains the difference; None if the gradient could not be observed."""
     held: bool = False
-    """Whether it is what the value holds after the call (`.grad`), and not what the call passes on to it."""
+    """True for the value's `.grad` after the call; False for the gradient that the call passes to the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedTensor:
-    """A value that an op on the way has saved, or may have, for its derivative."""
+    """A tensor that an op of the graph saved, or may have saved, for its derivative."""
 
     line: int
-    """The op's line."""
+    """Line of the op."""
     name: str
-    """What the value is called in the code."""
+    """Name of the value in the code."""
     version: int
-    """How often its memory had been written to when the op was recorded."""
+    """Number of writes to its memory before the op was recorded."""
     now: int
-    """How often it had been written to before the failing call."""
+    """Number of writes to its memory before the failing call."""
     freed_by: int | None = None
-    """The line of the call that freed it, or may have; None where none did."""
+    """Line of the call that freed the tensor, or may have; None if no call did."""
 
     @property
     def stale(self) -> bool:
-        """Whether it was written to since it was saved."""
+        """Whether the tensor was written to after it was saved."""
         return self.now > self.version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradientFlow:
-    """The gradients that a failing call passes on, in the order in which it does, and what the ops had saved."""
+    """Gradients that a failing call computes, in the order of the backward pass, and the tensors its ops had saved."""
 
     gradients: tuple[ValueGradient, ...] = ()
     saved: tuple[SavedTensor, ...] = ()
 
     @property
     def first(self) -> ValueGradient | None:
-        """The first gradient that is wrong: all that were seen before it are right."""
+        """The first wrong gradient; all observed gradients before it are right. None if no gradient is wrong."""
         return next((each for each in self.gradients if each.right is False), None)
 
 
 def gradient_name(gradient: ValueGradient) -> str:
-    """What the gradient is called."""
+    """Name of a gradient in text: ``a.grad`` or ``gradient of a``."""
     name = shortened(gradient.name, 16)
     return f"{name}.grad" if gradient.held else f"gradient of {name}"
 
 
 def first_wrong_gradient(flow: GradientFlow) -> str:
-    """The first gradient that is wrong, in words: where it comes from, and what it is; empty where none is."""
+    """Sentence about the first wrong gradient, its source and its value; empty if no gradient is wrong."""
     first = flow.first
     if first is None:
         return ""
-    wrong = f"it is {first.observed}, and has to be {first.expected}"
+    wrong = f"it is {first.observed}, but must be {first.expected}"
     if first.held and any(each.right and (each.name, each.line) == (first.name, first.line) for each in flow.gradients):
-        passed = f"What the call passes on to {first.name} (line {first.line}) is right"
-        return f"{passed}, but {gradient_name(first)} is not: {wrong}."
+        passed = f"The gradient that the call computes for {first.name} (line {first.line}) is right"
+        return f"{passed}, but {gradient_name(first)} is wrong: {wrong}."
     if first.held:
-        return f"The first gradient that was seen to be wrong is {gradient_name(first)} (line {first.line}): {wrong}."
-    ways = f", which {_lines(first.through)} on" if first.through else ""
-    return f"The first gradient that is wrong is that of {first.name} (line {first.line}){ways}: {wrong}."
+        place = f"{gradient_name(first)} (line {first.line})"
+        return f"The first wrong gradient that could be observed is {place}: {wrong}."
+    source = f", computed by {_lines(first.through)}" if first.through else ""
+    return f"The first wrong gradient is that of {first.name} (line {first.line}){source}: {wrong}."
 
 
 def _lines(through: tuple[int, ...]) -> str:
     numbers = listed(str(line) for line in sorted(through))
-    return f"line {numbers} passes" if len(through) == 1 else f"lines {numbers} pass"
+    return f"line {numbers}" if len(through) == 1 else f"lines {numbers}"

@@ -1,9 +1,9 @@
-"""Records: what a run says, one typed value at a time.
+"""Types of the records of a run.
 
-A run is a stream: one header, the rules that it judges, then results, failures, known differences and claims in any
-order, one footer. All that is published (the terminal's summary, Markdown, the matrix, badges) is made from this stream
-alone. The JSON Schema beside this file, ``records.schema.json``, is the published truth; `reporting.records.stream`
-holds files to it.
+A run writes one header, a record for each rule, then results, failures, known differences, claims, coverage and
+behaviours in any order, and one footer. Every report is made from these records alone. Field names are the JSON keys,
+which never change. ``records.schema.json`` in this folder is the published schema; `reporting.records.stream` checks
+files against it.
 """
 
 from __future__ import annotations
@@ -18,140 +18,141 @@ from autograd_conformance.reporting.records.failure import Allowed, Failure
 from autograd_conformance.reporting.records.terms import LATER, Level, Outcome, Source
 
 VERSION = 1
-"""The version of the record format: written into every header."""
+"""Version of the record format, written into every header."""
 
 LONGEST = 60
-"""How many letters of a framework's name, and of its version, are printed."""
+"""Number of characters of a framework's name, and of its version, that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """The framework under test, with what its adapter claims; `ops` counts the catalogue's ops that it supports, and
-    `traits` names the legal answers in which it differs from PyTorch; `trait_sources` is where it documents them, each
-    under the trait's name as its title. `limits` says of what ops and writes it takes less than the catalogue has.
-    """
+    """The framework under test, with the claims of its adapter."""
 
     name: str
     version: str
     capabilities: tuple[str, ...]
+    """Claimed capabilities."""
     ops: int
+    """Number of the suite's ops that the framework supports."""
     missing_ops: tuple[str, ...]
+    """Ops of the suite that the framework does not support."""
     traits: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Allowed behaviours in which the framework differs from PyTorch."""
     trait_sources: tuple[Source, ...] = field(default=(), metadata=LATER)
+    """Documentation of the traits; the title of each source is the trait's name."""
     limits: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Ops and writes of which the framework accepts fewer variants than the suite has."""
 
     @property
     def title(self) -> str:
-        """Its name and version on one line, as they are printed: either may be of any length."""
+        """Name and version on one line, each shortened to `LONGEST` characters."""
         return f"{shortened(self.name, LONGEST)} {shortened(self.version, LONGEST)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The first record: what was tested, with what, and how to do it again.
-
-    `suite` is the suite's version, `started` an ISO 8601 time in UTC, `packages` maps a distribution to its version.
-    In a `strict` run a broken SHOULD rule, and a known difference that is seen no longer, count as failures.
-    `notes` say what the framework was found not to have though it is claimed, and how that was found.
-    `variables` are the environment variables that were set and may change what the framework does; `environment` is
-    what the framework ran on, a language or a package with its version each, where that was not `python` and
-    `packages`.
-    """
+    """The first record of a run: the framework, the settings, and the environment."""
 
     version: int = VERSION
     suite: str
+    """Version of the suite."""
     framework: Framework
     seed: int | None
     profile: str
     dtypes: tuple[str, ...]
     device: str
     started: str
+    """Start of the run, an ISO 8601 time in UTC."""
     python: str
     platform: str
     packages: Mapping[str, str]
+    """Installed distributions with their versions."""
     workers: int
     strict: bool = field(default=False, metadata=LATER)
+    """Whether a broken SHOULD rule, or a stale known difference, fails the run."""
     variables: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
+    """Environment variables that were set and may change the framework's behaviour."""
     environment: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Language or packages, with versions, that the framework ran on if not `python` and `packages`."""
     notes: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Claimed features that the framework was found not to have, and the check that found it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRecord:
-    """A rule that the run judges; `rule` is its slug, `needs` the capabilities without which it does not apply.
-
-    `absent` says in words what else its situation needs and the framework does not claim to have, such as an op of
-    several results; where it says anything, the rule does not apply.
-    """
+    """A rule that the run judges."""
 
     rule: str
+    """Slug of the rule."""
     family: str
     level: Level
     sentence: str
+    """Text of the rule."""
     needs: tuple[str, ...] = ()
+    """Capabilities without which the rule does not apply."""
     sources: tuple[Source, ...] = ()
     absent: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Other missing requirements in words, such as an op with several results; with any, the rule does not apply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One test's outcome; `exercised` says how often its programs exercised each rule, whatever rule it is for.
-
-    The meaning of each `verdict` is in `reporting.analysis.verdicts`: ``adapter bug``, ``cannot be told``, ``error``
-    say
-    nothing about the framework, ``vacuous`` is a test whose programs could not be drawn, ``skipped`` one that somebody
-    else's plugin skipped. It is ``known difference`` where the framework broke the rule only as its expectations file
-    says: neither a pass nor a failure. It is ``cut short`` where the budget of the run ended before the test did, and
-    what ran until then was right.
-    `left_open` counts the programs that went on with something that the rules leave open: they were judged as far as
-    they do not hang on it.
-    `judged` counts how many of the programs' `instructions` were judged; relations compare whole programs, and count
-    none.
-    """
+    """Result of one test."""
 
     test: str
+    """Pytest's id of the test."""
     rule: str
+    """Slug of the rule that the test is for."""
     op: str | None = None
     verdict: Outcome
+    """Outcome of the test. `reporting.analysis.verdicts` has the meaning of each word."""
     programs: int
+    """Number of programs that ran."""
     exercised: Mapping[str, int] = field(default_factory=dict)
+    """For each rule, not only the test's own, the number of programs that exercised it."""
     left_open: int = 0
+    """Number of programs that used something unspecified; instructions that depend on it were not judged."""
     instructions: int = field(default=0, metadata=LATER)
+    """Number of instructions of all programs; 0 for relations, which compare whole programs."""
     judged: int = field(default=0, metadata=LATER)
+    """Number of these instructions that were judged."""
     seconds: float
     reason: str | None = None
+    """Explanation of the verdict, if it is not a pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRecord:
-    """An entry of the framework's expectations file: a rule that it is known to break, for one op or (None) anywhere.
-
-    `link` leads to where the difference is discussed. `seen` counts the programs of this run that showed it; 0 where
-    programs exercised the rule means that the entry is stale. In `ended` of them nothing could be judged behind it.
-    `since` is the day since when it is known.
-    """
+    """An entry of the file of known differences: a rule that the framework is known to break."""
 
     rule: str
     op: str | None = None
+    """Op that the difference is about; None if it is not about one op."""
     reason: str
     link: str | None = None
+    """Address of a discussion of the difference."""
     since: str | None = field(default=None, metadata=LATER)
+    """Day since when the difference is known."""
     seen: int
+    """Number of programs that showed the difference. If 0 although programs exercised the rule, the entry is stale."""
     ended: int = field(default=0, metadata=LATER)
+    """Number of these programs whose later instructions could not be judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageSetting:
-    """An op in a dtype, recorded or not: in how many programs each action came after it."""
+    """Coverage of an op in one dtype and one grad mode."""
 
     dtype: str
     recorded: bool
+    """Whether the op was recorded in the graph."""
     actions: Mapping[str, int]
+    """For each action, the number of programs in which it came after the op."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """What an op met in this run, for every dtype and grad mode that it was drawn in."""
+    """Coverage of an op: the actions that followed it, for each dtype and grad mode."""
 
     op: str
     met: tuple[CoverageSetting, ...]
@@ -159,41 +160,44 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """What the framework did where the rules allow several outcomes of an instruction.
-
-    `instruction` is its word in a program's JSON form, an outcome is ``returns`` or a kind of error, and `seen` counts
-    how often each came about.
-    """
+    """Observed outcomes of an instruction for which the rules allow several outcomes."""
 
     instruction: str
+    """Name of the instruction in a program's JSON form."""
     allowed: tuple[Allowed, ...]
+    """Allowed outcomes: ``returns``, or a kind of error."""
     seen: Mapping[str, int]
+    """Number of times that each outcome was observed."""
+
+    def count(self, outcome: str) -> int:
+        """Number of times that an outcome was observed."""
+        return self.seen.get(outcome, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footer:
-    """The last record: the run came to its end, or did not but could still say so.
-
-    `verdict` is ``interrupted`` where some of its tests did not run at all, and ``cut short`` where they did but the
-    budget of the run ended some before their time; `reason` says why. `not_run` counts the tests that were collected
-    and did not run, `deselected` those that options such as ``-k`` left out from the beginning; `selection` says that a
-    part of the suites was run, whether by such options or because files or tests were named or ignored. `missing_ops`
-    are those of the framework's ops that the device was found to have no kernels of. `notes` are what the run has to
-    say to the adapter's author: errors that the adapter does not know, and what could not be looked at.
-    """
+    """The last record of a run. A run that was killed has none."""
 
     verdict: Literal["complete", "cut short", "interrupted"]
+    """``interrupted`` if some tests did not run; ``cut short`` if the budget of the run ended some tests early."""
     finished: str
+    """End of the run, an ISO 8601 time in UTC."""
     seconds: float
     tests: int
     programs: int
     exit_code: int
     reason: str | None = field(default=None, metadata=LATER)
+    """Why the run is not complete."""
     not_run: int = field(default=0, metadata=LATER)
+    """Number of tests that were collected and did not run."""
     deselected: int = field(default=0, metadata=LATER)
+    """Number of tests that options such as ``-k`` left out."""
     missing_ops: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Ops that the framework claims, but for which the device has no kernels."""
     notes: tuple[str, ...] = field(default=(), metadata=LATER)
+    """Notes for the adapter's author: errors that the adapter does not classify, and values that it could not read."""
     selection: bool = field(default=False, metadata=LATER)
+    """Whether only a part of the suites ran, because of options or because files or tests were named or ignored."""
 
 
 Record = Header | RuleRecord | Result | Failure | KnownRecord | ClaimRecord | Coverage | Behaviour | Footer
@@ -201,7 +205,7 @@ Record = Header | RuleRecord | Result | Failure | KnownRecord | ClaimRecord | Co
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run; a footer of None means that the run was cut off before it could write one."""
+    """All records of a run; the footer is None if the run was killed."""
 
     header: Header
     rules: tuple[RuleRecord, ...] = ()
@@ -215,10 +219,10 @@ class Report:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known before all verdicts, a line each."""
+        """Notes that a reader needs before the verdicts, one line each."""
         return (*self.header.notes, *(self.footer.notes if self.footer else ()))
 
     @property
     def programs(self) -> int:
-        """How many programs the run's results account for."""
+        """Number of programs over all results."""
         return sum(result.programs for result in self.results)

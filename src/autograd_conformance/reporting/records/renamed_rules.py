@@ -1,4 +1,4 @@
-"""Rules whose slug has changed: what older record files and files of known differences say is read as the new one."""
+"""Renamed rules: old slugs in record files and files of known differences are read as the current ones."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ RENAMED: dict[str, str] = {
 """Old slug to new slug."""
 
 RULE_KEYS = ("rule", "relation")
-"""The keys under which a record, or a replay file of two programs, names a rule."""
+"""Keys of records and replay files whose value is the slug of a rule."""
 
 
 def current_slug(slug: str) -> str:
-    """The slug that a rule has today."""
+    """Current slug of a rule, given its current or an old one."""
     return RENAMED.get(slug, slug)
 
 
 def with_current_slugs(form: Any) -> Any:
-    """A record as JSON with today's slugs in the place of old ones, wherever it names a rule."""
+    """JSON form of a record in which all old slugs of rules are replaced by the current ones."""
     match form:
         case dict():
             made = {

@@ -1,4 +1,4 @@
-"""The program of a failure as a file that ``--replay`` runs."""
+"""Replay files: the program of a failure in the form that ``--replay`` reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from autograd_conformance.reporting.records.records import Header
 
 
 def replay_text(failure: Failure, header: Header) -> str:
-    """What the file holds: the program, the rule that it breaks, the framework and the seed that it was found with."""
+    """Text of a replay file: JSON with the program, its rule, and the framework and seed of the run."""
     framework = {"name": header.framework.name, "version": header.framework.version}
     form = {"rule": failure.rule, "framework": framework, "seed": header.seed, **failure.program}
     return json.dumps(form, indent=1) + "\n"

@@ -1,7 +1,7 @@
-"""Record files: JSON Lines on disk, one record per line, written so that a killed run loses nothing it had said.
+"""Record files: JSON Lines, one record per line.
 
-Writing never looks back: each record is one complete line, flushed at once. Reading trusts nothing: every line is held
-to the published schema, and the records to their order, so that what is made from a report is made from a sound one.
+Each record is written as one complete line and flushed at once, so that a killed run loses no finished record. Reading
+checks every line against the published schema, and the order of the records.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from autograd_conformance.reporting.records.records import (
 from autograd_conformance.reporting.records.renamed_rules import with_current_slugs
 
 LONGEST = 1 << 28
-"""How many bytes a compressed file may hold: a run leaves a few millions."""
+"""Maximum decompressed size of a record file in bytes; files of real runs have a few million."""
 
 SCHEMA = Path(__file__).with_name("records.schema.json")
-"""The published JSON Schema of a line in a record file."""
+"""Published JSON Schema of a line in a record file."""
 
 
 class InvalidReport(Exception):
-    """A record file that cannot be believed: `file`, `line` (None: the whole file), and `problem`, what is wrong."""
+    """A record file is invalid: the `problem`, in which `file` and `line` (None: the whole file)."""
 
     def __init__(self, file: str | Path, line: int | None, problem: str) -> None:
         self.file, self.line, self.problem = str(file), line, problem
@@ -53,11 +53,11 @@ class InvalidReport(Exception):
 
 
 class Writer:
-    """Appends records to a file line by line, each flushed before `write` returns.
+    """Writes records to a file line by line, each flushed before `write` returns.
 
-    Opening it starts a new file, or goes on with one where the mode is "a", and makes the folders above it. Write a
-    test's failures before its result: if the run is killed between the two, nothing is then blamed on the wrong rule.
-    Use it as a context manager, or call `close`.
+    Opening creates missing folders and a new file; mode "a" appends to an existing one. Write a test's failures before
+    its result: if the run is killed in between, the failures still count against the right rule. Use the writer as a
+    context manager, or call `close`.
     """
 
     def __init__(self, path: str | Path, mode: Literal["w", "a"] = "w") -> None:
@@ -66,7 +66,7 @@ class Writer:
         self._file = self.path.open(mode, encoding="utf-8", newline="\n")
 
     def write(self, record: Record) -> None:
-        """Append one record; ValueError, with nothing written, where a program holds a number that JSON lacks."""
+        """Append one record. Raises ValueError, and writes nothing, if a program has an infinite number or NaN."""
         line = json.dumps(encode(record), allow_nan=False, separators=(",", ":"))
         self._file.write(line + "\n")
         self._file.flush()
@@ -83,14 +83,14 @@ class Writer:
 
 
 def write(report: Report, path: str | Path) -> None:
-    """Write a whole report to a file, in the place of what was there."""
+    """Write a whole report to a file, replacing the file."""
     with Writer(path) as writer:
         for record in records(report):
             writer.write(record)
 
 
 def records(report: Report) -> Iterator[Record]:
-    """The records of a report, in the order of a file."""
+    """The records of a report in the order in which files have them."""
     yield report.header
     yield from report.rules
     yield from report.failures
@@ -104,54 +104,54 @@ def records(report: Report) -> Iterator[Record]:
 
 
 def read(path: str | Path) -> Report:
-    """The complete report in a file, or `InvalidReport`; a run that was cut off is invalid."""
+    """Read the report of a finished run; raises `InvalidReport` if the file is invalid or the run was killed."""
     return load(path, allow_truncated=False)
 
 
 def load(path: str | Path, allow_truncated: bool = False) -> Report:
-    """The report in a file, compressed or not, or `InvalidReport`; `allow_truncated` takes a run without footer for
-    what it had said.
+    """Read the report in a file, compressed (``.gz``) or not; raises `InvalidReport` if the file is invalid.
 
-    Such a report's footer is None. A last line that was cut off in the middle is left out of it.
+    With `allow_truncated` the file of a killed run is valid: its report has no footer, and an incomplete last line is
+    ignored.
     """
     try:
         content = _content(Path(path))
     except OSError as error:
         raise InvalidReport(path, None, error.strerror or str(error)) from error
     except (EOFError, zlib.error) as error:
-        raise InvalidReport(path, None, f"it is not what gzip writes: {error}") from error
+        raise InvalidReport(path, None, f"it is not a valid gzip file: {error}") from error
     return parse(content, str(path), allow_truncated)
 
 
 def _content(path: Path) -> bytes:
-    """What a file holds, decompressed as far as that is sensible."""
+    """Bytes of a file, decompressed if it is compressed; raises `InvalidReport` if they exceed `LONGEST`."""
     if path.suffix != ".gz":
         return path.read_bytes()
     with gzip.open(path) as file:
         content = file.read(LONGEST + 1)
     if len(content) > LONGEST:
-        raise InvalidReport(path, None, f"it is longer than {LONGEST >> 20:,} MiB when it is decompressed")
+        raise InvalidReport(path, None, f"it is larger than {LONGEST >> 20:,} MiB after decompression")
     return content
 
 
 def parse(content: bytes, file: str, allow_truncated: bool = False) -> Report:
-    """The report that the bytes of a record file hold; `file` is the name that `InvalidReport` gives it."""
+    """Parse the bytes of a record file; `file` is its name in the messages of `InvalidReport`."""
     lines = content.split(b"\n")
     tail = lines.pop()
     numbered = list(enumerate(lines, start=1))
     match _is_json(tail), allow_truncated:
         case False, False if tail.startswith(b"{"):
-            raise InvalidReport(file, len(lines) + 1, "the line is cut off: the run was killed as it wrote it")
+            raise InvalidReport(file, len(lines) + 1, "the line is incomplete: the run was killed while writing it")
         case (True, _) | (False, False) if tail:
             numbered.append((len(lines) + 1, tail))
     report = _assemble(_records(numbered, file), file)
     if report.footer is None and not allow_truncated:
-        raise InvalidReport(file, len(numbered), "the file ends without a footer: the run was cut off here")
+        raise InvalidReport(file, len(numbered), "the file ends without a footer: the run was killed here")
     return report
 
 
 def report_of(records: Iterable[Record], file: str = "this run") -> Report:
-    """The report that records in the order of a file are; `file` is the name that `InvalidReport` gives them."""
+    """The report of records, in the order of a file; `file` is its name in the messages of `InvalidReport`."""
     return _assemble(enumerate(records, start=1), file)
 
 
@@ -186,10 +186,10 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
             raise InvalidReport(file, number, "there is a record after the footer")
         unknown = _unknown_rules(record, rules)
         if unknown:
-            raise InvalidReport(file, number, f"this line names rule {unknown[0]!r}, of which no record came before")
+            raise InvalidReport(file, number, f"this line names rule {unknown[0]!r}, which has no record above it")
         match record:
             case Header() if header is not None:
-                raise InvalidReport(file, number, "there is a second header; are these two runs in one file?")
+                raise InvalidReport(file, number, "there is a second header: the file seems to contain two runs")
             case Header():
                 header = record
             case RuleRecord() if record.rule in rules:
@@ -207,7 +207,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
             case ClaimRecord():
                 claims[record.key] = record
             case Coverage() if record.op in coverage:
-                raise InvalidReport(file, number, f"op {record.op!r} has two records of what it met")
+                raise InvalidReport(file, number, f"op {record.op!r} has two coverage records")
             case Coverage():
                 coverage[record.op] = record
             case Behaviour():
@@ -215,7 +215,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
             case Footer():
                 footer = record
     if header is None:
-        raise InvalidReport(file, None, "the file has no header: it holds no record at all")
+        raise InvalidReport(file, None, "the file has no header: it is empty")
     return Report(
         _narrowed(header, footer),
         tuple(rules.values()),
@@ -230,7 +230,7 @@ def _assemble(records: Iterable[tuple[int, Record]], file: str) -> Report:
 
 
 def _narrowed(header: Header, footer: Footer | None) -> Header:
-    """The header without the ops that a run found to be missing after it was written."""
+    """The header, corrected for ops that the run found to be missing after it had written the header."""
     framework = header.framework
     missing = [op for op in footer.missing_ops if op not in framework.missing_ops] if footer else []
     ops, absent = framework.ops - len(missing), (*framework.missing_ops, *missing)
@@ -254,7 +254,7 @@ def _problem(form: Any) -> str | None:
     if not isinstance(kind, str) or kind not in _validators():
         return f"$.record: {kind!r} is none of {', '.join(_validators())}"
     if kind == "header" and form.get("version", VERSION) != VERSION:
-        return f"$.version: this reader knows version {VERSION} of the records, the file has {form['version']!r}"
+        return f"$.version: this program reads version {VERSION} of the records, but the file has {form['version']!r}"
     if _is_valid(kind, form):
         return None
     error = best_match(_validators()[kind].iter_errors(form))
@@ -262,10 +262,13 @@ def _problem(form: Any) -> str | None:
 
 
 def _is_valid(kind: str, form: Any) -> bool:
-    """Whether a record is plainly sound: told ten times faster than what is wrong with one that is not."""
+    """Whether a record satisfies the schema: a check ten times faster than the validator that explains errors.
+
+    False may also mean that the fast validator cannot decide.
+    """
     try:
         return bool(_quick()[kind].is_valid(form))
-    except ValueError:  # what has no place in its world, such as half a character, is left to the slow one
+    except ValueError:  # such as half a surrogate pair, which only the slow validator accepts
         return False
 
 
@@ -280,7 +283,7 @@ def _validators() -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, dict[str, Any]]:
-    # One schema per kind of record, because "none of seven alternatives matched" helps nobody.
+    # One schema per kind of record: an error about one schema is clearer than "none of seven alternatives matched".
     definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
     return {kind: {"$ref": f"#/$defs/{kind}", "$defs": definitions} for kind in NAMES.values()}
 
@@ -294,4 +297,4 @@ def _is_json(line: bytes) -> bool:
 
 
 def _reject_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+    raise ValueError(f"{constant} is not valid JSON")

@@ -1,6 +1,6 @@
-"""The terms that records share: levels, verdicts, conclusions, sources, and which fields came later.
+"""Words that several records use: levels, verdicts, conclusions, sources.
 
-What each verdict and each conclusion means stands in `reporting.analysis.verdicts`.
+`reporting.analysis.verdicts` has the meaning of each verdict and conclusion.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Outcome = Literal[
     "skipped",
     "cut short",
 ]
-"""What came of one test."""
+"""Outcome of a test."""
 
 Verdict = Literal[
     "pass",
@@ -44,26 +44,26 @@ Verdict = Literal[
     "not reached",
     "info",
 ]
-"""What a run says of one rule, or of one op."""
+"""Verdict on a rule or an op."""
 
 Conclusion = Literal[
     "conformant", "conformant with known differences", "selection passed", "not conformant", "no verdict"
 ]
-"""What a run says of the framework: its headline."""
+"""Conclusion about the framework: the headline of a run."""
 
 FAILURE_VERDICTS: tuple[FailureVerdict, ...] = get_args(FailureVerdict)
-"""The verdicts that speak against a framework, worst first."""
+"""Verdicts that are failures of the framework, the worst first."""
 
 INCONCLUSIVE: tuple[InconclusiveVerdict, ...] = get_args(InconclusiveVerdict)
-"""The verdicts of tests that went wrong and say nothing about the framework, the one that says whose fault first."""
+"""Verdicts of tests that ended in an error and say nothing about the framework, the most specific first."""
 
 LATER = {"later": True}
-"""Marks a field that came after the first form of its record: it is left out of the JSON form where it says nothing."""
+"""Metadata of a field that was added after the first version of its record; JSON leaves it out if it is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a rule comes from: a document's title, and the section or address in it."""
+    """Source of a rule: a document's title, with a section or an address."""
 
     title: str
     where: str

@@ -1,4 +1,4 @@
-"""The order of a framework's versions: 1.9 before 1.10, a release candidate before its release."""
+"""Order of a framework's versions: 1.9 before 1.10, a release candidate before its release."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from packaging.version import InvalidVersion, Version
 
 Place = tuple[bool, Version, tuple[tuple[int, str], ...]]
-"""Where a version stands among others."""
+"""Sort key of a version."""
 
 _NONE = Version("0")
 
 
 def place(version: str) -> Place:
-    """What versions are sorted by: as Python's packages have theirs; others behind them, by their numbers and words."""
+    """Sort key of a version. Versions of Python's form come first; others are compared by their numbers and words."""
     try:
         return False, Version(version), ()
     except InvalidVersion:

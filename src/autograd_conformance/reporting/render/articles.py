@@ -1,7 +1,6 @@
-"""The claims of the articles as a page, docs/results/articles.md: a short table of those that help most, then all.
+"""The page about the claims of articles, docs/results/articles.md: a short table of the most useful claims, then all.
 
-It is made from claim records alone, so that whoever holds the claims and a framework's dialect can make it; the command
-that does is `evaluation.pages.articles`.
+It is made from claim records alone. `evaluation.pages.articles` is the command that makes it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from autograd_conformance.reporting.records.claims import ClaimProgram, ClaimRec
 from autograd_conformance.reporting.render.markdown import environment
 
 LINES = 5
-"""The most lines of a program in the short table."""
+"""Maximum number of lines of a program in the short table."""
 
 _VERDICTS: Mapping[ClaimVerdict, str] = {
     "holds": "**True.**",
@@ -24,13 +23,16 @@ _VERDICTS: Mapping[ClaimVerdict, str] = {
 
 
 def page(claims: Sequence[ClaimRecord], chosen: Sequence[ClaimRecord] = ()) -> str:
-    """The page about all claims, in GitHub's Markdown, ending in a line end; the chosen ones stand in a short table."""
+    """The page about all claims, in GitHub's Markdown; the chosen claims come first, in a short table."""
     template = environment().get_template("articles.md.j2")
     return template.render(claims=claims, articles=by_article(claims), table=table(chosen) if chosen else "")
 
 
 def table(claims: Sequence[ClaimRecord]) -> str:
-    """The short table of some claims, each with its most telling program; ValueError where all are too long."""
+    """The short table of some claims, each with one short program.
+
+    Raises ValueError if a claim has no program of at most `LINES` lines.
+    """
     rows = []
     for claim in claims:
         program = example_program(claim)
@@ -41,6 +43,6 @@ def table(claims: Sequence[ClaimRecord]) -> str:
 
 
 def example_program(claim: ClaimRecord) -> ClaimProgram | None:
-    """The program that says most in the least space: the shortest, of those against the claim if there are any."""
+    """The shortest program of a claim, preferably one that refutes it; None if all have more than `LINES` lines."""
     short = [each for each in claim.programs if each.code.count("\n") < LINES]
     return min(short, key=lambda each: (each.came_true is not False, each.code.count("\n")), default=None)

@@ -1,4 +1,4 @@
-"""Badges: what a run says in a few words, as a picture, and as JSON for services that draw badges themselves."""
+"""Badges with the conclusion of a run: SVG pictures, and JSON for services that draw badges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLOURS: dict[Conclusion, str] = {
     "not conformant": "#c22b2b",
     "no verdict": "#5f6873",
 }
-"""The colour of each conclusion: white text on each has a contrast of at least 4.5."""
+"""Colour of each conclusion; white text on it has a contrast of at least 4.5."""
 
 SIGNS: dict[Conclusion, str] = {
     "conformant": "✓",
@@ -30,17 +30,17 @@ SIGNS: dict[Conclusion, str] = {
 
 
 def message(summary: Summary) -> str:
-    """What the badge says: a sign, and how many of the applicable rules passed, where the run has a verdict."""
+    """Text of the badge: a sign and the number of passed rules, or the words *no verdict* or *selection passed*."""
     total = summary.total
     if summary.conclusion == "no verdict":
         return f"{SIGNS[summary.conclusion]} no verdict"
     if summary.conclusion == "selection passed":
-        return f"{SIGNS[summary.conclusion]} a selection passed"
+        return f"{SIGNS[summary.conclusion]} selection passed"
     return f"{SIGNS[summary.conclusion]} {total.passed} of {total.applicable} rules"
 
 
 def endpoint(summary: Summary) -> str:
-    """The badge as JSON, in the form of shields.io's endpoint badges."""
+    """The badge as JSON for an endpoint badge of shields.io."""
     form = {
         "schemaVersion": 1,
         "label": LABEL,
@@ -52,7 +52,7 @@ def endpoint(summary: Summary) -> str:
 
 
 def svg(summary: Summary, name: str) -> str:
-    """The badge as a picture, with a text for those who cannot see it."""
+    """The badge as an SVG picture with a text alternative."""
     text = message(summary)
     left, right = _width(LABEL), _width(text)
     width = left + right

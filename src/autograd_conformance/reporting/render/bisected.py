@@ -1,4 +1,4 @@
-"""In which version a finding began: a table for the terminal, and a Markdown page."""
+"""Results of a bisection over versions: a table for the terminal, and a Markdown page."""
 
 from __future__ import annotations
 
@@ -14,72 +14,74 @@ from autograd_conformance.reporting.render.markdown import environment
 STYLES = {"bad": "red", "good": "green", "skipped": "yellow", "": "dim"}
 
 UNTRIED = "not tried"
-"""What is said of a version that was not needed."""
+"""Outcome of a version that the search did not need."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version, what came of the finding's program in it, what was observed, and what the framework calls itself."""
+    """Result of the finding's program in one version of the framework."""
 
     label: str
+    """Label of the version in the search."""
     outcome: str = ""
-    """Bad, good or skipped; empty: it was not tried."""
+    """Bad, good or skipped; empty: not tried."""
     observed: str = ""
     title: str = ""
+    """Name and version that the framework itself reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bisected:
-    """What a search came to."""
+    """Result of a bisection."""
 
     finding: str
-    """What was looked for."""
+    """The failure that was searched for."""
     framework: str
     rows: tuple[VersionRow, ...]
-    """Every version, the oldest first."""
+    """All versions, the oldest first."""
     changes: tuple[tuple[str, str, bool], ...]
-    """The older and the newer version of each change, and whether the newer one has the finding."""
+    """For each change: the older version, the newer version, and whether the newer one has the finding."""
 
     @property
     def answer(self) -> str:
-        """The answer, in sentences."""
-        telling = [row for row in self.rows if row.outcome in ("bad", "good")]
+        """The result, as sentences."""
+        decided = [row for row in self.rows if row.outcome in ("bad", "good")]
         if self.changes:
             return sentence(". ".join(self._change(*each) for each in self.changes))
-        if not telling:
-            said = "No version that was tried can run it."
-        elif telling[0].outcome == "bad":
-            said = f"It is there in each version that was tried and runs it; {telling[0].label} is the oldest of them."
+        if not decided:
+            result = "None of the tried versions can run the program."
+        elif decided[0].outcome == "bad":
+            result = f"All tried versions that can run the program fail; {decided[0].label} is the oldest of them."
         else:
-            said = "It is in no version that was tried and runs it."
+            result = "No tried version that can run the program fails."
         older = [row.label for row in self._untried_below()]
-        more = f" Not tried, for a newer one cannot run it: {listed(older, 8)}." if older else ""
-        return said + more
+        more = f" Not tried, because a newer version cannot run it: {listed(older, 8)}." if older else ""
+        return result + more
 
     @property
     def is_decided(self) -> bool:
-        """Whether a version ran the program, and each change lies between two versions next to each other."""
+        """Whether some version ran the program, and every change is between two consecutive versions."""
         runs = any(row.outcome in ("bad", "good") for row in self.rows)
         return runs and not any(self.between(older, newer) for older, newer, _ in self.changes)
 
     def _change(self, older: str, newer: str, began: bool) -> str:
-        said = f"First bad: {newer}, last good: {older}" if began else f"Last bad: {older}, first good: {newer}"
+        result = f"First bad: {newer}, last good: {older}" if began else f"Last bad: {older}, first good: {newer}"
         between = [row.label for row in self.between(older, newer)]
-        return said + (f" (between them {listed(between, 8)} cannot tell)" if between else "")
+        return result + (f" (undecided between them: {listed(between, 8)})" if between else "")
 
     def between(self, older: str, newer: str) -> tuple[VersionRow, ...]:
-        """The versions that stand between two."""
+        """The versions between two versions."""
         labels = [row.label for row in self.rows]
         return self.rows[labels.index(older) + 1 : labels.index(newer)]
 
     def _untried_below(self) -> list[VersionRow]:
-        """The versions that were not tried though nothing is known of any older one that runs the program."""
+        """The versions older than the oldest one that ran the program, as far as they were not tried."""
         oldest = next((at for at, row in enumerate(self.rows) if row.outcome in ("bad", "good")), 0)
         return [row for row in self.rows[:oldest] if not row.outcome]
 
 
 def table(found: Bisected) -> Table:
-    """The table for a terminal."""
+    """Table of the versions for a terminal."""
     shown = Table(box=None, highlight=False)
     for name in ("version", "is", "", "observed"):
         shown.add_column(name, overflow="fold")
@@ -90,11 +92,11 @@ def table(found: Bisected) -> Table:
 
 
 def render(found: Bisected) -> str:
-    """The page, in GitHub's Markdown, ending in a line end."""
+    """The page about a search, in GitHub's Markdown."""
     return environment().get_template("bisected.md.j2").render(found=found, untried=UNTRIED).rstrip() + "\n"
 
 
 def render_all(searches: Sequence[Bisected], missing: str | None) -> str:
-    """The page about several searches, as of one; `missing` says what is not done."""
+    """The page about several searches, in GitHub's Markdown; `missing` names the unfinished ones."""
     template = environment().get_template("searches.md.j2")
     return template.render(searches=searches, missing=missing, untried=UNTRIED).rstrip() + "\n"

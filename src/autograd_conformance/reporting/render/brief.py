@@ -1,4 +1,4 @@
-"""A run in a few lines of Markdown: for the summary of a step in continuous integration, where the page is too long."""
+"""A short summary of a run in Markdown, for the step summary of a CI job."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from autograd_conformance.reporting.render.failures import cause_title, failure_
 from autograd_conformance.reporting.render.markdown import code, prose
 
 CAUSES = 10
-"""How many causes are shown."""
+"""Number of causes that are shown."""
 
 
 def render(report: Report) -> str:
-    """The verdict, the causes of the failures, and the families, in GitHub's Markdown, ending in a line end."""
+    """The conclusion, the causes of the failures, and the families, in GitHub's Markdown."""
     summary = summarize(report)
     found = [f"### {prose(report.header.framework.title)}: {summary.conclusion}", "", prose(summary.sentence), ""]
     if not complete(report):
@@ -30,7 +30,7 @@ def render(report: Report) -> str:
     stale = [entry for entry in summary.known if entry.stale]
     if stale:
         listed = ", ".join(code(entry.known.rule) for entry in stale)
-        found += [f"Known differences that are seen no longer: {listed}.", ""]
+        found += [f"Stale known differences, which no program showed: {listed}.", ""]
     found += ["| Family | Passed / applicable / all | Programs |", "|:--|--:|--:|"]
     found += [f"| {prose(f.name)} | {f.total} | {f.programs:,} |" for f in summary.families if applies(f)]
     found.append(f"| **all** | **{summary.total}** | {summary.programs:,} |")

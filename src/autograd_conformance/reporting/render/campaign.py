@@ -1,4 +1,4 @@
-"""A campaign as a Markdown page: how far each series is, and the causes of failures of all shards, the worst first."""
+"""The Markdown page of a campaign: the progress of each series, and the causes of failures over all shards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autograd_conformance.reporting.render.markdown import environment
 
 @dataclass(frozen=True, slots=True)
 class SeriesRow:
-    """How far a series is: its shards, their programs, how many seconds they took, and what there is to say of it."""
+    """Progress of a series: the number of its finished shards, of their programs and seconds, and a note."""
 
     title: str
     shards: int
@@ -25,7 +25,7 @@ class SeriesRow:
 
 @dataclass(frozen=True, slots=True)
 class CauseRow:
-    """A cause of failures, how often it was seen, and what came of its shortest program alone."""
+    """A cause of failures, its occurrences, and the result of running its shortest program again in isolation."""
 
     cause: Cause
     occurrences: Occurrences
@@ -34,7 +34,7 @@ class CauseRow:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What was found of one framework; its report lies in a folder beside the page."""
+    """Results for one framework; its report is in `folder`, relative to the page."""
 
     report: Report
     folder: str
@@ -42,7 +42,7 @@ class Section:
 
 
 def render(sections: Sequence[Section], series: Sequence[SeriesRow], missing: str | None) -> str:
-    """The page, in GitHub's Markdown, ending in a line end; `missing` says what is not done."""
+    """The page of a campaign, in GitHub's Markdown; `missing` names the unfinished series."""
     text = (
         environment()
         .get_template("campaign.md.j2")

@@ -1,4 +1,4 @@
-"""The failures of a run in the terminal: each cause once, the worst first, and by name what else it breaks."""
+"""Failures of a run in the terminal: one failure of each cause in full, the worst cause first, the others by name."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from autograd_conformance.reporting.prose import counted, one_line, printable, s
 from autograd_conformance.reporting.render import text
 
 SHOWN_IN_FULL = 3
-"""How many causes are shown whole; the others on a line each. The report shows all of them."""
+"""Number of causes that are printed in full; each other cause gets one line. The report has all of them."""
 
 
 def print_failures(causes: tuple[Cause, ...], console: Console) -> None:
-    """Print what failed; how to reproduce it only where there is a single cause, for the report has all."""
+    """Print the failures. Sources and commands are printed only for a single cause; the report has all of them."""
     for line in _lines(causes):
         console.print(Text(printable(line)), soft_wrap=True, highlight=False)
 
 
 def severity_name(cause: Cause) -> str:
-    """How bad a cause is, in words."""
+    """Name of a cause's severity."""
     return NAMES[cause.severity] if cause.severity else "failure"
 
 
 def cause_title(cause: Cause) -> str:
-    """A cause on one line: the op that is wrong by itself, or else the rule of the failure that is shown."""
+    """Title of a cause on one line: the faulty op and the rule that it breaks, or only the rule."""
     failure = cause.shown
     if cause.op is not None:
-        return f"{one_line(cause.op)} by itself breaks {failure.rule}"
+        return f"op {one_line(cause.op)} breaks {failure.rule}"
     return failure.rule + (f", op {one_line(failure.op)}" if failure.op else "")
 
 
 def failure_counts(causes: tuple[Cause, ...]) -> str:
-    """How many failures there are, of how many causes."""
+    """Number of failures, and of their causes if several failures have one cause."""
     failures = sum(len(cause.failures) for cause in causes)
     if failures == len(causes):
         return counted(failures, "failure")
-    return f"{counted(failures, 'failure')} of {counted(len(causes), 'cause')}"
+    return f"{counted(failures, 'failure')} with {counted(len(causes), 'cause')}"
 
 
 def short_test_name(test: str) -> str:
-    """The name of a test without its file, and without what every test's name begins with."""
+    """Name of a test without its file and the prefix ``test_``."""
     return one_line(test.rpartition("::")[2].removeprefix("test_"))
 
 
@@ -68,14 +68,14 @@ def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:
 
 
 def _others(cause: Cause) -> Iterator[str]:
-    """The other failures by name, under the rule that they break."""
+    """Names of the other failures, grouped by rule."""
     if not cause.others:
         return
     by_rule: dict[str, list[str]] = defaultdict(list)
     for failure in cause.others:
         by_rule[f"{failure.rule}{f', op {failure.op}' if failure.op else ''}"].append(short_test_name(failure.test))
     yield ""
-    yield f"{counted(len(cause.others), 'other failure')} of the same cause, as far as can be told:"
+    yield f"{counted(len(cause.others), 'other failure')} with probably the same cause:"
     for rule, tests in by_rule.items():
         listed = f"  {one_line(rule)}: {', '.join(tests)}"
         yield from textwrap.wrap(

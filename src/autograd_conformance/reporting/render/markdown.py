@@ -1,6 +1,6 @@
-"""A run as a Markdown page, for people who were not there: committed beside the code, or pasted into a discussion.
+"""The Markdown page of a run, made from the template ``report.md.j2``.
 
-The template says what the page shows; the filters here keep what a framework said from being taken for Markdown.
+The filters in this module escape texts from records, so that a framework's message is never read as Markdown.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from autograd_conformance.reporting.render.parts import by_name
 from autograd_conformance.reporting.render.text import confirmation_text, listing, script_title, vote_rows
 
 DRAWINGS = "drawings"
-"""The folder beside a page that its drawings are in."""
+"""Folder for the drawings of a page, beside the page."""
 
 
 def write(report: Report, page: Path) -> None:
-    """Write the page for a report, with drawings of its causes' programs beside it."""
+    """Write the page of a report, and drawings of the causes' programs beside it."""
     summary = summarize(report)
     drawings = [
         {_drawing(page, number, at): each for at, each in enumerate(pictures(cause.shown))}
@@ -67,12 +67,12 @@ def write(report: Report, page: Path) -> None:
 
 
 def _drawing(page: Path, number: int, at: int) -> str:
-    """The path of a drawing from its page: of a cause by number, and of one of the two programs that it may have."""
+    """Path of a drawing, relative to its page, for a cause's number and the first (0) or second (1) program."""
     return f"{DRAWINGS}/{page.stem}-{number}{'ab'[at]}.svg"
 
 
 def render(report: Report) -> str:
-    """The page for a report without drawings, in GitHub's Markdown, ending in a line end."""
+    """The page of a report without drawings, in GitHub's Markdown."""
     return _rendered(report, summarize(report), ())
 
 
@@ -105,17 +105,17 @@ def _rendered(report: Report, summary: Summary, drawings: Sequence[Mapping[str, 
 
 
 def prose(text: str) -> str:
-    """The text on one line, with every character escaped that Markdown would read, a table's bar among them."""
+    """Text on one line, with all special characters of Markdown escaped, including table bars."""
     return _escaped(one_line(text))
 
 
 def where(text: str) -> str:
-    """A source's place: an address becomes a link, anything else is prose."""
+    """Place of a source: a link if it is an address, escaped text otherwise."""
     return f"<{text}>" if re.fullmatch(r"https?://[^\s<>|]+", text) else prose(text)
 
 
 def code(text: str, cell: bool = False) -> str:
-    """The text on one line as inline code; in a table's cell a bar must be escaped even there."""
+    """Text on one line as inline code. In a table `cell`, bars are escaped, because tables split cells even in code."""
     line = one_line(text)
     line = line.replace("|", "\\|") if cell else line
     ticks = "`" * (_longest_run(line) + 1)
@@ -124,23 +124,26 @@ def code(text: str, cell: bool = False) -> str:
 
 
 def marked(text: str) -> str:
-    """Prose for a table's cell in which code is marked: what stands in backticks, and what plainly is code."""
+    """Text for a table cell with names of code marked as code, with or without backticks."""
     return "".join(code(piece, cell=True) if at % 2 else _escaped(piece) for at, piece in enumerate(_pieces(text)))
 
 
 def in_html(text: str) -> str:
-    """The same prose where Markdown is not read, as in a summary."""
+    """The same text as `marked`, as HTML, for places where Markdown is not read, such as ``<summary>``."""
     return "".join(f"<code>{html.escape(p)}</code>" if at % 2 else html.escape(p) for at, p in enumerate(_pieces(text)))
 
 
 def fenced(text: str, language: str = "") -> str:
-    """The text as a block of code, behind a fence longer than any run of backticks in it."""
+    """Text as a block of code, with a fence longer than any run of backticks in it."""
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
 
 
 def _pieces(text: str) -> list[str]:
-    """The text in pieces, prose and code by turns; code are names with an underscore, gradients, and all of torch."""
+    """The text split into prose and code in turn.
+
+    Code is text in backticks, names with an underscore, ``x.grad``, ``torch.`` names, and calls.
+    """
     names = r"(?:\w+\.)*\w+_\w+(?:=\w+)?(?:\(\))?|\b\w\.grad\b|\btorch(?:\.\w+)+(?:\(\))?|\b(?:\w+\.)*\w+\(\)"
     return [piece.strip("`") for piece in re.split(f"(`[^`]+`|{names})", one_line(text))]
 
@@ -159,7 +162,7 @@ def _grouped(ops: Iterable[OpSummary]) -> list[tuple[Verdict, list[OpSummary]]]:
 
 
 def _by_reason(ops: Iterable[OpSummary]) -> list[tuple[str, list[OpSummary]]]:
-    """The ops under the reason that is said of them, empty where none is."""
+    """Ops grouped by the reason of their verdict, which may be empty."""
     found: dict[str, list[OpSummary]] = {}
     for each in ops:
         found.setdefault(each.reason or "", []).append(each)
@@ -167,7 +170,7 @@ def _by_reason(ops: Iterable[OpSummary]) -> list[tuple[str, list[OpSummary]]]:
 
 
 def environment() -> Environment:
-    """The templates with their filters."""
+    """Jinja environment of the Markdown templates, with all filters."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
         undefined=StrictUndefined,

@@ -1,8 +1,8 @@
-"""What a failure shows, as data: its parts in the one order in which every rendering shows them.
+"""Parts of a failure's presentation, in the order in which all reports show them.
 
-The order is an argument: which rule, what it allows and what happened, in which program (and against which other one,
-where the rule relates two), why that program forces the expected value, how wrong the value is, what the cause may be,
-what makes it go away, and how to see it oneself. A script whose lines bear their numbers is the program that is shown.
+The order is: the rule; allowed and observed outcomes; the program (and the program that must agree with it); the
+reasons for the expected value; the size of the error; a possible cause; the nearest program that passes; and the
+commands that reproduce the failure. A script with numbered lines is shown instead of the program.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from autograd_conformance.reporting.records.terms import Source
 
 @dataclass(frozen=True, slots=True)
 class BrokenRule:
-    """The rule that is broken, in its own words, and the test that found it."""
+    """The broken rule, with its text and sources, and the test that found the failure."""
 
     rule: str
     level: str
@@ -38,7 +38,7 @@ class BrokenRule:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What the rules allow, each with the rule it rests on, against what was observed."""
+    """The allowed outcomes, each with its rule, and the observed outcome."""
 
     allowed: tuple[Allowed, ...]
     observed: str
@@ -46,40 +46,39 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgram:
-    """The shrunk program as a person would write it: its repetitions as loops."""
+    """Code of the reduced program with its repetitions as loops."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The shrunk program's lines in the framework's own code; `at` is the failing line, from 1.
-
-    It is `unrolled` where the program is shown with loops, too: then it is there for what refers to its lines.
-    """
+    """Lines of the reduced program in the framework's own code."""
 
     lines: tuple[str, ...]
     at: int | None
+    """The failing line, from 1."""
     unrolled: bool = False
+    """Whether the program is also shown with loops, and this listing is there for references to line numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """The lines of the program that the listed one ought to agree with."""
+    """Lines of the program that must agree with the listed one."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why each step forces the expected value."""
+    """Steps of the argument for the expected outcome."""
 
     steps: tuple[ExplanationStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The error in units of its bound, and the three votes; at least one of them is known."""
+    """Size of the error, and the three votes; at least one of them is known."""
 
     error: ErrorSize | None
     votes: Votes | None
@@ -87,50 +86,52 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class GradientPath:
-    """How the gradient went through the failing call."""
+    """Gradients that the failing call computed."""
 
     flow: GradientFlow
 
     @property
     def sentence(self) -> str:
-        """The first gradient that is wrong, in words; empty where none was seen to be, or no other was seen before."""
-        seen = [each for each in self.flow.gradients if each.right is not None]
-        return first_wrong_gradient(self.flow) if len(seen) > 1 else ""
+        """Sentence about the first wrong gradient; empty if none is wrong or fewer than two gradients were observed."""
+        observed = [each for each in self.flow.gradients if each.right is not None]
+        return first_wrong_gradient(self.flow) if len(observed) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What the cause may be."""
+    """A possible cause of the failure."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The nearest variation of the program that passes."""
+    """The nearest variant of the program that passes."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The program as a script for the framework alone, whose last lines print what is wrong."""
+    """A script that needs only the framework and prints the violation at its end."""
 
     text: str
     form: Literal["program", "unrolled", "script"] = "program"
-    """Whether it is the program that is shown, or that beside the one with loops, or stands beside a listing."""
+    """``program``: shown as the program itself. ``unrolled``: shown after the program with loops. ``script``: shown
+    after a listing.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What came of it when it was run again, alone."""
+    """Result of running the failure again in fresh processes."""
 
     alone: Confirmation
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The command that runs the program again under the suite, and the file that holds it; one is known."""
+    """Command that replays the program, and path of its file; at least one is known."""
 
     command: str | None
     path: str | None
@@ -154,7 +155,7 @@ FailurePart = (
 
 
 def parts(failure: Failure) -> tuple[FailurePart, ...]:
-    """The parts of a failure in their order, without those that are not known."""
+    """The known parts of a failure, in order."""
     f = failure
     lines = tuple(f.code.rstrip("\n").split("\n"))
     whole = bool(re.search(r"  # 1\b", f.script))
@@ -178,17 +179,17 @@ def parts(failure: Failure) -> tuple[FailurePart, ...]:
 
 
 def by_name(failure: Failure) -> dict[str, FailurePart | None]:
-    """The parts by their names in small letters, for templates; None where a part is not known."""
+    """Parts of a failure by name (``broken_rule``, ``outcomes``, ...), for templates; None if a part is not known."""
     known = {type(part): part for part in parts(failure)}
     return {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): known.get(kind) for kind in get_args(FailurePart)}
 
 
 def _form(f: Failure, whole: bool) -> Literal["program", "unrolled", "script"]:
-    """What a script is: the program, if its lines bear their numbers."""
+    """Role of the script: it is shown as the program if its lines are numbered (`whole`)."""
     return "script" if not whole else "unrolled" if f.loop.strip() else "program"
 
 
 def _needed(f: Failure) -> bool:
-    """Whether the program has to be shown line by line: there is no other form of it, or something refers to lines."""
-    told = (f.observed, f.diagnosis or "", f.variation or "", *(each.outcome for each in f.allowed))
-    return not f.loop.strip() or bool(f.why) or any(re.search(r"\blines? \d", text) for text in told)
+    """Whether a listing is needed: the program has no form with loops, or a text refers to line numbers."""
+    texts = (f.observed, f.diagnosis or "", f.variation or "", *(each.outcome for each in f.allowed))
+    return not f.loop.strip() or bool(f.why) or any(re.search(r"\blines? \d", text) for text in texts)

@@ -1,8 +1,7 @@
-"""A run in the terminal: what a person who just ran the suite wants to know, on one screen.
+"""Summary of a run in the terminal, on about one screen.
 
-The verdict first, then the families that have rules that apply, then every such rule that is not a pass, the known
-differences, the ops, and last how to do it again. Nothing rests on colour alone, and nothing that a framework said is
-taken for markup.
+It has the conclusion, the families with applicable rules, the rules that did not pass, the known differences, the ops,
+and the commands that repeat the run. Colours only repeat what words say. Texts of a framework are never read as markup.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ HEADLINES: dict[Conclusion, str] = {
     "not conformant": "bold red",
     "no verdict": "bold yellow",
 }
-"""The style of each headline."""
+"""Style of each headline."""
 
 STYLES: dict[Verdict, str] = {
     "fail": "red",
@@ -58,23 +57,23 @@ STYLES: dict[Verdict, str] = {
     "info": "",
     "pass": "green",
 }
-"""The style of each verdict."""
+"""Style of each verdict."""
 
 REPLAYS = 3
-"""How many replay commands are shown, of one failure for each cause; the report has them all."""
+"""Number of replay commands that are printed, one for each cause; the report has all of them."""
 
 UNREMARKABLE = ("pass", "info", "not applicable", "skipped")
-"""Verdicts whose rules are not listed: those that do not apply, or were left out, are counted; the report says why."""
+"""Verdicts whose rules are not listed. Inapplicable and skipped rules are counted; the report has the reasons."""
 
 ENTRIES = 5
-"""How many known differences are shown, stale ones first; the report has them all."""
+"""Number of known differences that are printed, stale ones first; the report has all of them."""
 
 
 def print_summary(report: Report, console: Console, written: str | Path | None = None, above: int = 0) -> None:
-    """Print what a run came to; `written` is where its report lies, if it was written anywhere, and `above` how many
-    causes have been printed whole.
+    """Print the summary of a run.
 
-    Replay commands and paths are printed on one line each, however wide, so that they can be copied.
+    `written` is the path of its report, if there is one; `above` is the number of causes that were already printed in
+    full. Replay commands and paths are never wrapped, so that they can be copied.
     """
     summary = summarize(report)
     console.print()
@@ -122,7 +121,7 @@ def _families(summary: Summary) -> Table:
 
 
 def _remarkable(summary: Summary) -> list[RuleSummary]:
-    """The rules that have a row; where some are broken, the vacuous ones are told on a line."""
+    """The rules that get a row. If there are failures, vacuous rules share one line instead."""
     aside = (*UNREMARKABLE, "vacuous") if summary.causes else UNREMARKABLE
     return [each for each in by_attention(summary.rules) if each.verdict not in aside]
 
@@ -143,7 +142,7 @@ def _vacuous(summary: Summary) -> Iterator[Text]:
     vacuous = [each for each in summary.rules if each.verdict == "vacuous"] if summary.causes else []
     if vacuous:
         rules = listed((each.rule.rule for each in vacuous), ENTRIES)
-        yield _fact("vacuous", f"{counted(len(vacuous), 'rule')} not really tested: {rules}")
+        yield _fact("vacuous", f"{counted(len(vacuous), 'rule')} not tested by enough programs: {rules}")
 
 
 def _known(summary: Summary) -> Table:
@@ -151,10 +150,10 @@ def _known(summary: Summary) -> Table:
     table = _table()
     table.title, table.title_style, table.title_justify = "Known differences", "bold", "left"
     table.caption_justify = "left"
-    table.caption = f"and {rest:,} more; the report has them all" if rest > 0 else None
+    table.caption = f"and {rest:,} more; the report lists all of them" if rest > 0 else None
     table.add_column("rule", no_wrap=True)
     table.add_column("op", no_wrap=True)
-    table.add_column("seen and reason", overflow="fold", ratio=1)
+    table.add_column("observed, and reason", overflow="fold", ratio=1)
     for each in summary.known[:ENTRIES]:
         text = Text.assemble((each.status, "yellow" if each.stale else ""), "\n", one_line(each.known.reason))
         text.append(f"\n{one_line(each.known.link)}" if each.known.link else "")
@@ -169,7 +168,7 @@ def _table() -> Table:
 def _rules(summary: Summary) -> Iterator[Text]:
     inapplicable = sum(each.verdict == "not applicable" for each in summary.rules)
     if inapplicable:
-        yield _fact("rules", f"{counted(inapplicable, 'rule')} not applicable; the report says why")
+        yield _fact("rules", f"{counted(inapplicable, 'rule')} not applicable; the report lists the reasons")
     skipped = sum(each.verdict == "skipped" for each in summary.rules)
     if skipped:
         yield _fact("" if inapplicable else "rules", f"{counted(skipped, 'rule')} skipped: their tests were left out")
@@ -181,7 +180,7 @@ def _ops(report: Report, summary: Summary) -> Iterator[Text]:
     which = f": {listed((f'{each.op} ({each.verdict})' for each in wrong), 10)}" if wrong else ""
     yield _fact("ops", f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(wrong):,} wrong{which}")
     if framework.limits:
-        yield _fact("", f"taken in part: {listed(framework.limits, 10)}")
+        yield _fact("", f"supported in part: {listed(framework.limits, 10)}")
     differing = differing_ops(summary)
     if differing:
         yield _fact("", f"known differences: {listed((each.op for each in differing), 10)}")
@@ -191,7 +190,7 @@ def _claims(report: Report) -> Iterator[Text]:
     if report.claims:
         articles = counted(len(by_article(report.claims)), "article")
         framework = shortened(report.header.framework.name, LONGEST)
-        shown = f"{framework} showed: {observation_counts(report.claims) or 'nothing of them'}"
+        shown = f"{framework} behaves: {observation_counts(report.claims) or 'not tested'}"
         yield _fact("claims", f"{len(report.claims):,} in {articles}; {shown}")
 
 
@@ -202,7 +201,7 @@ def _replays(summary: Summary) -> Iterator[Text]:
         yield _fact("" if index else "replay", f"{failure.command}  # {failure.rule}")
     rest = commands - len(shown[:REPLAYS])
     if rest:
-        yield _fact("", f"and {counted(rest, 'more failure')}; the report has every command")
+        yield _fact("", f"and {counted(rest, 'more failure')}; the report has all commands")
 
 
 def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterator[Text]:
@@ -211,16 +210,16 @@ def _run(report: Report, summary: Summary, written: str | Path | None) -> Iterat
     where = f"{listed(header.dtypes)} on {header.device}"
     yield _fact("run", f"{drawn}; profile {header.profile}; {where}; {counted(header.workers, 'worker')}")
     if summary.rate is None or summary.seconds is None:
-        yield _fact("speed", f"{counted(summary.programs, 'program')}; how long they took is not known")
+        yield _fact("speed", f"{counted(summary.programs, 'program')}; the duration is not known")
     else:
         took = f"{counted(summary.programs, 'program')} in {summary.seconds:,.1f} s"
         yield _fact("speed", f"{took}, {summary.rate:,.0f} programs/s")
     if report.footer is not None and report.footer.deselected:
-        yield _fact("not run", f"{counted(report.footer.deselected, 'test')} that the options of the run leave out")
+        yield _fact("not run", f"{counted(report.footer.deselected, 'test')}, left out by the options of the run")
     if summary.unspecified:
-        went_on = f"{counted(summary.unspecified, 'program')} went on with what the rules leave open"
+        used = f"{counted(summary.unspecified, 'program')} used a value that the rules leave unspecified"
         whole = f"; {percentage(summary.judged)} of all instructions were judged" if summary.judged is not None else ""
-        yield _fact("open", f"{went_on}, and were judged as far as they do not hang on it{whole}")
+        yield _fact("judged", f"{used}: what depends on it was not judged{whole}")
     if written is not None:
         yield _fact("report", str(written))
 

@@ -1,7 +1,7 @@
-"""A failure as plain text: what a person reads first, and pastes into a bug report as it stands.
+"""A failure as plain text, for the terminal and for bug reports.
 
-Prose and listings keep to 100 columns. Code and the command are verbatim and flush left, whatever their width, because
-they are there to be copied.
+Prose and listings have at most 100 columns. Scripts and commands are printed verbatim from the first column, whatever
+their width, so that they can be copied.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from autograd_conformance.reporting.render.parts import (
 )
 
 WIDTH = 100
-"""The columns that prose and listings keep to."""
+"""Maximum number of columns of prose and listings."""
 
 
 def render(failure: Failure, brief: bool = False) -> str:
-    """The failure, its parts in order, ending in a line end; parts that are not known are left out.
+    """All known parts of a failure as text.
 
-    Where it is to be brief, so are the rule's sources, how to reproduce it, though not whether that was tried, what
-    each voter found, though not what they decide, and the words over the program.
+    `brief` leaves out the sources, the output of the script, the single votes, the replay command and the heading of
+    the program. The result of the rerun and the decision of the votes stay.
     """
-    told = failure
+    shown = failure
     if brief:
         alone = failure.alone and replace(failure.alone, printed="", trouble=None)
         votes = failure.votes and Votes("", "", "", failure.votes.decision)
-        told = replace(failure, sources=(), alone=alone, votes=votes, command=None, replay=None)
-    texts = (_bare(part) if brief else "\n".join(lines(part)) for part in parts(told))
+        shown = replace(failure, sources=(), alone=alone, votes=votes, command=None, replay=None)
+    texts = (_bare(part) if brief else "\n".join(lines(part)) for part in parts(shown))
     return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _bare(part: FailurePart) -> str:
-    """A part, the program without a heading."""
+    """A part as text; the program has no heading."""
     if isinstance(part, Script) and part.form == "program":
         return part.text.rstrip("\n")
     return "\n".join(lines(part))
 
 
 def lines(part: FailurePart) -> Iterator[str]:
-    """One part of a failure, line by line."""
+    """Lines of one part of a failure."""
     match part:
         case BrokenRule():
             yield from _claim(part)
@@ -71,7 +71,7 @@ def lines(part: FailurePart) -> Iterator[str]:
             yield "Line by line:" if part.unrolled else "The shortest program found:"
             yield from listing(part)
         case Other():
-            yield "It has to agree with:"
+            yield "It must agree with:"
             yield from listing(part)
         case Script():
             yield f"{script_title(part)}:"
@@ -93,12 +93,12 @@ def lines(part: FailurePart) -> Iterator[str]:
             yield from _alone(part.alone)
         case Replay():
             where = f" (the program is in {part.path})" if part.path else ""
-            yield f"Replay it under the suite{where}{':' if part.command else '.'}"
+            yield f"Replay it with the suite{where}{':' if part.command else '.'}"
             yield from ("", part.command) if part.command else ()
 
 
 def listing(part: Listing | Other) -> Iterator[str]:
-    """The program with line numbers, and an arrow at the failing line; a long line goes on behind an empty number."""
+    """The program with line numbers and an arrow at the failing line; long lines are wrapped under an empty number."""
     digits, at = len(str(len(part.lines))), part.at if isinstance(part, Listing) else None
     for number, code in enumerate(part.lines, start=1):
         arrow = "-->" if number == at else "   "
@@ -136,40 +136,40 @@ def _measure(measure: Measure) -> Iterator[str]:
 
 
 def script_title(script: Script) -> str:
-    """What a script is."""
+    """Heading of a script."""
     titles = {"program": "The shortest program found", "unrolled": "Line by line", "script": "The same as a script"}
     return titles[script.form]
 
 
 def confirmation_text(alone: Confirmation) -> str:
-    """Whether a failure shows by itself, in words."""
+    """Phrase about the result of running a failure again in fresh processes."""
     if not alone.runs:
-        return "it was not run again: the run's time was over"
-    but = "; its printed code does not fail so: look at the adapter first" if alone.code is False else ""
+        return "it was not run again, because the budget of the run was used up"
+    but = "; its printed code does not fail in this way: check the adapter first" if alone.code is False else ""
     if alone.hashes is not None:
-        but = f", with PYTHONHASHSEED={alone.hashes}, and not with another: it hangs on the order of a set{but}"
+        but = f", but only with PYTHONHASHSEED={alone.hashes}: it depends on the order of a set{but}"
     if alone.failed == alone.runs:
-        return f"it reproduces alone, in a process of its own{but}"
+        return f"it fails again in a fresh process{but}"
     if alone.failed:
         times = f"{alone.failed} of {counted(alone.runs, 'run')}"
-        return f"alone, in a process of its own, it fails in {times}: the framework does not always do the same{but}"
+        return f"in fresh processes it fails in {times}: the framework is not deterministic{but}"
     if alone.after:
-        first = f"the shortest sequence that was found has {counted(alone.after, 'program')}, in the replay file"
-        return f"only after other programs: {first}"
-    return f"alone it did not fail in {counted(alone.runs, 'run')}, nor after the programs that had run before it"
+        shortest = f"the replay file has the shortest sequence that was found, {counted(alone.after, 'program')}"
+        return f"it fails only after other programs: {shortest}"
+    return f"it did not fail in {counted(alone.runs, 'run')} in fresh processes, nor after the run's earlier programs"
 
 
 def _alone(alone: Confirmation) -> Iterator[str]:
     yield from _wrapped_text("Run again: ", confirmation_text(alone))
     if alone.printed or alone.trouble:
-        yield "The script, run alone, printed:"
+        yield "Output of the script in a fresh process:"
         for printed in alone.printed.rstrip("\n").split("\n") if alone.printed.strip() else ():
             yield from _wrapped_code("    ", "        ", printable(printed))
         yield from _wrapped_text("    ", alone.trouble) if alone.trouble else ()
 
 
 def vote_rows(votes: Votes) -> Iterable[tuple[str, str]]:
-    """The voters' names with their votes, the decision last."""
+    """Voters with their votes; the last row is the decision."""
     return (
         ("framework", votes.framework),
         ("reference", votes.reference),
@@ -179,14 +179,14 @@ def vote_rows(votes: Votes) -> Iterable[tuple[str, str]]:
 
 
 def _wrapped_text(head: str, text: str) -> list[str]:
-    """The text behind a head, folded between words at WIDTH, its further lines aligned under its first."""
+    """Text after a head, wrapped between words at WIDTH, with all lines aligned."""
     return textwrap.wrap(
         one_line(text), WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
     ) or [head.rstrip()]
 
 
 def _wrapped_code(head: str, more: str, code: str) -> Iterator[str]:
-    """A line of code behind a head, broken at WIDTH wherever it must be, for white space in code has meaning."""
+    """A line of code after a head, broken at exactly WIDTH, because white space in code has meaning."""
     first, rest = code[: WIDTH - len(head)], code[WIDTH - len(head) :]
     yield (head + first).rstrip()
     step = WIDTH - len(more)

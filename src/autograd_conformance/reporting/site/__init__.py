@@ -1,1 +1,1 @@
-"""The static site: pages that open from disk, made from record files and the documents of the checkout."""
+"""The static site: HTML pages made from record files and from documents of the checkout; no server is needed."""

@@ -1,4 +1,4 @@
-"""Writing a site: its pages, what they share, and a list of its files, by which the next build replaces them."""
+"""Writes a site: its pages, static files, badges and replay files, and a list of all files for the next build."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from autograd_conformance.reporting.site.pages import Page, Site, pages
 from autograd_conformance.reporting.site.runs import Run, runs
 
 STATIC = Path(__file__).with_name("static")
-"""The style sheet and the script, which are copied as they are."""
+"""Folder of the style sheet and the script, which are copied unchanged."""
 
 LIST = "site.json"
-"""The list of the files of a site, within it."""
+"""Name of the list of files in a site."""
 
 MADE_BY = "autograd-conformance report site"
 
 
 class FolderInUse(Exception):
-    """A folder that holds something other than a site: nothing is written there."""
+    """The output folder contains something other than a site; nothing was written."""
 
 
 def build(reports: Sequence[Report], folder: Path, docs: Path | None = None) -> Site:
-    """Write the site of some reports into a folder, in the place of the one that was there; `NotOurs` where the folder
-    holds anything else. The list of files is written first, so that a build that was stopped can be built over. Those
-    of the suite's documents that are in the folder `docs` become pages, too.
+    """Write the site of some reports into a folder, replacing an earlier site.
+
+    Documents of the suite in the folder `docs` become pages, too. Raises `FolderInUse` if the output folder contains
+    anything else. The list of files is written first, so that a later build can replace an interrupted one.
     """
     earlier = _listed(folder)
     site = Site(runs(reports), documents(docs) if docs else ())
@@ -74,14 +75,14 @@ def _static() -> Iterator[Page]:
 
 
 def _listed(folder: Path) -> list[str]:
-    """The files of the site in a folder; none where the folder is empty or not there yet."""
+    """Files of the site in a folder; empty if the folder is empty or missing. Raises `FolderInUse` otherwise."""
     if not folder.exists():
         return []
     if not folder.is_dir():
-        raise FolderInUse(f"{folder} is a file; name a folder for the site")
+        raise FolderInUse(f"{folder} is a file; choose a folder for the site")
     if not any(folder.iterdir()):
         return []
-    refused = FolderInUse(f"{folder} holds something other than an earlier site; name an empty folder, or a new one")
+    refused = FolderInUse(f"{folder} contains something other than an earlier site; choose an empty or new folder")
     try:
         form = json.loads((folder / LIST).read_text(encoding="utf-8"))
         names = form["files"]
@@ -93,6 +94,6 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _inside(name: str) -> bool:
-    """Whether a listed path leads to a place inside the site: what it names is removed."""
+    """Whether a listed path is inside the site. Listed files may be deleted, so other paths are rejected."""
     path = Path(name)
     return not path.is_absolute() and ".." not in path.parts and shortened(name, 400) == name

@@ -1,4 +1,4 @@
-"""A program as HTML."""
+"""Programs as HTML with syntax colours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autograd_conformance.reporting.prose import printable
 
 
 def coloured(text: str, bad: Sequence[int] = ()) -> Markup:
-    """A program with its words in colours, where it is Python, and some lines marked: by number, or by their arrow."""
+    """A program as HTML, coloured if it is Python. Lines are marked by number (`bad`), or if they end in an arrow."""
     shown = printable(text).rstrip("\n")
     lines = shown.split("\n")
     marked = {*bad, *(at for at, line in enumerate(lines, 1) if re.search(r"# \d+ <--$", line))}

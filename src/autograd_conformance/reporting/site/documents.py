@@ -1,6 +1,6 @@
-"""Pages made from the documents of the checkout: the articles, what the suite catches, and its findings.
+"""Pages made from documents of the checkout: articles, caught faults, and findings.
 
-An installed package has no documents, and its sites have none of these pages.
+An installed package has no documents, so its sites do not have these pages.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from itertools import takewhile
 from pathlib import Path
 
 from autograd_conformance.places import ROOT
+from autograd_conformance.reporting.prose import unique_slugs
 from autograd_conformance.reporting.site.markdown import Section, sections
-from autograd_conformance.reporting.site.runs import unique
 
 DOCS = ROOT / "docs"
-"""Where the documents stand in a checkout."""
+"""Folder of the documents in a checkout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page that is made from documents, its name in the navigation, and all sections, the title's first."""
+    """A page made from documents: its path, its name in the navigation, and its sections, beginning with the title."""
 
     path: str
     name: str
@@ -28,13 +28,13 @@ class Document:
 
     @property
     def title(self) -> Section:
-        """The first section: the title, and what stands below it."""
+        """The first section: the title and the text below it."""
         return self.sections[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding with its page, and the section about its framework."""
+    """A finding: the path of its page, its section, and the section of its framework."""
 
     path: str
     section: Section
@@ -42,18 +42,18 @@ class Finding:
 
 
 FINDINGS = "findings.html"
-"""The page that lists the findings, each of which has a page of its own."""
+"""Page that lists the findings; each finding also has a separate page."""
 
 _PAGES = {
     "articles.html": ("The articles", ("results/articles.md",)),
     "catches.html": ("What it catches", ("results/matrix.md", "results/fresh.md")),
     FINDINGS: ("Findings", ("findings.md",)),
 }
-"""The name of each page, and the documents that it is made from."""
+"""Name of each page, and the documents that it is made from."""
 
 
 def documents(folder: Path) -> tuple[Document, ...]:
-    """The pages of the documents that are in the folder; further documents of a page are parts of the first."""
+    """Pages made from the documents in the folder. If a page has several documents, the later ones become sections."""
     there = {page: [name for name in names if (folder / name).is_file()] for page, (_, names) in _PAGES.items()}
     places = {name: page for page, names in there.items() for name in names}
     made = []
@@ -63,14 +63,14 @@ def documents(folder: Path) -> tuple[Document, ...]:
             read = sections((folder / name).read_text(encoding="utf-8"), name, places)
             found += [replace(each, level=each.level + 1) for each in read] if found else read
         if found:
-            slugs = unique(each.slug for each in found)
+            slugs = unique_slugs(each.slug for each in found)
             parts = (replace(each, slug=slug) for each, slug in zip(found, slugs, strict=True))
             made.append(Document(page, _PAGES[page][0], tuple(parts)))
     return tuple(made)
 
 
 def findings(document: Document) -> Iterator[tuple[Section, list[Finding]]]:
-    """The frameworks of the findings' document, each with what was found in it."""
+    """Frameworks in the document of findings, each with its findings."""
     for at, framework in enumerate(document.sections):
         if framework.level == 2:
             below = takewhile(lambda each: each.level > 2, document.sections[at + 1 :])

@@ -1,4 +1,4 @@
-"""Markdown documents as HTML in the site's form: cut at their headings, with links to the site's own pages."""
+"""Markdown documents as HTML: split at their headings, with links to the pages of the site."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from autograd_conformance.reporting.prose import unique_slugs
 from autograd_conformance.reporting.site.code import coloured
-from autograd_conformance.reporting.site.runs import unique
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with what stands below it, up to the next heading."""
+    """A heading with the text up to the next heading."""
 
     level: int
     """1 for the title of the document."""
@@ -31,26 +31,29 @@ class Section:
 
     @property
     def code(self) -> frozenset[str]:
-        """All that stands below the heading as code within a line, such as the names of rules."""
+        """All inline code of the section, such as slugs of rules."""
         children = (child for token in self.tokens for child in token.children or ())
         return frozenset(child.content for child in children if child.type == "code_inline")
 
     def html(self, root: str, rules: Mapping[str, str]) -> Markup:
-        """What stands below the heading, on a page from which `root` leads to the site's; `rules` are pages by rule."""
+        """Text of the section as HTML.
+
+        `root` is the relative path from the page to the site's root; `rules` has the page of each rule.
+        """
         return Markup(_MARKDOWN.renderer.render(self.tokens, _MARKDOWN.options, {"root": root, "rules": rules}))
 
 
 def sections(text: str, place: str, places: Mapping[str, str]) -> tuple[Section, ...]:
-    """The sections of a document at `place` among the documents; `places` are the site's pages by their documents.
+    """Sections of a document; `place` is its path, and `places` has the page of each document of the site.
 
-    A relative link to a document that has no page is left out, its words stay.
+    Relative links to documents without a page are replaced by their text.
     """
     tokens = _MARKDOWN.parse(text)
     for token in tokens:
         if token.children:
             token.children = _linked(token.children, place, places)
     starts = [at for at, token in enumerate(tokens) if token.type == "heading_open" and token.level == 0]
-    slugs = unique(_plain(tokens[at + 1]) for at in starts)
+    slugs = unique_slugs(_plain(tokens[at + 1]) for at in starts)
     return tuple(
         _section(tokens[start:end], slug)
         for start, end, slug in zip(starts, [*starts[1:], len(tokens)], slugs, strict=True)
@@ -68,7 +71,7 @@ def _plain(words: Token) -> str:
 
 
 def _linked(children: Sequence[Token], place: str, places: Mapping[str, str]) -> list[Token]:
-    """The tokens with relative links turned into links to pages; without those that lead to no page."""
+    """The tokens with relative links replaced by links to pages, or by their text if there is no page."""
     made: list[Token] = []
     kept: list[bool] = []
     for token in children:
@@ -86,10 +89,10 @@ def _linked(children: Sequence[Token], place: str, places: Mapping[str, str]) ->
 
 
 class _Renderer(RendererHTML):
-    """HTML as the site's own templates write it."""
+    """Renderer that writes the same HTML as the site's templates."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """A program with a button that copies it."""
+        """A program with a copy button."""
         button = '<button type="button" class="copy" hidden>Copy<span class="hidden"> the program</span></button>'
         code = coloured(tokens[idx].content)
         return (
@@ -97,36 +100,36 @@ class _Renderer(RendererHTML):
         )
 
     def code_inline(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Code; the name of a rule leads to its page."""
+        """Inline code; the slug of a rule becomes a link to its page."""
         text = tokens[idx].content
         code = f"<code>{escape(text)}</code>"
         return f'<a href="{env["root"]}rule/{env["rules"][text]}.html">{code}</a>' if text in env["rules"] else code
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """A link to a page, or to another site."""
+        """A link to a page of the site, or to another site."""
         page = tokens[idx].meta.get("page")
         if page is not None:
             return f'<a href="{env["root"]}{page}">'
         return f'<a href="{escape(str(tokens[idx].attrGet("href")))}" rel="noreferrer noopener">'
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """A table that scrolls by itself."""
+        """A table that scrolls sideways independently of the page."""
         return _TABLE[0]
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """The end of what `table_open` began."""
+        """End of a table."""
         return _TABLE[1]
 
     def th_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """The head of a column."""
+        """Header of a column."""
         return f'<th scope="col"{_number(tokens[idx])}>'
 
     def td_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """A cell."""
+        """A table cell."""
         return f"<td{_number(tokens[idx])}>"
 
     def html_block(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """HTML as it stands, its tables like the others; comments are for those who edit the document."""
+        """HTML of the document, with its tables made like the others; comments are left out."""
         text = tokens[idx].content
         if text.lstrip().startswith("<!--"):
             return ""
@@ -141,4 +144,4 @@ def _number(token: Token) -> str:
 
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": True}, renderer_cls=_Renderer).enable("table")
-"""HTML in a document stays HTML: the documents are the suite's own."""
+"""Parser and renderer. HTML in documents is kept, because the documents are part of the suite."""

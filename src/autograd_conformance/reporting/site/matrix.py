@@ -1,4 +1,4 @@
-"""The matrix: every rule of every run, by families, with what each framework does."""
+"""The matrix of the site: the verdict of every run on every rule, grouped by family."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autograd_conformance.reporting.site.runs import Run
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """How a verdict looks: a sign, the name of its colour, and what it means."""
+    """Presentation of a verdict: a sign, the name of its colour, and its meaning."""
 
     text: str
     colour: str
@@ -23,45 +23,46 @@ class Sign:
 
 
 SIGNS: dict[Verdict, Sign] = {
-    "pass": Sign("✓", "pass", "programs put it to the test, and it held"),
-    "fail": Sign("✗", "wrong", "a defect: a program breaks it"),
-    "crash": Sign("‼", "wrong", "a defect: a program ended its process"),
-    "timeout": Sign("∞", "wrong", "a defect: a program did not come back"),
-    "flaky": Sign("≈", "wrong", "a defect: the same program gives different answers"),
-    "known difference": Sign("≠", "known", "broken only in ways that the framework's maintainers list, with a reason"),
-    "adapter bug": Sign("⚒", "error", "the adapter failed: nothing is said of the framework"),
-    "cannot be told": Sign("?", "error", "it went wrong, and nobody can tell whose fault that is"),
-    "error": Sign("!", "error", "the test itself went wrong: nothing is said of the framework"),
-    "vacuous": Sign("○", "vacuous", "too few programs really tested it: no pass"),
-    "not reached": Sign("…", "vacuous", "the run ended before its tests began"),
-    "skipped": Sign("↷", "none", "the options of the run left its tests out"),
-    "not applicable": Sign("\N{EN DASH}", "none", "the framework does not claim what the rule needs"),
-    "info": Sign("i", "none", "told, not judged"),
+    "pass": Sign("✓", "pass", "enough programs exercised the rule, and none broke it"),
+    "fail": Sign("✗", "wrong", "a defect: a program breaks the rule"),
+    "crash": Sign("‼", "wrong", "a defect: a program crashed the process"),
+    "timeout": Sign("∞", "wrong", "a defect: a program did not finish in time"),
+    "flaky": Sign("≈", "wrong", "a defect: the same program failed once and passed once"),
+    "known difference": Sign("≠", "known", "broken only by known differences, which are listed with a reason"),
+    "adapter bug": Sign("⚒", "error", "the adapter failed: no verdict on the framework"),
+    "cannot be told": Sign("?", "error", "an error that may be the framework's or somebody else's"),
+    "error": Sign("!", "error", "the test itself failed: no verdict on the framework"),
+    "vacuous": Sign("○", "vacuous", "too few programs exercised the rule: not a pass"),
+    "not reached": Sign("…", "vacuous", "the run ended before the rule's tests began"),
+    "skipped": Sign("↷", "none", "options of the run left the rule's tests out"),
+    "not applicable": Sign("\N{EN DASH}", "none", "the framework does not claim the capabilities that the rule needs"),
+    "info": Sign("i", "none", "reported, not judged"),
 }
-"""Every verdict with its sign, as the legend shows them."""
+"""Sign of each verdict, in the order of the legend."""
 
-ABSENT = Sign("·", "absent", "the run's version of the suite does not have this rule, or did not record it")
+ABSENT = Sign("·", "absent", "the run has no record of this rule: its version of the suite may not have it")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A rule and what each run says of it, in the order of the runs; None where a run does not have the rule."""
+    """A rule with the verdict of each run."""
 
     rule: RuleRecord
     slug: str
-    """The name of its page."""
+    """File name of the rule's page."""
     cells: tuple[RuleSummary | None, ...]
+    """Verdict of each run; None if a run does not have the rule."""
     latest: tuple[bool, ...]
-    """Which of the runs are of the latest version of their framework: a framework is counted once."""
+    """Whether each run is of the latest version of its framework; only these runs are counted."""
 
     @property
     def passing(self) -> int:
-        """How many of the latest runs pass."""
+        """Number of latest runs in which the rule passed."""
         return sum(cell.verdict == "pass" for cell in self._latest)
 
     @property
     def applicable(self) -> int:
-        """To how many of the latest runs it applies."""
+        """Number of latest runs in which the rule applies."""
         return sum(MEANING_OF[cell.verdict].applicable for cell in self._latest)
 
     @property
@@ -70,12 +71,12 @@ class Row:
 
     @property
     def verdicts(self) -> set[Verdict]:
-        """The verdicts that occur."""
+        """All verdicts of the row."""
         return {cell.verdict for cell in self.cells if cell is not None}
 
     @property
     def groups(self) -> list[str]:
-        """What the row can be found by: the verdicts, what several of them have in common, and where runs disagree."""
+        """Filter values that match the row: its verdicts, ``defect``, ``different``, and ``disagreement``."""
         found: set[str] = set(self.verdicts)
         if found & set(FAILURE_VERDICTS):
             found.add("defect")
@@ -89,7 +90,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class FamilyCell:
-    """What a run says of a family: its total, the verdict that needs attention most, and how many rules have each."""
+    """Verdict of a run on a family: its total, the most important verdict, and the number of rules with each."""
 
     family: FamilySummary
     verdict: Verdict
@@ -97,7 +98,7 @@ class FamilyCell:
 
     @property
     def about(self) -> str:
-        """The total in words."""
+        """The numbers in words."""
         total = self.family.total
         parts = ", ".join(f"{count} {verdict}" for verdict, count in self.parts)
         return f"{total.passed} passed of {total.applicable} applicable of {total.all} rules: {parts}"
@@ -105,7 +106,7 @@ class FamilyCell:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of rules with its rows, and what each run says of it as a whole."""
+    """A family of rules, with a row for each rule and a cell for each run."""
 
     name: str
     rows: tuple[Row, ...]
@@ -113,14 +114,17 @@ class Family:
 
 
 def matrix(runs: Sequence[Run], slugs: dict[str, str]) -> tuple[Family, ...]:
-    """The families of all runs; the wording of a rule is that of the latest suite, `slugs` are the pages of rules."""
+    """The families of all runs; `slugs` has the file name of each rule's page.
+
+    If versions of the suite word a rule differently, the latest wording is used.
+    """
     rules = latest(runs)
     names = dict.fromkeys(rule.family for rule in rules.values())
     return tuple(_family(name, [rule for rule in rules.values() if rule.family == name], runs, slugs) for name in names)
 
 
 def latest(runs: Iterable[Run]) -> dict[str, RuleRecord]:
-    """Every rule by its slug, in the words of the latest run that has it and in that run's order."""
+    """All rules by slug, each with the wording of the latest run that has it, in the order of the latest run."""
     found: dict[str, RuleRecord] = {}
     for run in sorted(runs, key=lambda run: run.header.started, reverse=True):
         for rule in run.report.rules:
@@ -129,8 +133,9 @@ def latest(runs: Iterable[Run]) -> dict[str, RuleRecord]:
 
 
 def violation_bound(exercised: int) -> int | None:
-    """A pass in so many programs bounds how often such programs break the rule: fewer than one in this many do, with a
-    confidence of 95 per cent; None where there is nothing to be told from.
+    """Bound on the rate of violations, given the number of programs that exercised a rule without breaking it.
+
+    With a confidence of 95 %, fewer than one in this many programs break the rule. None without programs.
     """
     return None if exercised < 1 else math.floor(1 / (1 - 0.05 ** (1 / exercised)))
 

@@ -1,4 +1,4 @@
-"""The pages of a site as HTML: what each shows, and the filters that keep what a framework said from being markup."""
+"""HTML pages of a site, made from templates. All texts from records are escaped."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from autograd_conformance.reporting.analysis.summary import (
     THRESHOLD,
     by_attention,
     complete,
-    differing_ops,
-    failing_ops,
     incomplete_notice,
 )
 from autograd_conformance.reporting.drawing.pictures import pictures
@@ -34,6 +32,7 @@ from autograd_conformance.reporting.prose import (
     percentage,
     printable,
     shortened,
+    unique_slugs,
 )
 from autograd_conformance.reporting.records.claims import by_article, observation, observation_counts, verdict_counts
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
@@ -44,16 +43,16 @@ from autograd_conformance.reporting.render.text import confirmation_text, script
 from autograd_conformance.reporting.site.code import coloured
 from autograd_conformance.reporting.site.documents import FINDINGS, Document, Finding, findings
 from autograd_conformance.reporting.site.matrix import ABSENT, SIGNS, Family, Row, latest, matrix, violation_bound
-from autograd_conformance.reporting.site.runs import FailurePage, Run, unique
+from autograd_conformance.reporting.site.runs import FailurePage, Run
 from autograd_conformance.reporting.site.trend import chart
 
 SHOWN = 6
-"""How many of the programs that decide a rule are shown on its page."""
+"""Maximum number of programs on the page of a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its path within the site, and its text."""
+    """A file of the site: its path within the site, and its text."""
 
     path: str
     text: str
@@ -61,36 +60,36 @@ class Page:
 
 @dataclass(frozen=True)
 class Site:
-    """What all pages are made from."""
+    """Data for all pages of a site."""
 
     runs: tuple[Run, ...]
     documents: tuple[Document, ...] = ()
 
     @cached_property
     def slugs(self) -> dict[str, str]:
-        """The name of each rule's page."""
+        """File name of each rule's page, without extension."""
         rules = list(latest(self.runs))
-        return dict(zip(rules, unique(rules), strict=True))
+        return dict(zip(rules, unique_slugs(rules), strict=True))
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
-        """The matrix."""
+        """Rows of the matrix, by family."""
         return matrix(self.runs, self.slugs)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What the document about findings tells, in its order."""
-        told = (each for document in self.documents if document.path == FINDINGS for each in findings(document))
-        return tuple(finding for _, found in told for finding in found)
+        """All findings, in the order of their document."""
+        frameworks = (each for document in self.documents if document.path == FINDINGS for each in findings(document))
+        return tuple(finding for _, found in frameworks for finding in found)
 
     @cached_property
     def suites(self) -> list[str]:
-        """The versions of the suite that the runs are of."""
+        """All versions of the suite that the runs used."""
         return sorted({run.header.suite for run in self.runs})
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """Every page of a site."""
+    """All pages of a site."""
     templates = environment(site)
     yield Page("index.html", templates.get_template("matrix.html.j2").render(root=""))
     for run in site.runs:
@@ -105,7 +104,7 @@ def pages(site: Site) -> Iterator[Page]:
 
 
 def environment(site: Site) -> Environment:
-    """The templates, with what every page may use: text is escaped, and characters that cannot be seen are spelled."""
+    """Jinja environment of the pages. Text is escaped, and control characters are printed as escape sequences."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=True,
@@ -165,8 +164,6 @@ def _run(run: Run, site: Site, templates: Environment) -> str:
         trend=Markup(chart(others)) if len(others) > 1 else None,  # escaped where it is made
         coverage_table=coverage_table(run.report),
         articles=by_article(run.report.claims),
-        failing_ops=failing_ops(run.summary),
-        differing_ops=differing_ops(run.summary),
         incomplete_notice=None if complete(run.report) else incomplete_notice(run.report),
     )
 
@@ -220,7 +217,7 @@ def _visible(value: Any) -> Any:
 
 
 def _marked(text: str) -> Markup:
-    """Prose in which what stands in backticks is code."""
+    """Text as HTML, with code in backticks marked as code."""
     pieces = re.split(r"`([^`]+)`", one_line(text))
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if at % 2 else Markup("{}").format(piece)

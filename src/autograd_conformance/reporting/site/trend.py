@@ -1,4 +1,4 @@
-"""How a framework changed from run to run, as a chart: how many of its rules pass, differ or are broken."""
+"""Chart of a framework's runs: a bar for each run, with the numbers of rules by verdict."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from autograd_conformance.reporting.site.matrix import SIGNS
 from autograd_conformance.reporting.site.runs import Run
 
 BARS = {"pass": "pass", "known": "known difference", "wrong": "defect", "vacuous": "vacuous", "error": "error"}
-"""What a bar is made of, from below: the styles of verdicts, and what they are called."""
+"""Parts of a bar from bottom to top: style of the verdicts, and name in the legend."""
 
 HEIGHT, MARGIN, BAR = 260, 130, 84
-"""The height of a chart, what stands beside its bars, and what a bar takes of its width, in CSS pixels."""
+"""Height of a chart, space beside its bars, and width of a bar, in CSS pixels."""
 
 
 def chart(found: Sequence[Run]) -> str:
-    """The chart of some runs of one framework as an SVG element, a bar for each, in their order."""
+    """Chart of some runs of one framework, as an SVG element with a bar for each run."""
     counts = [Counter(SIGNS[each.verdict].colour for each in run.summary.rules) for run in found]
     shown = [style for style in BARS if any(each[style] for each in counts)]
     made = pygal.StackedBar(
@@ -36,17 +36,17 @@ def chart(found: Sequence[Run]) -> str:
         legend_at_bottom_columns=3,
         legend_box_size=10,
     )
-    made.uuid = "trend"  # a page has one; by itself it would be another in each build
+    made.uuid = "trend"  # fixed, because a random id would differ in each build
     made.x_labels = [printable(shortened(run.version, 12)) for run in found]
     for style in shown:
         made.add(BARS[style], [each[style] for each in counts])
-    said = "; ".join(f"{run.title}: {run.summary.total} passed" for run in found)
-    made.add_xml_filter(partial(_still, label=printable(shortened(said, 400))))
+    label = "; ".join(f"{run.title}: {run.summary.total} passed" for run in found)
+    made.add_xml_filter(partial(_still, label=printable(shortened(label, 400))))
     return str(made.render(is_unicode=True))
 
 
 def _still(root: Element, label: str) -> Element:
-    """A chart without its script, and without its comments, which hold the day; it is one picture with a label."""
+    """The chart as one picture with a label, without its script and its comments, which contain the date."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag == "script" or not isinstance(child.tag, str):
@@ -56,7 +56,7 @@ def _still(root: Element, label: str) -> Element:
 
 
 def _style(shown: Sequence[str]) -> Style:
-    """The colours of the page around the chart."""
+    """Style with the colours of the page around the chart."""
     return Style(
         background="transparent",
         plot_background="transparent",
