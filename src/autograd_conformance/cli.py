@@ -1,7 +1,7 @@
-"""The command `autograd-conformance`: pytest runs the suites, from any folder and without a clone.
+"""The command `autograd-conformance`: runs the suites with pytest, from any folder and without a checkout.
 
-Pytest's options are its options, and the suite's own stand among them (`autograd-conformance --help`). Nothing of the
-folder that it is started in has a say in the run: no `pytest.ini`, no `conftest.py`, no other tests.
+It accepts pytest's options and the suite's own (`autograd-conformance --help`). The current folder has no influence on
+the run: its `pytest.ini`, `conftest.py` and tests are not used.
 """
 
 from __future__ import annotations
@@ -18,53 +18,52 @@ from autograd_conformance.reporting.analysis.verdicts import Exit
 SETTINGS = PACKAGE / "cli.ini"
 
 REPORT = "report"
-"""The first word of a command line that is about record files, and runs nothing."""
+"""First word of a command about record files, which runs no tests."""
 
 CAMPAIGN = "campaign"
-"""The first word of a command line that is about many runs."""
+"""First word of a command about many runs."""
 
 BISECT = "bisect"
-"""The first word of a command line that is about one program in several versions of a framework."""
+"""First word of a command that looks for the framework version in which a violation began."""
 
 PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}
-"""Options that say how many processes there are, or with which the first is enough."""
+"""Options that set the number of processes, or that need only one process."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the suites with what stands on the command line; pytest's exit code, or 10 for an adapter error.
+    """Runs the suites with the given options; returns pytest's exit code, or 10 for an adapter error.
 
-    Behind `report` stand the commands about record files (`reporting.command`), behind `campaign` the one that runs a
-    plan of many runs (`campaigns.command`), behind `bisect` the one that looks for the version in which a finding
-    began (`campaigns.bisect.command`).
+    `report` passes the rest to `reporting.command`, `campaign` to `campaigns.command`, and `bisect` to
+    `campaigns.bisect.command`.
     """
     try:
         os.getcwd()
     except FileNotFoundError:
-        print("ERROR: the current folder is gone; change to one that is there", file=sys.stderr)
+        print("ERROR: the current folder was removed; change to another folder", file=sys.stderr)
         return Exit.USAGE
     given = sys.argv[1:] if words is None else list(words)
     if given[:1] == [REPORT]:
-        from autograd_conformance.reporting.command import main as report  # here: no run needs it
+        from autograd_conformance.reporting.command import main as report  # not needed by runs
 
         return report(given[1:], program=f"autograd-conformance {REPORT}")
     if given[:1] == [CAMPAIGN]:
-        from autograd_conformance.campaigns.command import main as campaign  # here: no run needs Dask
+        from autograd_conformance.campaigns.command import main as campaign  # imports Dask, which runs do not need
 
         return campaign(given[1:], program=f"autograd-conformance {CAMPAIGN}")
     if given[:1] == [BISECT]:
-        from autograd_conformance.campaigns.bisect.command import main as bisect  # here: no run needs it
+        from autograd_conformance.campaigns.bisect.command import main as bisect  # not needed by runs
 
         return bisect(given[1:], program=f"autograd-conformance {BISECT}")
-    import pytest  # here: after the current folder is left
+    import pytest  # after the current folder is off the module path
 
     return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))
 
 
 def arguments(given: Sequence[str]) -> list[str]:
-    """The words of a command line as pytest needs them: a test as reports name it (`suites/...`) is found where the
-    suite lies; where none is named, all are run; and there are as many processes as cores, unless they are counted.
+    """The options as pytest needs them: `suites/...` becomes the path of the suites, all suites run if no test is
+    named, and `-n auto` is added if no option sets the number of processes.
     """
-    from autograd_conformance.early import joined  # here: it brings pytest, after the current folder is left
+    from autograd_conformance.early import joined  # imports pytest: see `main`
 
     words = [str(SUITES.parent / word) if word.startswith("suites/") else word for word in joined(given)]
     if not any(Path(word.partition("::")[0]).resolve().is_relative_to(SUITES) for word in words):
@@ -74,8 +73,10 @@ def arguments(given: Sequence[str]) -> list[str]:
 
 
 def _leave_folder() -> None:
-    """Look for no module in the current folder, which `python -m` puts first: a `code.py` there is not Python's own."""
-    with suppress(FileNotFoundError):  # a folder that is gone holds no module
+    """Removes the current folder from the module path, where `python -m` puts it first: a file `code.py` there would
+    replace Python's own module.
+    """
+    with suppress(FileNotFoundError):  # the current folder was removed
         if not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:
             del sys.path[0]
 

@@ -1,9 +1,8 @@
-"""What pytest loads of the suite before it reads the command line: an entry point, which acts in the checkout alone.
+"""The entry point that pytest loads before it reads the command line. It acts in the checkout only.
 
-Pytest looks for its settings where the paths of a command line lie, before it knows the suite's options: a path that
-stands after one of them as a word of its own is a place of tests to it, and in `pytest --report /elsewhere` it would
-find no settings, no `conftest.py` and so not the option itself. So each option is joined to its value, and pytest
-begins again with that.
+Pytest looks for its settings beside the paths on the command line, before it knows the suite's options. In `pytest
+--report /elsewhere`, it takes `/elsewhere` for a path of tests, and finds neither its settings nor `conftest.py` nor
+the option itself. So this module joins each option to its value with `=`, and starts pytest again.
 """
 
 from __future__ import annotations
@@ -33,17 +32,19 @@ VALUED = frozenset(
         "--replay",
     )
 )
-"""The suite's options, which all take a value."""
+"""The suite's options, all of which have a value."""
 
 ADDED = "PYTEST_ADDOPTS"
-"""The variable that holds more words of the command line."""
+"""Environment variable with further options."""
 
 WORKER = "PYTEST_XDIST_WORKER"
-"""The variable that only workers have, whose words were joined by whoever started them."""
+"""Environment variable of pytest-xdist's workers, whose options are joined already."""
 
 
 def joined(words: Sequence[str]) -> list[str]:
-    """The words of a command line, each of the suite's options in one word with its value; nothing after `--`."""
+    """The words of a command line, with each of the suite's options and its value joined into one word. Words after
+    `--` stay as they are.
+    """
     out: list[str] = []
     rest = list(words)
     while rest:
@@ -57,7 +58,7 @@ def joined(words: Sequence[str]) -> list[str]:
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """In the checkout, begin again with joined options where there is anything to join."""
+    """In the checkout, starts pytest again with joined options, if any option was not joined."""
     config = pluginmanager.get_plugin("pytestconfig")
     if config is None or WORKER in os.environ or not _is_checkout(config):
         return
@@ -71,6 +72,6 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def _is_checkout(config: pytest.Config) -> bool:
-    """Whether pytest was started in the suite's checkout, where its settings lie."""
+    """Whether pytest was started in the suite's checkout, which has its settings."""
     here = config.invocation_params.dir.resolve()
     return here.is_relative_to(ROOT) and (ROOT / "conftest.py").exists()

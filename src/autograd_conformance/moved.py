@@ -1,4 +1,4 @@
-"""Modules that moved: their old names are importable for one release, each with a warning that names the new one."""
+"""Old names of moved modules. They can be imported for one release, with a warning that names the new module."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ MOVED = {
     "tape.outcomes": "tape.expectation.outcomes",
     "tape.unspecified": "tape.expectation.unspecified",
 }
-"""The new name of each module, without the package's; those within a package moved with it."""
+"""The new name of each module, without the package's name. The modules of a package moved with it."""
 
 
 def current(name: str) -> str | None:
-    """The new name of a module that moved; None for any other module."""
+    """The new name of a moved module; None for any other module."""
     parts = name.removeprefix(PACKAGE).split(".")
     for count in range(len(parts), 0, -1):
         new = MOVED.get(".".join(parts[:count]))
@@ -136,21 +136,21 @@ def current(name: str) -> str | None:
 
 
 class Alias(Loader):
-    """Loads the module of the new name for the old one."""
+    """A loader that loads the new module under the old name."""
 
     def __init__(self, new: str) -> None:
         self.new = new
         self.spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module of the new name."""
+        """The new module."""
         warnings.warn(f"{spec.name} is {self.new} now; its old name ends with the next release", FutureWarning, 2)
         module = importlib.import_module(self.new)
         self.spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own specification back, which the import system has replaced."""
+        """Restores the module's own specification, which the import system has replaced."""
         module.__spec__ = self.spec
 
     def get_code(self, fullname: str) -> CodeType | None:
@@ -160,12 +160,12 @@ class Alias(Loader):
 
 
 class Finder(MetaPathFinder):
-    """Finds modules by the names that they had before."""
+    """An import finder for the old names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The specification of a module that moved."""
+        """The specification of a moved module."""
         new = current(fullname) if fullname.startswith(PACKAGE) else None
         if new is None:
             return None
@@ -175,6 +175,6 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """Have old names found, before anything else of that name is."""
+    """Installs the finder before all other finders."""
     if not any(isinstance(each, Finder) for each in sys.meta_path):
         sys.meta_path.insert(0, Finder())

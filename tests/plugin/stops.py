@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.records.records import Footer
 from autograd_conformance.reporting.records.stream import load
 from tests.plugin.test_cli import ROOT, command
@@ -84,7 +84,7 @@ def stopped(
             process.send_signal(number)
             time.sleep(gap)
         code = process.wait(120)
-        took, allowed = time.monotonic() - began, stretched(SOON) + len(signals) * gap
+        took, allowed = time.monotonic() - began, scaled_timeout(SOON) + len(signals) * gap
         time.sleep(0.2)
         left = _is_left(folder)
         output.seek(0)

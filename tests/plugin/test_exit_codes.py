@@ -133,7 +133,7 @@ def test_a_folder_that_is_gone_is_wrong_usage(tmp_path: Path):
     (gone := tmp_path / "gone").mkdir()
     line = f"cd {gone} && rmdir {gone} && exec {sys.executable} -m autograd_conformance.cli -k nothing"
     done = subprocess.run(["sh", "-c", line], cwd=ROOT, capture_output=True, text=True, timeout=100)
-    assert (done.returncode, done.stderr) == (4, "ERROR: the current folder is gone; change to one that is there\n")
+    assert (done.returncode, done.stderr) == (4, "ERROR: the current folder was removed; change to another folder\n")
 
 
 # --- whole runs -------------------------------------------------------------------------------------------------------

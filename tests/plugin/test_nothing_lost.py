@@ -19,7 +19,7 @@ from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.plugin.recording.parts import Parts
 from autograd_conformance.processes import child, guard
 from autograd_conformance.processes.journal import Journal, Observer, pop
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.records.records import Result
 from autograd_conformance.rules.relations.relation import Related
@@ -92,7 +92,7 @@ def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path
 
 def test_an_old_journal_is_a_hang_and_is_marked(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("autograd_conformance.processes.journal.GRACE", -4.9)
-    monkeypatch.setattr("autograd_conformance.processes.journal.stretched", lambda seconds: seconds)
+    monkeypatch.setattr("autograd_conformance.processes.journal.scaled_timeout", lambda seconds: seconds)
     journal, observer = Journal(tmp_path, "gw0"), Observer(tmp_path, "gw0", 0.1)
     try:
         assert not observer.mark_if_hung()
@@ -161,7 +161,7 @@ def test_a_child_that_does_not_react_to_a_signal_is_ended(deed):
     began = time.monotonic()
     ended = guard.run_watched(deaf)
     assert (ended.code, ended.stopped) == (None, True)
-    assert time.monotonic() - began < 0.5 + stretched(2.0)
+    assert time.monotonic() - began < 0.5 + scaled_timeout(2.0)
     os.kill(os.getpid(), signal.SIGTERM)  # one that comes late is ignored
     time.sleep(0.1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -209,7 +209,7 @@ def test_a_run_ends_in_its_time_however_many_failures_there_are(workers, tmp_pat
     seen = run(tmp_path, "-n", workers, "--seconds=40", "--confirm=20", framework=FAULTY)
     took = time.monotonic() - began
     assert seen.code == 1, seen.output
-    assert took < 44 + stretched(3)
+    assert took < 44 + scaled_timeout(3)
     assert seen.report.footer is not None
     assert seen.report.failures
     assert (tmp_path / "report.md").exists()

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 
 
 @pytest.mark.parametrize(("waiting", "processors", "seconds"), [(0.5, 2, 60.0), (2.0, 2, 60.0), (10.0, 2, 300.0)])
@@ -15,9 +15,9 @@ def test_stretches_with_the_load(
 ) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (waiting, 0.0, 0.0))
     monkeypatch.setattr(os, "cpu_count", lambda: processors)
-    assert stretched(60.0) == seconds
+    assert scaled_timeout(60.0) == seconds
 
 
 def test_stays_where_nothing_is_said_of_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "getloadavg")
-    assert stretched(60.0) == 60.0
+    assert scaled_timeout(60.0) == 60.0

@@ -38,7 +38,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.processes.child import CLOSED, HASHES, LOADING
 from autograd_conformance.processes.journal import TIMEOUT, Journal
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import DTYPES, Program
@@ -122,7 +122,7 @@ class Session:
     @cached_property
     def target(self) -> Target:
         """The loaded and smoke-tested framework. Raises the errors of `frameworks.registry`."""
-        return open_target(self.name, self.device, self._note, self.timeout, stretched)
+        return open_target(self.name, self.device, self._note, self.timeout, scaled_timeout)
 
     def is_over(self) -> bool:
         """Whether the time for tests has ended."""

@@ -30,7 +30,7 @@ from autograd_conformance.plugin.run_plan import Plan
 from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import LOADING
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.language import DTYPES
 
 SESSION = pytest.StashKey[Session]()
@@ -78,7 +78,7 @@ def open_session(config: pytest.Config, worker: str) -> Session:
     session.strict = bool(config.getini("strict"))
     session.seed = int(option.hypothesis_seed)
     session.confirms = option.confirm
-    faulthandler.dump_traceback_later(stretched(max(option.patience, LOADING)), exit=True)
+    faulthandler.dump_traceback_later(scaled_timeout(max(option.patience, LOADING)), exit=True)
     try:
         target, _, _ = session.target, session.known, session.saved_tensor_counter
         guard.notify_parent(guard.LOADED)

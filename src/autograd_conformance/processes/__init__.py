@@ -1,1 +1,1 @@
-"""Child processes: how they are started, watched, timed out and ended."""
+"""Child processes: starting, watching and ending them, with timeouts."""

@@ -1,4 +1,4 @@
-"""Processes of Python that this one starts, beside those that it forks."""
+"""Starts Python and other commands as child processes. `guard` forks this process instead."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from typing import ClassVar, NamedTuple
 from autograd_conformance.frameworks.remote.command import OWN
 
 LOADING = 120.0
-"""Seconds that a process may take before its first program: to load the framework and the reference."""
+"""Seconds in which a process has to load the framework and the reference, before its first program."""
 
 
-CLOSED = "the framework closed files of the process that it runs in, which the suite had open"
-"""What is said where a file descriptor is none any more."""
+CLOSED = "the framework closed file descriptors of its process that the suite had opened"
+"""Message if a file descriptor of the suite is no longer valid."""
 
 HASHES = "PYTHONHASHSEED"
-"""The variable that seeds the hashes of strings in a process of Python's, and with them the order of sets."""
+"""Environment variable that seeds Python's string hashes, and with them the order of sets."""
 
 
 PYTHON = (sys.executable, "-P")
-"""The words that start this Python; it does not look for modules in the current folder, where anything may lie."""
+"""The command of this Python interpreter. `-P` keeps it from importing modules of the current folder."""
 
 
 class _Running:
-    """The processes that are waited for, until this process is to stop."""
+    """The processes that this process waits for, until the run is stopped."""
 
     processes: ClassVar[set[subprocess.Popen[bytes]]] = set()
     stopped = False
@@ -38,20 +38,20 @@ class _Running:
 
 
 def stop_all() -> None:
-    """End all processes that are waited for; none is started from now on: the run is to stop."""
+    """Ends all processes that this process waits for, and starts none from now on."""
     _Running.stopped = True
     for process in tuple(_Running.processes):
         process.kill()
 
 
 def allow_starting() -> None:
-    """Processes may be started again: what was stopped has ended."""
+    """Allows new processes after `stop_all`."""
     _Running.stopped = False
 
 
 @contextmanager
 def deadline(moment: float) -> Iterator[None]:
-    """Have whatever is waited for end by a moment, on the monotonic clock."""
+    """Ends every process that is waited for at this time, on the monotonic clock."""
     before, _Running.until = _Running.until, moment
     try:
         yield
@@ -60,7 +60,7 @@ def deadline(moment: float) -> Iterator[None]:
 
 
 def _at_most(seconds: float | None) -> float | None:
-    """How long a process may be waited for."""
+    """Largest number of seconds to wait for a process."""
     left = _Running.until - time.monotonic()
     if math.isinf(left):
         return seconds
@@ -71,11 +71,13 @@ class Finished(NamedTuple):
     """How a process ended."""
 
     code: int | None
-    """Its exit code, that of a signal below zero; None where it took longer than it may, or the run is to stop."""
+    """Exit code, or the negative number of the signal that ended the process. None if it timed out, or if the run is
+    stopped.
+    """
     printed: str
-    """What it wrote to its standard output."""
+    """Its standard output."""
     errors: str
-    """What it wrote to its standard error."""
+    """Its standard error."""
 
 
 def finished(
@@ -85,10 +87,11 @@ def finished(
     command: Sequence[str] = PYTHON,
     variables: Mapping[str, str] | None = None,
 ) -> Finished:
-    """Run Python, or another command, with some arguments, and keep what it writes in a folder; None is no limit. Its
-    environment is as this process's, with some variables set otherwise.
+    """Runs Python or another command to its end; `seconds` is the timeout, or None. `variables` are set in addition to
+    this process's environment.
 
-    In files: processes that a framework leaves would hold a pipe open, and this one with it.
+    The output goes to files in `folder`: a process that a framework leaves running would keep a pipe open and block
+    this process.
     """
     if _Running.stopped or time.monotonic() >= _Running.until:
         return Finished(None, "", "")
@@ -104,7 +107,7 @@ def finished(
         )
         _Running.processes.add(process)
         try:
-            if _Running.stopped:  # by a signal that came while it was started
+            if _Running.stopped:  # by a signal during the start
                 process.kill()
             code = process.wait(_at_most(seconds))
         except subprocess.TimeoutExpired:
@@ -117,17 +120,17 @@ def finished(
 
 
 def environment() -> dict[str, str]:
-    """This process's environment, in which another finds what this one finds."""
+    """This process's environment, with which another process finds the same modules."""
     own = os.environ.get(OWN, os.environ.get("PYTHONPATH", ""))
     return {**os.environ, OWN: own, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def own_environment() -> dict[str, str]:
-    """The user's environment, in which another interpreter finds its own packages."""
+    """The user's environment, with which another interpreter finds its own packages."""
     own = os.environ.get(OWN, os.environ.get("PYTHONPATH", ""))
     return {**os.environ, OWN: own, "PYTHONPATH": own}
 
 
 def with_folder() -> dict[str, str]:
-    """The variable with which another interpreter finds what lies in the current folder, too."""
+    """The variable with which another interpreter also finds modules of the current folder."""
     return {"PYTHONPATH": os.pathsep.join(filter(None, (own_environment()["PYTHONPATH"], os.getcwd())))}

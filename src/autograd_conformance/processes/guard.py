@@ -1,9 +1,8 @@
-"""The process that the user starts runs no framework: it watches another that does, and knows how that one ended.
+"""The process that the user starts runs no framework. It starts a child that does, watches it, and knows how it ended.
 
-A framework can end its process without a word and with the exit code of a good run. So whatever loads a framework is
-a child, which says at its proper end what the result of the run is; a child that ends otherwise was ended. The child
-has a process group of its own, and signals that stop this process are sent on to it. A child that does not react to
-them in time is ended, and so is one that hangs. Where there is no `fork` as on Linux, nobody watches.
+A framework may end its process at any time, even with exit code 0. So the child reports its result at its regular end,
+and any other end is a crash. The child has its own process group, and this process forwards to it the signals that stop
+the run. A child that hangs, or does not react to signals in time, is ended. Without Linux's `fork`, nothing is watched.
 """
 
 from __future__ import annotations
@@ -22,42 +21,40 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 
 
 def is_possible() -> bool:
-    """Whether a process can be watched here."""
+    """Whether this process can watch a child."""
     return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
 
 LOADED, BEGUN, SIGNALLED, ENDED = b"L", b"B", b"H", b"E"
-"""What the child says: the framework is loaded, the report is begun, a signal to stop was received, and, with the exit
-code after it, that this is the end.
+"""Messages from the child: the framework is loaded, the report is begun, a signal to stop was received, and the end,
+followed by the exit code.
 """
 
 POLL = 0.05
-"""Seconds between two looks at the child."""
+"""Seconds between two checks of the child."""
 
 SILENT = 2
-"""In how many looks a child may have closed its files that is about to end."""
+"""Number of checks in which a child that is about to end may have closed its pipe."""
 
 LOOK = 1.0
-"""Seconds between two looks at whether it hangs."""
+"""Seconds between two checks for a hang."""
 
 UNSIGNALLED_LIMIT, SIGNALLED_LIMIT = 1.2, 6.0
-"""Seconds after which a child that was to stop is ended: one that did not say that it received the signal, and one that
-did.
-"""
+"""Seconds after a signal until the child is ended: without its confirmation of the signal, and with it."""
 
 LATE = 3.0
-"""Seconds after the end of a child in which signals that were sent to stop it are ignored here, too."""
+"""Seconds after the end of a child in which this process ignores further signals to stop."""
 
 _PDEATHSIG = 1
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Child:
-    """Where a child speaks to its parent; nowhere in a process that nobody watches."""
+    """File descriptor on which a child reports to its parent; -1 in a process that is not watched."""
 
     writing = -1
 
@@ -67,54 +64,54 @@ class ChildEnd:
     """How a child ended."""
 
     code: int | None
-    """What the run came to, if the child said it: its exit code."""
+    """Exit code of the run, if the child reported one."""
     status: int
-    """The exit code that the child left, or the signal that ended it with a minus sign."""
+    """Exit code of the process, or the negative number of the signal that ended it."""
     loaded: bool
     """Whether the child had loaded the framework."""
     begun: bool
-    """Whether it had begun a report."""
+    """Whether the child had begun a report."""
     stopped: bool
-    """Whether the user stopped this process, and it the child."""
+    """Whether the user stopped the run."""
     closed: bool
-    """Whether it closed its way to the parent, long before it ended."""
+    """Whether the child closed its pipe to the parent long before it ended."""
 
 
 def notify_parent(word: bytes) -> None:
-    """Tell the parent something, if there is one; the framework may have closed the way to it."""
+    """Sends a message to the parent process, if there is one and the framework has not closed the pipe."""
     if is_watched():
         with suppress(OSError):
             os.write(_Child.writing, word)
 
 
 def is_watched() -> bool:
-    """Whether this process is a child that is watched."""
+    """Whether this process is a watched child."""
     return _Child.writing >= 0
 
 
 def _not_stuck(said: bytes) -> bool:
-    """A child that nobody says may hang."""
+    """The default check for a hang: never."""
     return False
 
 
 def die_with_parent(parent: int) -> None:
-    """End this process when the one that started it, whose number is given, ends, however that ends; on Linux."""
+    """Ends this process when the process that started it ends, for whatever reason. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before it could be watched
+        if os.getppid() != parent:  # the parent ended before this call
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _not_stuck) -> ChildEnd:
-    """Call a function in a child, and wait for its end; the child itself never comes back from here. What the child
-    said so far is given to `is_stuck` now and then, which says whether it is to be ended.
+    """Calls a function in a child process, and waits for its end. The child does not return from here. `is_stuck` gets
+    the child's messages so far, and decides whether the child is ended.
     """
     reading, writing = os.pipe()
-    os.set_blocking(reading, False)  # a process that the framework leaves may hold the other end for ever
+    os.set_blocking(reading, False)  # a process that the framework leaves running may keep the other end open
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
-    with warnings.catch_warnings(action="ignore"):  # NumPy's threads sleep, and know what to do
+    with warnings.catch_warnings(action="ignore"):  # NumPy's threads are idle, and handle a fork
         child = os.fork()
     if not child:
         _Child.writing = writing
@@ -122,7 +119,7 @@ def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _no
     os.close(writing)
     with _forwarding(child) as forwarded:
         status, said, closed = _awaited(child, reading, forwarded, is_stuck)
-        if forwarded:  # processes that it started and did not wait for
+        if forwarded:  # processes that the child started and did not wait for
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(child, signal.SIGKILL)
     os.close(reading)
@@ -134,8 +131,8 @@ def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _no
 def _awaited(
     child: int, reading: int, forwarded: list[float], is_stuck: Callable[[bytes], bool]
 ) -> tuple[int, bytes, bool]:
-    """The status that a child left, what it said, and whether it closed the way; it is ended where it hangs, or does
-    not stop when it is to.
+    """Status of the child, its messages, and whether it closed the pipe. Ends a child that hangs or does not stop in
+    time.
     """
     said, looked, silent = b"", time.monotonic(), 0
     while True:
@@ -156,14 +153,14 @@ def _awaited(
 
 
 def _ignores_signal(forwarded: list[float], said: bytes, now: float) -> bool:
-    """Whether a child that was to stop has not done so for too long."""
-    return bool(forwarded) and now - forwarded[0] > stretched(
+    """Whether a child has not stopped in time after a signal."""
+    return bool(forwarded) and now - forwarded[0] > scaled_timeout(
         SIGNALLED_LIMIT if SIGNALLED in said else UNSIGNALLED_LIMIT
     )
 
 
 def _read(reading: int) -> bytes | None:
-    """What the child said since; None where it closed its end, or has just ended."""
+    """New messages from the child; None if it closed its end of the pipe or has just ended."""
     try:
         return os.read(reading, 1 << 16) or None
     except BlockingIOError:
@@ -171,8 +168,10 @@ def _read(reading: int) -> bytes | None:
 
 
 def _be_child(main: Callable[[], int], parent: int) -> None:
-    """Call the function, say what its result is, and leave at once, whatever threads the framework leaves."""
-    code = 3  # pytest's own for an internal error
+    """Calls the function, reports its result and ends the process at once, even if the framework leaves threads
+    running.
+    """
+    code = 3  # pytest's exit code for an internal error
     try:
         os.setpgid(0, 0)
         die_with_parent(parent)
@@ -181,7 +180,7 @@ def _be_child(main: Callable[[], int], parent: int) -> None:
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):  # the framework closed it
+            with suppress(OSError, ValueError):  # closed by the framework
                 stream.flush()
         notify_parent(ENDED + str(code).encode())
         os._exit(code)
@@ -189,7 +188,7 @@ def _be_child(main: Callable[[], int], parent: int) -> None:
 
 @contextmanager
 def _forwarding(child: int) -> Iterator[list[float]]:
-    """Send what stops this process on to the child, which knows how to stop; gives the times at which that happened."""
+    """Forwards the signals that stop this process to the child. Yields the times at which that happened."""
     forwarded: list[float] = []
 
     def forward(number: int, frame: object) -> None:
@@ -216,7 +215,7 @@ def _forwarding(child: int) -> Iterator[list[float]]:
 
 
 def _late(before: Mapping[Any, Any]) -> Callable[[int, object], None]:
-    """A handler that ignores signals which come once more after what they were to stop has stopped, for a while."""
+    """A handler that ignores signals for a while after the child has stopped."""
     until = time.monotonic() + LATE
 
     def handle(number: int, frame: object) -> None:

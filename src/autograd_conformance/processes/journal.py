@@ -1,9 +1,9 @@
-"""The journal: which program a worker is running, on disk before it runs, so that a crash or a hang loses nothing.
+"""The journal: the program that a worker is running, on disk before it runs, so that a crash or a hang loses nothing.
 
-One small file per worker, whose first two lines are rewritten in place: what a longer program left behind them stays,
-as cutting it off costs more than writing. A hang is ended by a watchdog of the interpreter's own, which needs no Python
-to run: it writes its mark beside the journal and ends the process; whoever finds the mark calls it a timeout. Where a
-framework switches that watchdog off, the process that started this one sees that the journal grows old.
+Each worker has one small file, whose first two lines are rewritten in place. The end of a longer earlier program
+remains after them, since truncating costs more than writing. The interpreter's own watchdog ends a hang and needs no
+Python for this: it writes a mark beside the journal, and ends the process. A journal with a mark is a timeout. If a
+framework switches the watchdog off, the parent process detects that the journal no longer changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 
@@ -24,30 +24,30 @@ TIMEOUT = 60.0
 """Seconds after which a program counts as hung."""
 
 RENEW = 5.0
-"""The watchdog is set anew at most this often, in seconds: setting it costs more than a program."""
+"""Smallest number of seconds between two restarts of the watchdog; a restart costs more than a program."""
 
 GRACE = 3.0
-"""Seconds more that a program has before its process is ended from outside."""
+"""Further seconds before the process is ended from outside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a journal holds of a process that died."""
+    """The journal of a process that died."""
 
     test: str
-    """The test that was running."""
+    """The running test."""
     rule: str
-    """The rule that it is about."""
+    """The rule of the test."""
     op: str | None
-    """The op that it is about, if it is about one."""
+    """The op of the test, if it is about one."""
     program: Program
-    """The program that was running."""
+    """The running program."""
     timed_out: bool
-    """Whether the watchdog ended it."""
+    """Whether the watchdog ended the process."""
 
 
 class Journal:
-    """The journal of one worker in a folder."""
+    """Writes the journal of one worker in a folder."""
 
     def __init__(self, folder: Path, worker: str, timeout: float = TIMEOUT) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,25 +60,25 @@ class Journal:
         self.test = ""
 
     def begin(self, test: str, rule: str, op: str | None) -> None:
-        """A test begins."""
+        """Begins a test."""
         self.test = f"{test}\t{rule}\t{op or ''}"
 
     def write(self, program: Program) -> None:
-        """A program is about to run."""
+        """Writes a program that is about to run."""
         now = time.monotonic()
         if now - self.renewed > self.renew:
-            faulthandler.dump_traceback_later(stretched(self.timeout), exit=True, file=self.watchdog)
+            faulthandler.dump_traceback_later(scaled_timeout(self.timeout), exit=True, file=self.watchdog)
             self.renewed = now
         os.pwrite(self.file, f"{self.test}\n{codec.dumps(program)}\n".encode(), 0)
 
     def end(self) -> None:
-        """Nothing is running, until a program is written down again: a test is over, or other processes are at work."""
+        """Records that no program is running, after a test or while other processes work."""
         faulthandler.cancel_dump_traceback_later()
         self.renewed = 0.0
         os.ftruncate(self.file, 0)
 
     def close(self) -> None:
-        """The worker is done: its journal is no longer needed."""
+        """Removes the journal at the end of the worker."""
         self.end()
         os.close(self.file)
         self.watchdog.close()
@@ -87,7 +87,7 @@ class Journal:
 
 
 class Observer:
-    """Looks at a worker's journal from another process: a framework may switch off the watchdog of its own process."""
+    """Watches a worker's journal from another process, since a framework may switch off its process's watchdog."""
 
     def __init__(self, folder: Path, worker: str, timeout: float) -> None:
         self.path, self.mark = _paths(folder, worker)
@@ -97,21 +97,22 @@ class Observer:
         self.limit = 0.0
 
     def mark_if_hung(self) -> bool:
-        """Whether one program has been running for longer than the watchdog of its process allows; it is marked then.
+        """Writes the mark of a timeout and returns True if one program has run longer than the watchdog of its process
+        allows.
 
-        The watchdog's limit hangs on the load when it was set, so the largest one since then counts.
+        The watchdog's limit depends on the load when it was set, so the largest limit since then counts.
         """
         now, seen = time.monotonic(), self._look()
         if seen != self.seen or seen is None:
             self.seen, self.since, self.limit = seen, now, 0.0
-        self.limit = max(self.limit, stretched(self.timeout) + RENEW + GRACE)
+        self.limit = max(self.limit, scaled_timeout(self.timeout) + RENEW + GRACE)
         stuck = seen is not None and now - self.since > self.limit
         if stuck:
             self.mark.write_text("ended from outside\n")
         return stuck
 
     def _look(self) -> tuple[int, int] | None:
-        """When the journal was written last, and its size; None where no program is running."""
+        """Time of the last write to the journal, and its size; None if no program is running."""
         try:
             found = self.path.stat()
         except OSError:
@@ -120,7 +121,7 @@ class Observer:
 
 
 def pop(folder: Path, worker: str) -> Entry | None:
-    """What a worker was running when it died, or None; its journal goes."""
+    """The journal of a worker that died, or None; removes the files."""
     entry = read(folder, worker)
     for path in _paths(folder, worker):
         path.unlink(missing_ok=True)
@@ -128,7 +129,7 @@ def pop(folder: Path, worker: str) -> Entry | None:
 
 
 def read(folder: Path, worker: str) -> Entry | None:
-    """What a worker was running when it died, or None."""
+    """The journal of a worker that died, or None."""
     path, mark = _paths(folder, worker)
     try:
         head, text, _ = path.read_text(errors="replace").split("\n", 2)

@@ -1,8 +1,8 @@
-"""Signals that end a run: SIGINT, SIGTERM and SIGHUP interrupt it, and the report is written all the same.
+"""Signals that end a run: SIGINT, SIGTERM and SIGHUP interrupt it, and the report is still written.
 
-The first one interrupts whatever the process is doing, and ends the processes that it waits for. What comes later must
-not disturb the end of the run: it is only noted. A batch system or `timeout` may send the signal to every process of
-the run. Workers do not act on it: the controlling process ends them, and none of them looks like a program that died.
+The first signal interrupts the process and ends the processes that it waits for. Later signals are only recorded, so
+that they do not disturb the end of the run: a batch system or `timeout` may send a signal to every process of the run.
+Workers ignore the signals. The controlling process ends them, and they do not count as crashed.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from autograd_conformance.processes import child, guard
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-"""The signals, where the system has them; one that is ignored from outside, as by `nohup`, stays ignored."""
+"""The handled signals, if the system has them. A signal that is ignored from outside, as by `nohup`, stays ignored."""
 
 USUAL = (signal.SIG_DFL, signal.default_int_handler)
-"""What handles them where nobody else does."""
+"""The default handlers; any other handler is left in place."""
 
 AGAIN = 1.0
-"""Seconds after which a signal that had no effect comes again."""
+"""Seconds after which a signal without effect is sent again."""
 
 Handler = Callable[[int, FrameType | None], Any]
 
 
 class Termination:
-    """The handlers of this process for signals that end a run, until `restore`."""
+    """The signal handlers of this process, until `restore`."""
 
     def __init__(self, controls: bool, keyboard: bool = True) -> None:
-        """Handle the signals; `controls` where this process controls the run, and is no worker; that of the `keyboard`
-        is left alone where a debugger may be on.
+        """Installs the handlers. `controls`: this process controls the run, and is not a worker. Without `keyboard`,
+        SIGINT is left to a debugger.
         """
         self.received: str | None = None
-        """The name of the signal that ended the run."""
+        """Name of the signal that ended the run."""
         self.over: str | None = None
-        """Why the run ended, where no signal did: its time was over."""
+        """Why the run ended without a signal: its time limit."""
         self.interrupted = False
-        """Whether the run was interrupted already."""
+        """Whether the run was interrupted."""
         self.again = False
-        """Whether the next signal interrupts, too."""
+        """Whether the next signal interrupts as well."""
         self.acknowledged = threading.Event()
-        """Set when the interruption was received by what ends the run, or the run ends anyway."""
+        """Set when the code that ends the run has received the interruption, or the run ends anyway."""
         self.previous: dict[int, Any] = {}
         for name in NAMES if controls and keyboard else NAMES[1:]:
             number = getattr(signal, name, None)
@@ -55,17 +55,17 @@ class Termination:
     def _install(self, number: int, handler: Handler) -> None:
         try:
             self.previous[number] = signal.signal(number, handler)
-        except ValueError:  # not in the main thread, where alone signals are handled
+        except ValueError:  # only the main thread can handle signals
             return
 
     def acknowledge(self) -> None:
-        """From now on the run ends, and signals change nothing."""
+        """Records that the run is ending; from now on signals change nothing."""
         self.acknowledged.set()
         if self.received:
             guard.notify_parent(guard.SIGNALLED)
 
     def end_after(self, seconds: float, reason: str) -> None:
-        """Interrupt the run in so many seconds, as a signal does."""
+        """Interrupts the run after this many seconds, as a signal does."""
 
         def end(number: int) -> None:
             if not self.acknowledged.wait(seconds):
@@ -76,11 +76,12 @@ class Termination:
             threading.Thread(target=end, args=(number,), daemon=True).start()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        """The first signal interrupts; the second is often the same one, sent to the group, and must not disturb.
+        """Interrupts at the first signal, and ignores the second, which is often the same one sent to the process
+        group.
 
-        Where the compiled code has no line of its own, as at a function's end, the signal comes again a moment later:
-        pytest cannot report an interruption there. It comes again, too, where nobody receives the interruption: an
-        exception in a callback of the interpreter's own goes no further.
+        The signal is sent again shortly after if the current code has no line number, as at a function's end, because
+        pytest cannot report an interruption there. It is also sent again if nothing receives the interruption: an
+        exception in a callback of the interpreter is lost.
         """
         if frame is not None and frame.f_lineno is None:
             os.kill(os.getpid(), number)
@@ -97,13 +98,13 @@ class Termination:
             raise KeyboardInterrupt
 
     def _repeat(self, number: int) -> None:
-        """Send the signal again if the interruption is not received in time."""
-        if not self.acknowledged.wait(stretched(AGAIN)):
+        """Sends the signal again if the interruption is not received in time."""
+        if not self.acknowledged.wait(scaled_timeout(AGAIN)):
             self.again = True
             os.kill(os.getpid(), number)
 
     def restore(self) -> None:
-        """Put back what was there before; a process that was stopped and ends now stays deaf to more signals."""
+        """Restores the earlier handlers. A watched process that was stopped keeps ignoring signals until it ends."""
         self.acknowledged.set()
         if self.received and guard.is_watched():
             return
@@ -114,8 +115,8 @@ class Termination:
 
 
 def with_lines(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback in which every entry has a line: a signal may arrive where the compiled code has none, and pytest
-    fails there when it says where that was.
+    """A traceback in which every entry has a line number. A signal may arrive in code without one, and pytest fails to
+    print such an entry.
     """
     if traceback is None:
         return None
@@ -126,4 +127,4 @@ def with_lines(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """A worker goes on."""
+    """The handler of workers: does nothing."""

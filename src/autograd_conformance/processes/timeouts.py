@@ -1,16 +1,16 @@
-"""How long a program may take: longer where the machine has more to do than it can."""
+"""Timeouts that grow with the load of the machine."""
 
 from __future__ import annotations
 
 import os
 
 
-def stretched(seconds: float) -> float:
-    """Seconds that mean as much where processes wait for a processor: as many times more as there are for each one, in
-    the average of the last minute.
+def scaled_timeout(seconds: float) -> float:
+    """Seconds multiplied by the average number of waiting processes per processor in the last minute, if that is above
+    1.
     """
     try:
         waiting = os.getloadavg()[0]
-    except (AttributeError, OSError):  # not every system says
+    except (AttributeError, OSError):  # not available on every system
         return seconds
     return seconds * max(1.0, waiting / (os.cpu_count() or 1))

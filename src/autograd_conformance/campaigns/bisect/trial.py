@@ -12,7 +12,7 @@ from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse, served
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.plugin.replay import run_after
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.prose import shortened
 from autograd_conformance.rules.explanation.words import observed_text
@@ -26,7 +26,7 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
     not matter then. A version in which the program shows only other violations is skipped.
     """
     try:
-        target = open_target(_elsewhere(framework, python), device, None, timeout, stretched)
+        target = open_target(_elsewhere(framework, python), device, None, timeout, scaled_timeout)
     except (AdapterError, UnknownFramework) as error:
         return Trial("skipped", shortened(str(error), 300))
     title = f"{target.name} {target.version}"

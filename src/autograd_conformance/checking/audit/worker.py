@@ -31,7 +31,7 @@ from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.own_numpy import rebound_note
@@ -87,9 +87,9 @@ def main(
             counting.before(program)
             notes.before(program)
             if costly:  # an op, or a batch, may compile several regions, and has this time for each
-                faulthandler.dump_traceback_later(stretched(limit), exit=True)
+                faulthandler.dump_traceback_later(scaled_timeout(limit), exit=True)
 
-        target = open_target(name, device, before, float(timeout), stretched)
+        target = open_target(name, device, before, float(timeout), scaled_timeout)
         check_description(Path(path).with_name(DESCRIPTION), target)
         costly = target.programs_each > 0
         tried = tuple(dtypes.split(","))
@@ -100,7 +100,7 @@ def main(
         if costly:
             ops = together(ops, target, tried, notes, seen)
         for op in ops:
-            faulthandler.dump_traceback_later(stretched(limit), exit=True)
+            faulthandler.dump_traceback_later(scaled_timeout(limit), exit=True)
             notes.write(Note(op, "begun"))
             try:
                 for outcome, fault in outcomes(op, target, tried, depth == "thrice"):

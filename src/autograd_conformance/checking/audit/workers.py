@@ -19,7 +19,7 @@ from autograd_conformance.checking.audit.worker import DESCRIPTION, FAILED, SPEN
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.processes.child import LOADING, PYTHON, environment
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 
 POLL = 0.05
 """Seconds between two checks of the processes."""
@@ -73,7 +73,7 @@ def audit(
     most = "any" if limits.programs is None else str(limits.programs)
     asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most, ",".join(sorted(but))
     with TemporaryDirectory() as folder, ExitStack() as ending:
-        limit = stretched(timeout + LOADING)
+        limit = scaled_timeout(timeout + LOADING)
         shares = [AuditWorker((*asked, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept, said) for k in range(jobs)]
         for share in shares:
             ending.callback(share.stop)

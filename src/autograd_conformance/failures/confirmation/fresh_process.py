@@ -29,7 +29,7 @@ from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import LOADING, finished
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
@@ -103,7 +103,7 @@ def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = No
 
 def _time_limit(request: Request) -> float:
     """Time limit of the whole process, in seconds."""
-    return stretched(LOADING + request.timeout * (len(request.before) + request.runs + request.printed))
+    return scaled_timeout(LOADING + request.timeout * (len(request.before) + request.runs + request.printed))
 
 
 def _log_path(path: Path) -> Path:
@@ -149,7 +149,7 @@ def main(path: Path) -> None:
 
 def _run(path: Path) -> None:
     request = Request(**json.loads(path.read_text(encoding="utf-8")))
-    target = open_target(request.framework, request.device, timeout=request.timeout, scale=stretched)
+    target = open_target(request.framework, request.device, timeout=request.timeout, scale=scaled_timeout)
     if request.statement is not None and (
         why := describe_difference(Description.from_json(request.statement), target, "a fresh process")
     ):
@@ -162,10 +162,10 @@ def _run(path: Path) -> None:
     with _log_path(path).open("w", encoding="utf-8") as notes:
         print(json.dumps("loaded"), file=notes, flush=True)
         for form in request.before:
-            faulthandler.dump_traceback_later(stretched(request.timeout), exit=True)
+            faulthandler.dump_traceback_later(scaled_timeout(request.timeout), exit=True)
             target.observe(codec.from_json(form, VOCABULARY))
         for observe in [target.observe] * request.runs + [target.observe_printed] * request.printed:
-            faulthandler.dump_traceback_later(stretched(request.timeout), exit=True)
+            faulthandler.dump_traceback_later(scaled_timeout(request.timeout), exit=True)
             rules = _broken_rules(request.program, target, observe)
             print(json.dumps(sorted(rules)), file=notes, flush=True)
 

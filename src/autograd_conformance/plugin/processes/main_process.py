@@ -25,7 +25,7 @@ from autograd_conformance.plugin.state import BEGAN, SESSION, open_session, runs
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.journal import Observer, pop
-from autograd_conformance.processes.timeouts import stretched
+from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.render import text
 from autograd_conformance.reporting.render.terminal import print_summary
@@ -55,7 +55,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
     """Says whether the process of a run hangs: while it loads the framework, or in a program that it runs itself."""
     option = config.option
-    loading = time.monotonic() + stretched(max(option.patience, LOADING)) * 1.5
+    loading = time.monotonic() + scaled_timeout(max(option.patience, LOADING)) * 1.5
     observer = Observer(Path(option.report).expanduser(), "main", _watchdog(config))
 
     def is_stuck(said: bytes) -> bool:
