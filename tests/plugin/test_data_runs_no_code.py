@@ -72,7 +72,7 @@ def test_a_replay_file_with_code_in_it_cannot_run(place: str, mark: Path, tmp_pa
     path.write_text(json.dumps(PLACES[place](hostile(mark))))
     outcome = replay(path, InProcess(Jax()))
     assert outcome.verdict == "cannot run"
-    assert "is no attribute value" in str(outcome.reason)
+    assert "is not a valid attribute value" in str(outcome.reason)
     assert not mark.exists()
 
 
@@ -80,7 +80,7 @@ def test_a_replay_file_with_code_in_it_cannot_run(place: str, mark: Path, tmp_pa
 def test_a_bisection_refuses_it(place: str, mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "replay.json"
     path.write_text(json.dumps(PLACES[place](hostile(mark))))
-    with pytest.raises(UnusableFinding, match="is no attribute value"):
+    with pytest.raises(UnusableFinding, match="is not a valid attribute value"):
         findings(path)
     assert not mark.exists()
 
@@ -88,7 +88,7 @@ def test_a_bisection_refuses_it(place: str, mark: Path, tmp_path: Path) -> None:
 def test_a_known_difference_with_code_in_its_witness_is_refused(mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "known.toml"
     path.write_text(f'[[known]]\nrule = "gradients/op"\nop = "select"\nreason = "-"\nwitness = "{witness(mark)}"\n')
-    with pytest.raises(MalformedKnownDifferences, match="is no attribute value"):
+    with pytest.raises(MalformedKnownDifferences, match="is not a valid attribute value"):
         read(path)
     assert not mark.exists()
 
@@ -97,7 +97,7 @@ def test_a_file_of_the_corpus_with_code_in_it_is_refused(mark: Path, tmp_path: P
     path = tmp_path / "find.toml"
     program = f'program = "{witness(mark)}"'
     path.write_text(f'rule = "gradients/op"\nfound_in = "Some 1.0"\nsays = "It was lost."\n{program}\n')
-    with pytest.raises(corpus.MalformedCorpusFile, match="is no attribute value"):
+    with pytest.raises(corpus.MalformedCorpusFile, match="is not a valid attribute value"):
         corpus.read(path)
     assert not mark.exists()
 

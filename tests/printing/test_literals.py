@@ -136,7 +136,7 @@ def test_a_text_compares_as_it_did() -> None:
 
 @pytest.mark.parametrize("value", [b"1", {1: 2}, {1}, [1], 1j, object(), range(3)])
 def test_a_value_of_another_type_is_not_written(value: object) -> None:
-    with pytest.raises(TypeError, match="is no value of an attribute"):
+    with pytest.raises(TypeError, match="is not a value that an attribute may have"):
         literal((1, value))
 
 

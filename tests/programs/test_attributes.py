@@ -29,10 +29,10 @@ def step(**more: Any) -> dict[str, Any]:
 
 
 BAD = [
-    (applied("select", dim=0, index=CODE), "is no attribute value"),
-    (applied("select", dim=CODE, index=0), "is no attribute value"),
-    (applied("take", dim=0, index=[0, CODE]), "is no attribute value"),
-    (applied("take", dim=0, index=[[CODE]]), "is no attribute value"),
+    (applied("select", dim=0, index=CODE), "is not a valid attribute value"),
+    (applied("select", dim=CODE, index=0), "is not a valid attribute value"),
+    (applied("take", dim=0, index=[0, CODE]), "is not a valid attribute value"),
+    (applied("take", dim=0, index=[[CODE]]), "is not a valid attribute value"),
     (applied("select", dim=0, index="exit"), "attribute index of select is a whole number, not 'exit'"),
     (applied("select", dim=0, index={"float": 1.5}), "attribute index of select is a whole number, not 1.5"),
     (applied("select", dim=0, index=True), "attribute index of select is a whole number, not True"),
@@ -43,30 +43,30 @@ BAD = [
     (applied("select", dim=0), "select needs the attribute index"),
     (applied("select", dim=0, index=0, step=1), "select has no attribute 'step'; it has dim, index"),
     (applied("exp", base=2), "exp has no attribute 'base'; it has none"),
-    (applied("exp", **{CODE: 2}), "is no name of an attribute"),
-    (applied("exp", **{"a=1, b": 2}), "'a=1, b' is no name of an attribute"),
+    (applied("exp", **{CODE: 2}), "is not the name of an attribute"),
+    (applied("exp", **{"a=1, b": 2}), "'a=1, b' is not the name of an attribute"),
     (applied("sum", dim=[0], keepdim=0), "attribute keepdim of sum is True or False, not 0"),
     (applied("multiply_scalar", scalar="nan"), "attribute scalar of multiply_scalar is a whole number or a number"),
-    (applied("einsum", equation="ij,jk"), "is no attribute value"),
+    (applied("einsum", equation="ij,jk"), "is not a valid attribute value"),
     (applied("einsum", equation="system"), "attribute equation of einsum is an equation, not 'system'"),
     (applied("pad_border", pad=[1, 1], mode="wrap"), "is 'circular' or 'reflect' or 'replicate', not 'wrap'"),
-    (applied("nn_linear", bias=CODE), "is no attribute value"),
+    (applied("nn_linear", bias=CODE), "is not a valid attribute value"),
     (applied("nn_linear", bias=1), "attribute bias of nn_linear is True or False, not 1"),
     (applied("nn_attention", heads=1, bias=True, batch_first=True, memory=False, mask="all", padding=None,
              need_weights=True), "attribute mask of nn_attention is None or a tuple of True or False or 'causal'"),
     (applied("dropout", p="half", seed=0), "attribute p of dropout is a number, not 'half'"),
-    ({"do": "write", "op": "add_scalar_", "target": "%0", "attrs": {"scalar": CODE}}, "is no attribute value"),
+    ({"do": "write", "op": "add_scalar_", "target": "%0", "attrs": {"scalar": CODE}}, "is not a valid attribute value"),
     ({"do": "write", "op": "add_scalar_", "target": "%0", "attrs": {"scalar": "pi"}}, "scalar of add_scalar_"),
     ({"do": "write", "op": "fill_", "target": "%0"}, "fill_ needs the attribute value"),
-    (step(settings={"lr": CODE}), "is no attribute value"),
+    (step(settings={"lr": CODE}), "is not a valid attribute value"),
     (step(settings={"lr": "fast"}), "setting lr of sgd is a number, not 'fast'"),
     (step(settings={"lr": True}), "setting lr of sgd is a number, not True"),
     (step(settings={"beta": 1}), "sgd has no setting 'beta'; it has lr, "),
-    (step(settings={f"lr={CODE}, momentum": 1}), "is no name of an attribute"),
+    (step(settings={f"lr={CODE}, momentum": 1}), "is not the name of an attribute"),
     (step(settings={"foreach": "yes"}), "setting foreach of sgd is True or False, not 'yes'"),
-    (step(groups=[{"leaves": 1, "settings": {"lr": CODE}}]), "is no attribute value"),
+    (step(groups=[{"leaves": 1, "settings": {"lr": CODE}}]), "is not a valid attribute value"),
     (step(groups=[{"leaves": 1, "settings": {"nesterov": True}}]), "a group of sgd has no setting 'nesterov'"),
-    ({"do": "optimizer", "leaves": ["%0"], "optimizer": "adam", "settings": {"betas": [CODE]}}, "no attribute value"),
+    ({"do": "optimizer", "leaves": ["%0"], "optimizer": "adam", "settings": {"betas": [CODE]}}, "is not a valid attribute value"),
     ({"do": "optimizer", "leaves": ["%0"], "optimizer": "adam", "settings": {"betas": {"float": 0.5}}},
      "setting betas of adam is a tuple of a number, not 0.5"),
     ({"do": "hook", "target": "%0", "effect": CODE}, "unknown effect"),
@@ -103,7 +103,7 @@ def test_the_text_form_is_validated_in_the_same_way(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a b", "a;b", "f()", "a.b", "a=b", "'a'", "a\nb", "", "1a", "a->b()", "ij,jk"])
 def test_no_text_but_words_and_equations_passes_without_a_vocabulary(text: str) -> None:
-    with pytest.raises(MalformedProgram, match="is no attribute value"):
+    with pytest.raises(MalformedProgram, match="is not a valid attribute value"):
         from_json({"version": VERSION, "instructions": [LEAF, applied("select", dim=0, index=text)]})
 
 

@@ -54,7 +54,7 @@ def literal(value: object) -> Any:
         case None | bool() | int() | float():
             return value
         case _:
-            raise TypeError(f"{type(value).__name__} is no value of an attribute")
+            raise TypeError(f"{type(value).__name__} is not a value that an attribute may have")
 
 
 def as_literals(attrs: Attrs) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _operand_problem(step: Instruction, made: list[int], program: Program, dropp
             return f"{ref} was dropped"
         is_handle = isinstance(program[ref.at], Hook)
         if is_handle != isinstance(step, RemoveHook):
-            return f"{ref} is {'the handle of a hook' if is_handle else 'no handle of a hook'}"
+            return f"{ref} is {'the handle of a hook' if is_handle else 'not the handle of a hook'}"
     return None
 
 
@@ -130,7 +130,7 @@ def _problem(step: Instruction, program: Program, vocabulary: Vocabulary | None)
         case Delete(values):
             if not values:
                 return "it needs at least one value"
-            return "it names a value twice" if len(set(values)) < len(values) else None
+            return "it lists a value twice" if len(set(values)) < len(values) else None
         case DefaultDtype(dtype):
             return _dtype_problem(dtype)
         case Detach() | DetachInPlace() | SetRequiresGrad() | RetainGrad() | RemoveHook() | ReadGrad() | AssignGrad():
@@ -150,9 +150,9 @@ def _plain_problem(attrs: Attrs) -> str | None:
     """Describes attributes that are not names with plain values, for any op; None if all are."""
     wrong = next((name for name, _ in attrs if not (isinstance(name, str) and name.isidentifier())), None)
     if wrong is not None:
-        return f"{wrong!r} is no name of an attribute"
+        return f"{wrong!r} is not the name of an attribute"
     strange = next((value for _, value in attrs if not _is_plain(value)), None)
-    return None if strange is None else f"{strange!r:.60} is no attribute value"
+    return None if strange is None else f"{strange!r:.60} is not a valid attribute value"
 
 
 def _is_plain(value: object) -> bool:
@@ -183,8 +183,8 @@ def _clip_problem(step: Clip) -> str | None:
     if step.kind not in CLIPS:
         return f"unknown way to clip {step.kind!r}; there are {', '.join(CLIPS)}"
     if not step.bound > 0:
-        return "the bound of a clipped gradient is positive"
-    return "it names a leaf twice" if len(set(step.leaves)) < len(step.leaves) else None
+        return "the bound of clipping has to be positive"
+    return "it lists a leaf twice" if len(set(step.leaves)) < len(step.leaves) else None
 
 
 def _hook_problem(step: Hook) -> str | None:
@@ -204,7 +204,7 @@ def _optimizer_problem(step: Step | Optimizer, program: Program, vocabulary: Voc
     if step.groups and (
         sum(count for count, _ in step.groups) != len(step.leaves) or min(count for count, _ in step.groups) < 1
     ):
-        return f"the groups do not share out the {len(step.leaves)} leaves"
+        return f"the sizes of the groups do not add up to {len(step.leaves)} leaves"
     return _settings_problem(step, vocabulary)
 
 

@@ -42,7 +42,7 @@ def dtype_of(name: str) -> np.dtype | None:
     if found is not None:
         return found
     if not _NAME.fullmatch(name):
-        raise InvalidDtype(f"{name!r} is no name of a dtype, like 'float64' or 'bfloat16'")
+        raise InvalidDtype(f"{name!r} is not the name of a dtype, like 'float64' or 'bfloat16'")
     try:
         found = np.dtype(name)
     except TypeError:
@@ -50,7 +50,7 @@ def dtype_of(name: str) -> np.dtype | None:
     if found.name != name:
         raise InvalidDtype(f"{name!r} is a short name; that dtype is called {found.name!r}")
     if found.kind not in KINDS and found.type.__module__ == "numpy":
-        raise InvalidDtype(f"{name!r} is no dtype of numbers")
+        raise InvalidDtype(f"{name!r} is not a numeric dtype")
     return None
 
 

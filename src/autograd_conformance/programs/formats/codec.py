@@ -56,7 +56,7 @@ def _decoded(form: Json) -> Program:
         raise MalformedProgram(f"program version {form.get('version')!r} is not {versions}, which this suite reads")
     steps = form.get("instructions")
     if not isinstance(steps, list):
-        raise MalformedProgram("'instructions' is missing or no list")
+        raise MalformedProgram("'instructions' is missing or is not a list")
     pairs = [_decode(at, step) for at, step in enumerate(steps)]
     return Program(tuple([step for step, _ in pairs]), tuple([modes for _, modes in pairs]))
 
@@ -94,7 +94,7 @@ def _decode(at: int, form: Json) -> tuple[Instruction, Modes]:
             raise MalformedProgram(f"an instruction is an object, not {form!r}")
         modes = form.get("modes", [])
         if not isinstance(modes, list):
-            raise MalformedProgram(f"{modes!r} is no list of grad modes")
+            raise MalformedProgram(f"{modes!r} is not a list of grad modes")
         return _instruction(form), tuple(map(_read_str, modes))
     except KeyError as error:
         raise MalformedProgram(f"instruction {at}: {error} is missing") from None
@@ -108,7 +108,7 @@ def _instruction(form: Mapping[str, Json]) -> Instruction:
         raise MalformedProgram(f"unknown instruction {form['do']!r}")
     unknown = next((name for name in form if name not in _KEYS[kind]), None)
     if unknown is not None:
-        raise MalformedProgram(f"{unknown!r} is no part of {form['do']!r}")
+        raise MalformedProgram(f"{unknown!r} is not a field of {form['do']!r}")
     values: dict[str, Any] = {}
     for field in _FIELDS[kind]:
         if field.type == "Literal":
@@ -141,13 +141,13 @@ def _float(x: float) -> float | str:
 
 def _read_float(value: Json) -> float:
     if isinstance(value, str) and value not in ("inf", "-inf", "nan"):
-        raise MalformedProgram(f"{value!r} is no number")
+        raise MalformedProgram(f"{value!r} is not a number")
     return float(value)
 
 
 def _read_str(value: Json) -> str:
     if not isinstance(value, str):
-        raise MalformedProgram(f"{value!r} is no text")
+        raise MalformedProgram(f"{value!r} is not a text")
     return value
 
 
@@ -159,14 +159,14 @@ def _flag(value: Json) -> bool:
 
 def _whole(value: Json) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise MalformedProgram(f"{value!r} is no whole number")
+        raise MalformedProgram(f"{value!r} is not a whole number")
     return value
 
 
 def _ref(text: Json) -> Ref:
     at, _, output = str(text).removeprefix("%").partition(".")
     if not (str(text).startswith("%") and at.isdecimal() and (output or "0").isdecimal()):
-        raise MalformedProgram(f"{text!r} is no value; values are written %3 or %3.1")
+        raise MalformedProgram(f"{text!r} is not a value; values are written %3 or %3.1")
     return Ref(int(at), int(output or 0))
 
 
@@ -203,7 +203,7 @@ def _read_attr(value: Json) -> Attr:
         case None | bool() | int() | str():
             return value
         case _:
-            raise MalformedProgram(f"{value!r} is no attribute value")
+            raise MalformedProgram(f"{value!r} is not a valid attribute value")
 
 
 def _optional(form: _Form) -> _Form:

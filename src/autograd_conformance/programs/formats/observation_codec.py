@@ -129,7 +129,7 @@ def _numbers(value: np.ndarray) -> list[Json]:
         case "b" | "i" | "u":
             return value.ravel().tolist()
         case _:
-            raise MalformedObservation(f"an array of {value.dtype} is no array of numbers")
+            raise MalformedObservation(f"an array of {value.dtype} is not an array of numbers")
 
 
 # -- reading
@@ -145,7 +145,7 @@ def from_json(form: Json, program: Program) -> Observation:
     if not isinstance(form, list):
         _refuse("an observation", form, "a list, an object for each instruction")
     if len(form) != len(program):
-        raise MalformedObservation(f"it has {len(form)} instructions, and the program has {len(program)}")
+        raise MalformedObservation(f"it has {len(form)} instructions, but the program has {len(program)}")
     observation = tuple([_read_step(at, step) for at, step in enumerate(form)])
     _possible(program, observation)
     if not region_steps(observation):  # the values inside a region are not observed
@@ -208,7 +208,7 @@ def _require_all(what: str, at: int, step: StepObservation, observed: Mapping[Re
     """Raises unless the observation covers exactly the expected values; after an error, it may cover none."""
     if observed.keys() != expected and (observed or isinstance(step.outcome, Returned)):
         names = [", ".join(map(str, sorted(refs))) or "none" for refs in (expected, observed)]
-        raise MalformedObservation(f"instruction {at}: {what!r} has to contain {names[0]}, and contains {names[1]}")
+        raise MalformedObservation(f"instruction {at}: {what!r} has to contain {names[0]}, but contains {names[1]}")
 
 
 _KEYS = frozenset(
@@ -221,7 +221,7 @@ def _read_step(at: int, form: Json) -> StepObservation:
         if not isinstance(form, Mapping):
             _refuse("the observation of an instruction", form, "an object")
         if not _KEYS.issuperset(form):
-            raise MalformedObservation(f"{min(form.keys() - _KEYS)!r} is no part of an observation")
+            raise MalformedObservation(f"{min(form.keys() - _KEYS)!r} is not a field of an observation")
         outcome = _read_outcome(form)
         if len(form) == 1:
             return StepObservation(outcome)
@@ -243,18 +243,18 @@ def _read_step(at: int, form: Json) -> StepObservation:
 
 def _read_outcome(form: Mapping[str, Json]) -> Outcome:
     if ("returned" in form) + ("raised" in form) + ("skipped" in form) != 1:
-        raise MalformedObservation("it says one of 'returned', 'raised' and 'skipped'")
+        raise MalformedObservation("it must have exactly one of 'returned', 'raised' and 'skipped'")
     if "returned" in form:
         results = form["returned"]
         if not isinstance(results, list):
-            _refuse("'returned'", results, "a list of all results, empty for what makes none")
+            _refuse("'returned'", results, "a list of all results, empty for an instruction without results")
         return Returned(tuple([_optional(_read_tensor, value) for value in results]))
     if "raised" in form:
         error = form["raised"]
         kind = Kind.__members__.get(error["kind"])
         if kind is None:
             raise MalformedObservation(
-                f"there is no kind of error {error['kind']!r}; one that is not known is 'UNKNOWN'"
+                f"there is no kind of error {error['kind']!r}; write 'UNKNOWN' for all other errors"
             )
         return Raised(kind, _text(error["type"]), _text(error["message"]))
     return Skipped()
@@ -293,7 +293,7 @@ def _read_array(form: Json) -> tuple[np.ndarray, str]:
         elements = _elements(data, form.get("array", dtype)).reshape([_whole(size) for size in shape])
         return arrays.numbers(elements, dtype), dtype
     except arrays.InvalidArray as error:
-        raise MalformedObservation(f"'array' is {form.get('array')!r}, and the data have to be {error}") from None
+        raise MalformedObservation(f"'array' is {form.get('array')!r}, and its data have to be {error}") from None
     except arrays.InvalidDtype as error:
         raise MalformedObservation(f"'dtype': {error}") from None
 
@@ -303,7 +303,7 @@ def _elements(data: Json, name: Json) -> np.ndarray:
     dtype = _dtype(name)
     if dtype is None:
         raise MalformedObservation(
-            f"{name!r} is no dtype that data can be read in ({', '.join(NAMES)}); where the dtype is another, "
+            f"{name!r} is not a dtype in which data can be given ({', '.join(NAMES)}); where the dtype is another, "
             "'array' names the one of these in which its data are given"
         )
     if not isinstance(data, list):
@@ -313,7 +313,7 @@ def _elements(data: Json, name: Json) -> np.ndarray:
     if not _KINDS[dtype.kind].issuperset(map(type, data)):
         for x in data:
             if x is None:
-                raise MalformedObservation('null is no number; write "nan", "inf" or "-inf"')
+                raise MalformedObservation('null is not a number; write "nan", "inf" or "-inf"')
             if dtype.kind != "f" or isinstance(x, bool):
                 _refuse(
                     f"an element of {name} data", x, "true or false" if dtype.kind == "b" else "a number of that kind"
@@ -335,7 +335,7 @@ _KINDS: dict[str, set[type]] = {"f": {float, int}, "i": {int}, "u": {int}, "b": 
 
 def _number(x: Json) -> float:
     if isinstance(x, (list, dict)):
-        _refuse("'data'", x, "flat, a number in each place")
+        _refuse("'data'", x, "a flat list of numbers")
     if isinstance(x, str) and x not in ("inf", "-inf", "nan"):
         _refuse("a number", x, "a JSON number")
     return float(x)

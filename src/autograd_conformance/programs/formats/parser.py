@@ -169,7 +169,7 @@ def _numbered(value: Any) -> Attr:
 def _read_write(text: str, known: Known) -> InPlace:
     words = text.split(maxsplit=2)
     if len(words) < 2:
-        raise ValueError("a write names its target and its op")
+        raise ValueError("a write needs a target and an op")
     args, attrs = _read_operands("".join(words[2:]), known)
     return InPlace(words[1], known[words[0]], args, attrs)
 

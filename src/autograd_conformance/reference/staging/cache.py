@@ -73,7 +73,7 @@ class Store:
 
     def _open(self) -> sqlite3.Connection:
         if self.secret is None or not make_private(self.path.parent):
-            raise OSError(f"{self.path.parent} cannot be kept from others")
+            raise OSError(f"{self.path.parent} cannot be made private")
         database = sqlite3.connect(self.path, timeout=5)
         database.execute(
             "CREATE TABLE IF NOT EXISTS staged (digest TEXT, key TEXT, source BLOB, PRIMARY KEY (digest, key))"
