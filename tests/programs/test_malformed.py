@@ -37,7 +37,11 @@ BAD_INSTRUCTIONS = [
     ({"do": "apply", "op": "exp", "args": ["%9"]}, "instruction 1 (apply)", "%9 is not an earlier instruction"),
     ({"do": "apply", "op": "exp", "args": ["%0.1"]}, "instruction 1 (apply)", "%0.1 does not exist", "makes 1 values"),
     ({"do": "apply", "op": "exp", "args": ["%0"], "results": 0}, "instruction 1 (apply)", "at least one value"),
-    ({"do": "apply", "op": "exp", "args": ["%0"], "attrs": {"dim": {"int": 1}}}, "instruction 1", "is not a valid attribute value"),
+    (
+        {"do": "apply", "op": "exp", "args": ["%0"], "attrs": {"dim": {"int": 1}}},
+        "instruction 1",
+        "is not a valid attribute value",
+    ),
     ({"do": "apply", "op": "exp", "args": ["%0"], "attrs": [1]}, "instruction 1", "items"),
     ({"do": "apply", "op": "exq", "args": ["%0"]}, "instruction 1 (apply)", "unknown op 'exq'"),
     ({"do": "detach"}, "instruction 1", "'source' is missing"),
