@@ -359,7 +359,7 @@ def test_what_is_left_behind(storage: Storage, tmp_path: Path) -> None:
     assert "| a:X | 12 | 234 | 0.00 |  |" in text
     assert "| 1 | silently wrong | lifetime/same-root-raises |  |" in text
     assert f"| 2 | 5 | fails | `{failure.replay}` |" in text
-    assert "Not through" not in text
+    assert "Unfinished" not in text
     assert "2 runs" not in text
     assert (tmp_path / "out" / "site" / "run" / "a-x-1.2.html").exists()
     write_results(campaign, tmp_path / "out")  # over what is there

@@ -73,12 +73,12 @@ def test_what_no_worker_can_run_is_told_and_run_when_one_comes(
     code, said = ran(QUICK, tmp_path, PLAN, *words, "--wait=0.05")
     assert (code, "no worker offers env-b=1, and none arrived within 3 s" in " ".join(said.split())) == (3, True), said
     assert len(Storage(str(tmp_path / "kept")).names("shards")) == 6
-    assert "**Not through:** 50 % of the campaign is done, and 1 of 2 series are incomplete." in page(tmp_path)
+    assert "**Unfinished:** 50 % of the campaign is done, and 1 of 2 series are incomplete." in page(tmp_path)
     offering("env-b=1", 2)
     code, said = ran(QUICK, tmp_path, PLAN, *words)
     assert (code, "6 shards of this campaign were already stored" in said) == (1, True), said
     assert len(Storage(str(tmp_path / "kept")).names("shards")) == 12
-    assert "Not through" not in page(tmp_path)
+    assert "Unfinished" not in page(tmp_path)
 
 
 def test_a_task_is_kept_from_a_worker_unless_there_is_no_other() -> None:

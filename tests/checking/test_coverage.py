@@ -1,4 +1,4 @@
-"""What met is counted from programs, crosses processes as plain data, and is shown with what never met."""
+"""Coverage: pairs are counted from programs, cross processes as plain data, and are shown with those that never occur."""
 
 from __future__ import annotations
 
@@ -71,4 +71,4 @@ def test_pairs_that_never_met_are_named():
 
 def test_a_run_that_counted_nothing_says_nothing():
     assert coverage_table(SOUND) is None
-    assert "What met" not in markdown.render(SOUND)
+    assert "## Coverage" not in markdown.render(SOUND)

@@ -93,7 +93,7 @@ def test_what_fails_at_times_is_no_riddle(tmp_path: Path):
     told = isolation.confirm(found(asked), asked).alone
     assert told is not None
     assert 0 < told.failed < told.runs
-    assert f"it fails in {told.failed} of 5 runs: the framework does not always do the same" in confirmation_text(told)
+    assert f"it fails in {told.failed} of 5 runs: the framework is not deterministic" in confirmation_text(told)
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_what_fails_after_other_programs_names_the_shortest_sequence(tmp_path: P
     assert failure.alone is not None
     assert (failure.alone.failed, failure.alone.after) == (0, 1)
     assert confirmation_text(failure.alone).startswith(
-        "only after other programs: the shortest sequence that was found has 1 "
+        "it fails only after other programs: the replay file has the shortest sequence that was found, 1 "
     )
     path = Path(failure.replay or "")
     AfterExp.spoilt = False
@@ -122,9 +122,7 @@ def test_what_hangs_on_the_seed_of_hashes_names_it(tmp_path: Path, monkeypatch: 
     failure = isolation.confirm(found(asked), asked, [program(OTHERS[0])])
     assert failure.alone is not None
     assert (failure.alone.failed, failure.alone.after, failure.alone.hashes) == (5, None, "0")
-    assert "with PYTHONHASHSEED=0, and not with another: it hangs on the order of a set" in confirmation_text(
-        failure.alone
-    )
+    assert "only with PYTHONHASHSEED=0: it depends on the order of a set" in confirmation_text(failure.alone)
     assert (failure.command or "").startswith("PYTHONHASHSEED=0 ")
     monkeypatch.setenv("PYTHONHASHSEED", "1")
     again = session(f"{MOODY}:BySeed", tmp_path)
@@ -139,7 +137,9 @@ def test_what_never_fails_again_is_said_to(tmp_path: Path):
     told = isolation.confirm(found(asked), asked, [program(OTHERS[0])]).alone
     assert told is not None
     assert (told.failed, told.after) == (0, None)
-    assert confirmation_text(told) == "alone it did not fail in 5 runs, nor after the programs that had run before it"
+    assert confirmation_text(told) == (
+        "it did not fail in 5 runs in fresh processes, nor after the run's earlier programs"
+    )
 
 
 @pytest.mark.slow

@@ -83,7 +83,7 @@ def test_a_plugin_that_leaves_tests_out_without_a_word_makes_one(tmp_path: Path)
 def test_a_run_all_of_whose_tests_somebody_skips_has_no_verdict(workers, tmp_path: Path):
     seen = with_plugin(tmp_path, MARKS.format(mark="skip"), LIFETIME, "-n", workers)
     assert seen.code == 12, seen.output
-    assert "NO VERDICT. No program was run on tiny 1.0." in seen.output
+    assert "NO VERDICT. No program ran on tiny 1.0." in seen.output
     assert {result.verdict for result in seen.report.results} == {"skipped"}
 
 

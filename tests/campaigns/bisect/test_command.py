@@ -49,7 +49,7 @@ def test_the_page_says_what_was_found_and_what_was_not_tried() -> None:
     )
     found = Bisected("gradients/op", "tiny", rows, (("1.2", "1.4", True),))
     page = render(found)
-    assert "**First bad: 1.4, last good: 1.2 (between them 1.3 cannot tell).**" in page
+    assert "**First bad: 1.4, last good: 1.2 (undecided between them: 1.3).**" in page
     assert "| 1.0 |  | not tried |  |" in page
     assert r"no \| such\_module" in page
     assert Bisected("gradients/op", "tiny", rows[:3], ()).answer == (

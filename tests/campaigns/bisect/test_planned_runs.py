@@ -57,7 +57,7 @@ def test_each_change_is_found_though_a_worker_dies_and_the_command_is_stopped(tm
     assert (process.returncode, "stopped; to continue, run the same command again" in said) == (2, True), said
     there = stamps(tmp_path)
     assert 1 <= len(there) < 4
-    assert "**Not through:**" in (tmp_path / "report" / "bisected.md").read_text()
+    assert "**Unfinished:**" in (tmp_path / "report" / "bisected.md").read_text()
     code, said = ran(REAL, tmp_path, plan, *words)
     assert (code, "already" in said) == (0, True), said
     assert (tmp_path / "killed").exists()

@@ -47,7 +47,7 @@ def test_the_version_in_which_a_finding_began_is_found_among_interpreters(tmp_pa
     code, said = ran(tmp_path, *words[3:6], "--all")
     assert (code, said.endswith("First bad: v6, last good: v5.")) == (0, True)
     code, said = ran(tmp_path, words[2], words[3], words[5])
-    assert (code, said.endswith("First bad: v6, last good: v3 (between them v4 cannot tell).")) == (3, True)
+    assert (code, said.endswith("First bad: v6, last good: v3 (undecided between them: v4).")) == (3, True)
     code, said = ran(tmp_path, words[6], words[7])
     assert (code, "v7 is the oldest of them" in said) == (1, True)
     code, said = ran(tmp_path, words[0], words[3])
@@ -60,7 +60,7 @@ def test_the_end_of_the_process_is_bad_and_another_difference_tells_nothing(tmp_
     code, said = ran(tmp_path, *(f"--python={name}={path}" for name, path in python.items()), "--all")
     assert (code, "dies bad: the process died of SIGABRT" in said) == (3, True), said
     assert "shapeless skipped: it breaks another rule: errors/legal-returns" in said
-    assert said.endswith("First bad: dies, last good: right (between them shapeless cannot tell).")
+    assert said.endswith("First bad: dies, last good: right (undecided between them: shapeless).")
 
 
 def test_packages_are_installed_into_environments_that_stay(tmp_path: Path) -> None:

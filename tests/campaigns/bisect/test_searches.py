@@ -97,7 +97,7 @@ def test_every_change_is_told_and_what_is_kept_is_not_tried_again(storage: Stora
     assert searches.missing is None
     page = render_all(list(searches.results), searches.missing)
     assert "| 4 | x 4 | bad | seen |" in page
-    assert "Not through" not in page
+    assert "Unfinished" not in page
     again, came = carried_on(storage, Here())
     assert (came, list(again.results)) == ([], [found])
     assert sorted(started) == ["1", "2", "3", "4", "5"]
@@ -112,7 +112,7 @@ def test_what_an_interruption_left_is_taken_up(storage: Storage, started: list[s
     searches = Searches(PLAN, storage, SUITE)
     assert searches.resume() == 3
     assert searches.missing == "2 of 5 verdicts are missing"
-    assert "**Not through:** 2 of 5 verdicts are missing." in render_all(list(searches.results), searches.missing)
+    assert "**Unfinished:** 2 of 5 verdicts are missing." in render_all(list(searches.results), searches.missing)
     _, came = carried_on(storage, Here())
     assert [each.step.label for each in came] == ["4", "5"]
     assert started == ["1", "2", "3", "4", "5"]
