@@ -1,1 +1,1 @@
-"""Campaigns: plans, what is kept, and what is lost when processes are killed."""
+"""Campaigns: plans, stored records, and killed processes."""

@@ -1,4 +1,4 @@
-"""A server that speaks S3's protocol, in a process of its own: moto's."""
+"""An S3 server in a separate process, by moto."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECRETS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFA
 
 @contextmanager
 def bucket() -> Iterator[dict[str, str]]:
-    """A bucket named `bucket`, and what fsspec has to be told of its server."""
+    """A bucket named `bucket`, and the options with which fsspec finds its server."""
     import boto3
 
     with socket.socket() as free:

@@ -1,4 +1,4 @@
-"""Shards that take no time: a worker writes the records of a run that nobody ran, the same for each seed.
+"""Shards that take no time: a worker writes invented records, which depend on the seed alone.
 
 `python -m tests.campaigns.quick PLAN ...` is the command `campaign` with such shards.
 """
@@ -24,11 +24,11 @@ from autograd_conformance.reporting.records.stream import write
 from tests.reporting.miniatures import FAILURE, FOOTER, HEADER, RULES
 
 SECONDS = "QUICK_SHARD_SECONDS"
-"""The environment's name for how long a shard takes."""
+"""The environment variable with the duration of a shard in seconds."""
 
 
 def report(series: Series, seed: int) -> Report:
-    """The records of a seed: each fifth breaks a rule, with a program that is shorter the higher the seed."""
+    """The records of a seed. Each fifth seed breaks a rule, and higher seeds have shorter programs."""
     broken = seed % 5 == 0
     results = tuple(
         Result(
@@ -52,7 +52,7 @@ def report(series: Series, seed: int) -> Report:
 
 
 def started(words: Sequence[str], series: Series, folder: Path) -> Finished:
-    """What the process of a shard does; the threads of a worker call it at a time."""
+    """Replaces the process of a shard. The threads of a worker call it one at a time."""
     time.sleep(float(os.environ.get(SECONDS, "0")))
     (seed,) = (word.partition("=")[2] for word in words if word.startswith("--hypothesis-seed="))
     write(report(series, int(seed)), folder / "report" / "records.jsonl")
@@ -60,13 +60,13 @@ def started(words: Sequence[str], series: Series, folder: Path) -> Finished:
 
 
 def run(shard: Shard, storage: Storage, suite: str) -> Done | TaskFailure:
-    """What `work.run` does, but for the process."""
+    """`work.run` without the process."""
     work._run_process = started
     return work.run(shard, storage, suite)
 
 
 def replay(series: Series, program: object) -> ReplayResult:
-    """What `work.replay` does where the program fails as it did."""
+    """`work.replay` of a program that still fails."""
     return ReplayResult("still failing", "as it did")
 
 

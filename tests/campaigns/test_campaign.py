@@ -1,4 +1,6 @@
-"""A campaign's bookkeeping: each seed is counted once, whatever order shards end in and however often it is begun."""
+"""Scheduling and merging: each seed is counted once, in whatever order shards end and however often they are
+started.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,12 @@ TWELVE = Amount(1, 12)
 SUITE = quick.work.sources.suite()
 
 Fate = Callable[[Hashable, int], Any]
-"""What comes of a task instead of its answer, given which one it is; None: it is answered."""
+"""The end of a task instead of its result, by the task and its number; None: the task runs."""
 
 
 @dataclass
 class Here:
-    """An engine in this process: a task runs when it is waited for, the first or the last that was begun."""
+    """An engine in this process: `wait` runs the first or the last submitted task."""
 
     workers: int = 2
     newest: bool = False
@@ -49,7 +51,7 @@ class Here:
     begun: list[Hashable] = field(default_factory=list)
     given_up: list[Hashable] = field(default_factory=list)
     refuser: str = ""
-    """The address of a worker that refuses what it is not kept from."""
+    """The address of a worker that rejects each task that does not avoid it."""
 
     @property
     def busy(self) -> bool:
@@ -102,14 +104,14 @@ def storage(tmp_path: Path) -> Storage:
 
 
 def begun(storage: Storage, *series: Series, amount: Amount = TWELVE) -> Campaign:
-    """A campaign that has taken up what is kept."""
+    """A campaign that was resumed from the storage."""
     found = Campaign(Plan(series or (ONE, OTHER), amount), storage, SUITE)
     list(found.resume())
     return found
 
 
 def carried_on(campaign: Campaign, engine: Here) -> list[Event]:
-    """What happens until the campaign is through."""
+    """The events of a campaign until its end."""
     return [event for event in campaign.run(cast(Engine, engine)) if event is not None]
 
 
@@ -118,7 +120,7 @@ def shards(engine: Here) -> list[Shard]:
 
 
 def whole(campaign: Campaign) -> list[Any]:
-    """All that a campaign came to, in an order that does not hang on when what came."""
+    """All merged reports of a campaign, in an order that does not depend on the order of events."""
     return [campaign.merged[each].report() for each in sorted(campaign.merged, key=repr)]
 
 
@@ -188,7 +190,7 @@ def test_a_longer_plan_goes_on_behind_a_shorter_one(storage: Storage) -> None:
 
 
 def test_as_many_shards_are_run_as_so_many_programs_take(storage: Storage) -> None:
-    """A shard of seed n is n programs for each of three rules."""
+    """A shard with seed n has n programs for each of three rules."""
     campaign = begun(storage, ONE, amount=Amount(5, programs=100))
     carried_on(campaign, Here(workers=1))
     assert campaign.progress[0].programs >= 100
@@ -362,7 +364,7 @@ def test_what_is_left_behind(storage: Storage, tmp_path: Path) -> None:
     assert "Unfinished" not in text
     assert "2 runs" not in text
     assert (tmp_path / "out" / "site" / "run" / "a-x-1.2.html").exists()
-    write_results(campaign, tmp_path / "out")  # over what is there
+    write_results(campaign, tmp_path / "out")  # overwrites the earlier results
 
 
 def test_two_versions_of_a_framework_are_two_reports(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,7 +382,7 @@ def test_two_versions_of_a_framework_are_two_reports(storage: Storage, monkeypat
 
 
 def test_two_environments_of_one_framework_are_two_reports(storage: Storage, tmp_path: Path) -> None:
-    """They draw the same programs, and say the same of themselves."""
+    """Both draw the same programs, and describe themselves in the same way."""
     campaign = begun(storage, ONE, replace(ONE, python="envs/next/bin/python"))
     carried_on(campaign, Here())
     assert whole(campaign) == [_sum(_all()[:12])] * 2
@@ -388,7 +390,7 @@ def test_two_environments_of_one_framework_are_two_reports(storage: Storage, tmp
 
 
 def test_programs_that_two_series_draw_are_never_counted_twice(storage: Storage) -> None:
-    """A plan in which two would is refused; this is not from one."""
+    """Plans in which two series overlap are refused. This campaign was made without a plan."""
     with pytest.raises(StorageError, match=r"does not count: with one seed two runs drew the same programs"):
         carried_on(begun(storage, ONE, replace(ONE, confirm=1)), Here())
 

@@ -1,4 +1,6 @@
-"""A cluster whose workers offer different things: shards go where they can be run, and what nobody can run is told."""
+"""A cluster whose workers offer different resources: shards go to suitable workers, and missing resources are
+reported.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ PLAN = (
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts parts of the cluster by the words of their command lines, and ends them in the end."""
+    """Starts processes of the cluster by their command lines, and ends them after the test."""
     with ExitStack() as ending:
 
         def start(*words: str) -> subprocess.Popen[bytes]:
@@ -106,7 +108,7 @@ def test_a_task_whose_workers_have_gone_is_told_as_lost() -> None:
 
 
 def all_of(engine: Engine) -> list[TaskEnd]:
-    """What came of all tasks."""
+    """The ends of all tasks."""
     found: list[TaskEnd] = []
     deadline = time.monotonic() + 120
     while engine.busy:
@@ -128,7 +130,7 @@ def test_a_shard_that_is_too_small_for_its_audit_is_told(tmp_path: Path) -> None
 
 def test_a_campaign_beside_another_says_where_it_is_and_nothing_of_ports(tmp_path: Path) -> None:
     with socket.socket() as taken:
-        with suppress(OSError):  # somebody else has it
+        with suppress(OSError):  # another process has it
             taken.bind(("", 8787))
             taken.listen()
         code, said = ran(QUICK, tmp_path, "seeds = [1, 2]\n[[work]]\nframeworks = ['a:X']\n", f"--storage={tmp_path}")

@@ -1,4 +1,4 @@
-"""Campaigns that cannot go on, or whose time is over: they end soon, with words, and lose nothing by it."""
+"""Campaigns that cannot continue, or whose time is over: they end soon, with a message, and lose no records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.campaigns.test_campaign import ONE, OTHER, SUITE, Here, begun, carrie
 from tests.reporting.miniatures import FOOTER, HEADER
 
 WORKERS = 2
-"""How many shards run at once; each of them takes a second."""
+"""Number of shards that run at once. Each takes a second."""
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def storage(tmp_path: Path) -> Storage:
 
 @dataclass
 class Clock:
-    """A clock that stands still but for what shards take."""
+    """A clock that only the test advances."""
 
     now: float = 1_000.0
 
@@ -63,7 +63,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Ticking(Here):
-    """An engine whose shards take time."""
+    """An engine whose shards advance the clock."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(workers=WORKERS)
@@ -116,7 +116,7 @@ def test_a_series_of_short_shards_goes_on_where_a_long_one_would_not_end_in_time
 
 @dataclass
 class Cluster:
-    """A cluster whose workers offer what they are said to."""
+    """A cluster whose workers offer given resources."""
 
     offers: dict[str, float]
 
@@ -172,7 +172,7 @@ def test_a_series_that_had_no_worker_when_the_time_was_over_is_told(storage: Sto
 
 
 class Waits(Ticking):
-    """Time goes by, too, where nothing is under way."""
+    """Advances the clock even if no task is running."""
 
     def wait(self, seconds: float) -> Iterator[TaskEnd]:
         self.clock.now += 0 if self.tasks else seconds

@@ -1,4 +1,4 @@
-"""Whatever is killed, a campaign goes on: nothing is counted twice, and nothing is lost."""
+"""A campaign survives killed processes: no shard is counted twice, and none is lost."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ pytestmark = pytest.mark.slow
 
 SEEDS, KILLS = 150, 20
 STUCK = 600.0
-"""Seconds without a shard after which it does not go on: a process starts within a minute on a machine that is much too
-busy, too. A limit on the whole would only say how busy it was.
+"""Seconds without a new shard after which the campaign is considered stuck. Even on a very busy machine a process
+starts within a minute. A limit on the whole test would only measure how busy the machine is.
 """
 PLAN = f"seeds = [1, {SEEDS}]\n[[work]]\nframeworks = ['a:X', 'b:Y']\n"
 
 
 @dataclass
 class Processes:
-    """A scheduler, two workers and a client, each started again when it has ended."""
+    """A scheduler, two workers and a client, each started again when it ends."""
 
     folder: Path
     address: str
@@ -61,7 +61,7 @@ class Processes:
             )
 
     def revive(self) -> int | None:
-        """Start what has ended again; the client's exit code, where it came to the end of the campaign."""
+        """Start ended processes again; returns the client's exit code if it finished the campaign."""
         for name, process in list(self.running.items()):
             if process.poll() is None:
                 continue
@@ -93,7 +93,7 @@ def kept(folder: Path) -> int:
 
 
 def going_on(folder: Path) -> Iterator[int]:
-    """How many shards are kept, again and again, as long as there are ever more."""
+    """Yields the number of stored shards, as long as it grows."""
     most, since = -1, time.monotonic()
     while True:
         there = kept(folder)

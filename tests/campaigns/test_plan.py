@@ -1,4 +1,4 @@
-"""Plans: what one comes to, and what is said of one that cannot be carried out."""
+"""Plans: their series, and messages about plans that cannot be run."""
 
 from __future__ import annotations
 

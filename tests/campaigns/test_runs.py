@@ -1,4 +1,4 @@
-"""Whole campaigns by the command, on a cluster of this machine: what they come to, where they keep it, how they end."""
+"""Campaigns run by the command, on a cluster on this machine: results, storage and endings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 FAULTY = "tests.frameworks.adapters.faulty:Faulty"
 REAL, QUICK = ["autograd_conformance.cli", "campaign"], ["tests.campaigns.quick"]
 GUARD = 1800.0
-"""Seconds that no command takes, however busy the machine is: it hangs."""
+"""A command that runs longer than this many seconds hangs."""
 
 
 def command(module: list[str], folder: Path, plan: str, *words: str) -> tuple[list[str], dict[str, str]]:
@@ -42,7 +42,7 @@ def command(module: list[str], folder: Path, plan: str, *words: str) -> tuple[li
 
 
 def ran(module: list[str], folder: Path, plan: str, *words: str) -> tuple[int, str]:
-    """The exit code and all that was printed."""
+    """The exit code and the whole output."""
     line, environment = command(module, folder, plan, *words)
     done = subprocess.run(
         line, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=GUARD
@@ -51,7 +51,7 @@ def ran(module: list[str], folder: Path, plan: str, *words: str) -> tuple[int, s
 
 
 def untimed(report: Report) -> Report:
-    """A report without what hangs on the clock, or on where a file lies."""
+    """A report without times and paths."""
     assert report.footer is not None
     return replace(
         report,
@@ -153,7 +153,7 @@ def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_a_shard_ends_with_the_worker_that_runs_it(tmp_path: Path) -> None:
-    """As when Dask's nanny, or the system for want of memory, kills a worker."""
+    """As when Dask's nanny, or the system when memory is short, kills a worker."""
     series = Series("tests.frameworks.adapters.wrong:Slow", ("suites/test_lifetime.py",), "both", "cpu", 100_000)
     script = (
         "import sys; from autograd_conformance import sources;"
@@ -167,7 +167,7 @@ def test_a_shard_ends_with_the_worker_that_runs_it(tmp_path: Path) -> None:
     worker = subprocess.Popen(words, cwd=ROOT, env=environment)
     try:
         started = psutil.Process(worker.pid)
-        # the command, the process that it watches, that one's worker, and its audit
+        # the command, its watched child, the worker of the child, and the audit of the worker
         wait(lambda: len(started.children(recursive=True)) >= 4)
         shard = started.children(recursive=True)
     finally:

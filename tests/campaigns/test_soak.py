@@ -1,4 +1,4 @@
-"""A soak adds up runs, goes on where it ended, and says what is wrong with its run log."""
+"""A soak adds runs to its log, continues after an interruption, and reports errors in the log."""
 
 from __future__ import annotations
 

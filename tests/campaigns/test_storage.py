@@ -1,4 +1,4 @@
-"""Storage: a file is made once and whole, whoever makes it at the same time, and a store that fails is asked again."""
+"""Storage: a file is created once and completely, even by two processes at once, and errors of a store are retried."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OTHER = Series("b:Y", (), "both", "cpu", 100)
 
 
 class Unsteady(MemoryFileSystem):
-    """A store whose first answers to each question are errors."""
+    """A store whose first attempts at each operation fail."""
 
     protocol = "unsteady"
     errors = 0
@@ -137,7 +137,7 @@ def test_a_file_of_something_else_is_no_claim(tmp_path: Path, data: bytes) -> No
 
 
 def test_what_a_killed_process_left_of_a_file_is_no_file(tmp_path: Path) -> None:
-    """The file is made by a process that is killed when all is written but its name."""
+    """The process is killed when the file is written but not yet linked to its name."""
     script = (
         "import os, signal, sys; from autograd_conformance.campaigns.storage import storage;"
         "os.link = lambda *paths: os.kill(os.getpid(), signal.SIGKILL);"

@@ -1,4 +1,4 @@
-"""The view of a campaign: a table on a terminal, lines elsewhere, and what is found as it is found."""
+"""The display of a campaign: a table on a terminal, lines elsewhere, and new causes as they are found."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cluster:
 
 
 def viewed(folder: Path, amount: Amount, series: Series = SERIES, terminal: bool = True) -> tuple[View, io.StringIO]:
-    """The view of a campaign of which seeds 4 and 5 are done and 6 is running."""
+    """The display of a campaign in which seeds 4 and 5 are done and 6 is running."""
     storage, out = Storage(str(folder / "kept")), io.StringIO()
     campaign = Campaign(Plan((series,), amount), storage, SUITE)
     view = View(

@@ -1,4 +1,4 @@
-"""The ledger is complete and true: its sections and rules exist, and PyTorch bears out the verdict of every claim."""
+"""The claims are complete and true: their sections and rules exist, and PyTorch confirms each verdict."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cases(claim: Claim) -> tuple[Case, ...]:
 
 
 def observed(case: Case) -> Observation:
-    """What PyTorch does; saved tensors are counted where the case is about them."""
+    """The observation of PyTorch, which counts saved tensors if the case is about them."""
     about = any(isinstance(prediction, Saved) for prediction in case.predicts)
     return run(parse(case.program), COUNTING if about else TORCH)
 
@@ -101,7 +101,7 @@ def test_names_of_situations_are_clear() -> None:
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """The sections that hold the code examples: those called so, and the three strategies of the last article."""
+    """The sections with code examples: those with that title, and the three strategies of the last article."""
     for article in ARTICLES:
         for section in article.sections:
             if section.startswith("Example ") or (article.key == "second-time" and section[:2] in ("a.", "b.", "c.")):
@@ -122,7 +122,7 @@ def test_the_examples_are_those_of_the_sections_that_hold_code(article: Article)
 
 
 def beginnings(article: Article) -> set[str]:
-    """The article's examples up to each of their lines."""
+    """The beginnings of the article's examples, up to each line."""
     texts = [program(text).split("\n") for text in itertools.chain(*article.examples.values())]
     return {"\n".join(lines[:at]) for lines in texts for at in range(1, len(lines) + 1)}
 
@@ -145,7 +145,7 @@ def test_a_program_of_an_article_bears_on_a_claim_of_every_section_that_has_one(
 
 
 def test_a_mended_program_stands_beside_the_article_s_own_or_there_is_none() -> None:
-    """Claims that no change to the example makes true are few, and each is named here."""
+    """Few claims cannot be made true by a change of the example. This test names them."""
     refuted = [claim for claim in CLAIMS if claim.verdict is Verdict.AS_WRITTEN and not claim.right]
     assert [claim.key for claim in refuted] == [
         "two-networks-message-names-graph",
@@ -280,7 +280,7 @@ def test_outcomes_make_a_verdict(found: list[bool | None], word: str) -> None:
 
 
 class Executed(TorchDispatchMode):
-    """Counts the ops that PyTorch really executes."""
+    """Counts the ops that PyTorch executes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -292,7 +292,7 @@ class Executed(TorchDispatchMode):
 
 
 def executed(text: str) -> int:
-    """How often tanh was computed forward."""
+    """The number of times that tanh was computed."""
     with Executed() as counted:
         run(parse(text), TORCH)
     return counted.ops["tanh"]
@@ -310,7 +310,7 @@ def test_a_retained_graph_spares_the_forward_ops(depth: int, calls: int) -> None
 
 
 def saved(text: str) -> list[int]:
-    """How many saved tensors are alive after each backward call, or after the last line where there is none."""
+    """The numbers of saved tensors after each backward call, or after the last line if there is none."""
     program = parse(text)
     counts = [seen.saved or 0 for seen in run(program, COUNTING)]
     return [count for step, count in zip(program, counts) if isinstance(step, Backward)] or counts[-1:]

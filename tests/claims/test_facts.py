@@ -1,4 +1,4 @@
-"""The facts: the model allows what they say, PyTorch does it, and every rule that they name is put to the test."""
+"""Facts: the model allows them, PyTorch shows them, and each rule that they name is tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger becomes records, and the pages made from it are up to date."""
+"""Claims become records, and the pages made from them are up to date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the ledger to records: each claim with its programs in the framework's own code, and what it showed."""
+"""From claims to records: each claim with its programs in the framework's code, and with their outcomes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records.claims import OBSERVED, ClaimProgram, ClaimRecord, Observed
 
 Observe = Callable[[Case], Observation | None]
-"""Runs a case's program on the target, or on the one that counts saved tensors, where the case is about those; None
-where the target lacks something that the program needs, or nothing is to be run any more.
+"""Runs the program of a case on the target. Cases about saved tensors run on the target that counts them.
+
+Returns None if the target does not support the program, or if no more programs may run.
 """
 
 
 def claim_records(
     observed: Mapping[str, str], dialect: Dialect | None, observe: Observe | None = None
 ) -> list[ClaimRecord]:
-    """A record for every claim of the ledger; `observed` maps a claim's key to what the framework showed of it.
+    """A record for each claim; `observed` maps claims' keys to the framework's results.
 
-    A claim without an observation was not run. With `observe` the programs of those that were run are run once more, so
-    that the record says of each whether its prediction came true, and its code, in comments, what happened.
-    ValueError where an observation is of no claim, or none of the known ones.
+    A claim that is not in `observed` was not run. With `observe`, the programs of the others run again: the record then
+    says for each whether its prediction is true, and contains the outcomes as comments in the code. Raises ValueError
+    if `observed` has an unknown key or an unknown result.
     """
     claims = claims_by_key()
     unknown = [f"{key}: {word}" for key, word in observed.items() if key not in claims or word not in OBSERVED]
@@ -45,7 +46,7 @@ def claim_records(
 
 
 def case_runner(target: Target) -> Callable[[Case], Observation]:
-    """Runs cases on a target: those about saved tensors on the one that counts them, if there is one."""
+    """Runs cases on a target. Cases about saved tensors run on the target that counts them, if there is one."""
     counter = target.saved_tensor_counter or target
 
     def observe(case: Case) -> Observation:
@@ -56,13 +57,13 @@ def case_runner(target: Target) -> Callable[[Case], Observation]:
 
 
 def limited_case_runner(target: Target, may: Callable[[], bool]) -> Observe:
-    """The same while it may be done, and where the target has what a program needs."""
+    """A case runner that returns None if `may` returns False or the target does not support the program."""
     observe = case_runner(target)
     return lambda case: None if unsupported_by(parse(case.program), target) or not may() else observe(case)
 
 
 def claims_by_key() -> dict[str, tuple[Claim, Article]]:
-    """Every claim of the ledger by its key, with its article."""
+    """All claims by key, each with its article."""
     articles = {article.key: article for article in documents.ARTICLES}
     return {claim.key: (claim, articles[claim.article]) for claim in documents.CLAIMS}
 
@@ -70,7 +71,7 @@ def claims_by_key() -> dict[str, tuple[Claim, Article]]:
 def record(
     claim: Claim, article: Article, observed: Observed, dialect: Dialect | None, observe: Observe | None = None
 ) -> ClaimRecord:
-    """One claim's record; its programs are run where the framework was seen to run those of its kind."""
+    """The record of a claim. Its programs run only if the framework has a result for the claim."""
     runs = observe if observed in ("right", "wrong", "mixed") else None
     whole: bool | None = {"right": True, "wrong": False}.get(observed)
     return ClaimRecord(
@@ -110,7 +111,7 @@ def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """A prediction in words."""
+    """A prediction as text."""
     match prediction:
         case Raises(line, None):
             return f"line {line} raises"
@@ -131,7 +132,7 @@ def prediction_text(prediction: Prediction) -> str:
 
 
 def _outcome_comments(case: Case, refs: Mapping[str, Ref], observation: Observation) -> list[str]:
-    """What happened, line by line, where an article says something about the line or it raised."""
+    """For each line, its outcome if the line raised or the article makes a prediction about it; else an empty text."""
     comments = []
     counts = {line for each in case.predicts if isinstance(each, Saved) for line in (each.line, each.than)}
     for at, each in enumerate(observation, start=1):
@@ -157,7 +158,9 @@ def _gradient(leaf: str, refs: Mapping[str, Ref], gradients: Mapping[Ref, Gradie
 
 
 def _code(text: str, program: Program, own: Mapping[str, str], dialect: Dialect | None) -> list[str]:
-    """The program as code with its author's names; in the suite's text form where the framework lacks a part of it."""
+    """The program as code with the author's names, or in the suite's text form if the framework's code cannot express
+    it.
+    """
     if dialect is not None and not _is_unsupported(program, dialect):
         return [with_own_names(line, own) for line in code(program, dialect)]
     return [statement.strip() for line in text.splitlines() for statement in line.split(";") if statement.strip()]
@@ -176,13 +179,13 @@ def _is_unsupported(program: Program, dialect: Dialect) -> bool:
 
 
 def own_names(text: str, program: Program) -> dict[str, str]:
-    """The names that a program's author gave its values, by those that printing gives them."""
+    """The names that the author of a program gave its values, by the printed names."""
     own = [name for made in re.findall(r"(?:^|[;\n])\s*(\w+(?:, *\w+)*) = ", text) for name in re.split(", *", made)]
     return dict(zip(names(program).values(), own, strict=True))
 
 
 def with_own_names(line: str, own: Mapping[str, str]) -> str:
-    """A line of code with its author's names; what comes after a dot or before an equals sign is none."""
+    """A line of code with the author's names. Attributes and keyword arguments are not renamed."""
     return re.sub(r"(?<![\w.'\"])[a-z]\d*(?![\w'\"=])", lambda found: own.get(found[0], found[0]), line)
 
 

@@ -1,1 +1,1 @@
-"""In which version a finding began: the search, what is looked for, and whole commands."""
+"""Bisecting: the search, findings in files, and whole commands."""

@@ -1,4 +1,4 @@
-"""The command: what is refused, and what the page says."""
+"""The command: refused options, and the page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_options_that_do_not_go_together_are_refused(words: list[str], said: str
 
 @pytest.mark.parametrize("words", [["--step", "--all"], ["--step", "--no-such-option"], ["--step", "--number=9"]])
 def test_wrong_usage_of_a_step_says_nothing_of_the_commit(words: list[str], tmp_path: Path) -> None:
-    """Git takes 1 to 124, 126 and 127 for a bad commit, and ends from 128 on."""
+    """Git considers a commit bad if the exit code is 1 to 124, 126 or 127, and stops if it is 128 or higher."""
     assert command.main(["bisect", str(program(tmp_path)), f"--framework={FRAMEWORK}", *words]) == 255
     assert command.main(["bisect", str(tmp_path / "nowhere.json"), f"--framework={FRAMEWORK}", "--step"]) == 255
 

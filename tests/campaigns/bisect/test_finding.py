@@ -1,4 +1,4 @@
-"""What is looked for: every file that holds a program, and what is said of one that does not."""
+"""Findings in files: each kind of file that holds a program, and messages about files that hold none."""
 
 from __future__ import annotations
 

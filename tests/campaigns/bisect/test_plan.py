@@ -1,4 +1,4 @@
-"""Plans that bisect: which steps they come to, and what is said of one that cannot be carried out."""
+"""Plans of searches: their steps, and messages about plans that cannot be run."""
 
 from __future__ import annotations
 

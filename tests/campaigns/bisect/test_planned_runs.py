@@ -1,4 +1,4 @@
-"""Whole searches by the command, on a cluster of this machine: what they say, and what is done once."""
+"""Plans of searches run by the command, on a cluster on this machine: output, and work that is done once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if [ ! -e "{folder}/killed" ]; then
 fi
 exec "{python}" "$@"
 """
-"""An interpreter that kills the worker, which is what started the process that started it, once."""
+"""An interpreter that kills the worker once: the worker is the parent of its parent process."""
 
 
 def read_plan(folder: Path, sines: dict[str, str]) -> str:
@@ -75,7 +75,7 @@ def test_each_change_is_found_though_a_worker_dies_and_the_command_is_stopped(tm
 
 
 def test_versions_go_to_the_workers_that_have_their_environments(tmp_path: Path) -> None:
-    """As on two machines: each worker's folder has one version's environment, and its scheduler knows which."""
+    """As on two machines: the folder of each worker has one version's environment, and the scheduler knows which."""
     plan = read_plan(tmp_path, {"1.0": RIGHT, "2.0": WRONG}).replace(str(tmp_path / "{}"), "./env-{}")
     plan = plan.replace("findings = ['f", f"findings = ['{tmp_path}/f").replace("'2.0']", "'2.0', '3.0']")
     plan += "resources = {'tiny-{}' = 1}\n"

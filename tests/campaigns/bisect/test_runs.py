@@ -1,4 +1,4 @@
-"""Whole searches by the command: over interpreters, over packages that it installs, and over commits, by git."""
+"""Searches by the command: over interpreters, over packages that it installs, and over commits with git."""
 
 from __future__ import annotations
 

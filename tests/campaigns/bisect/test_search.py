@@ -1,4 +1,4 @@
-"""The search: it finds the change, tries few versions, and claims nothing of those that it knows nothing of."""
+"""Binary search: it finds the change, tries few versions, and concludes nothing about undecided versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.campaigns.bisect.search import Change, Outcome, change
 
 
 def searched(count: int, bad: Collection[int], unable: Collection[int] = ()) -> dict[int, Outcome]:
-    """What came of the versions that were tried."""
+    """The outcomes of the versions that were tried."""
     outcomes: dict[int, Outcome] = {}
     while (number := next_version(outcomes, count)) is not None:
         assert 0 <= number < count

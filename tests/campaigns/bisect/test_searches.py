@@ -1,4 +1,6 @@
-"""A search's bookkeeping: each version is tried once, whatever is lost, and what is kept is not tried again."""
+"""Scheduling of searches: each version is tried once, lost tasks are repeated, and stored verdicts are not
+recomputed.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from autograd_conformance.reporting.render.bisected import render_all
 from tests.campaigns.test_campaign import SUITE, Here
 
 OUTCOMES: dict[str, Outcome] = {"1": "good", "2": "bad", "3": "good", "4": "bad", "5": "bad"}
-"""A finding that came, went, and came again."""
+"""A finding that began, ended, and began again."""
 SOUGHT = FindingFiles("gradients/op", (("finding.json", "{}"),))
 
 
@@ -49,7 +51,7 @@ def storage(tmp_path: Path) -> Storage:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The versions whose processes were started; each writes what came of it, and starts nothing."""
+    """The versions whose processes were started. The processes only write an outcome."""
     labels: list[str] = []
 
     def finished(words: list[str], seconds: float | None, folder: Path) -> Finished:

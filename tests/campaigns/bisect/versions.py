@@ -1,4 +1,4 @@
-"""Versions of a framework: the worked example's source, whose sine goes wrong in some of them."""
+"""Versions of a framework: the example's source, with a wrong derivative of the sine in some versions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.plugin.test_cli import ROOT, TINY
 FRAMEWORK = TINY
 RIGHT = "np.cos(a.data)"
 WRONG, DIES = "np.sin(a.data)", "__import__('os').abort()"
-"""What may stand in the place of the sine's derivative."""
+"""A wrong derivative of the sine."""
 PROGRAM = {"rule": "gradients/op", **codec.to_json(parse("a = leaf [1, 2]\nb = sin a\nbackward b with [1, 1]"))}
 
 
 def sources(version: str, sine: str = RIGHT, *, broken: bool = False) -> dict[str, str]:
-    """The files of a version, by their paths, with a derivative of the sine; a broken one cannot be imported."""
+    """The files of a version by their paths, with a derivative of the sine. A broken version cannot be imported."""
     tiny, adapter = ((ROOT / "examples" / name).read_text() for name in ("tiny.py", "tiny_adapter.py"))
     assert tiny.count(RIGHT) == 1
     assert adapter.count('version = "1.0"') == 1
@@ -37,7 +37,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 def interpreter(folder: Path, files: dict[str, str]) -> Path:
-    """An interpreter that finds a version, and no other."""
+    """An interpreter that finds only one version."""
     write(folder, files)
     python = folder / "python"
     python.write_text(f'#!/bin/sh\ncd "{folder}" && exec "{sys.executable}" "$@"\n')

@@ -1,4 +1,4 @@
-"""The ledger: what the five articles claim, claim by claim, with the programs that decide each."""
+"""The claims of the five articles, with the programs that decide each claim."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ ARTICLES: tuple[Article, ...] = tuple(file.ARTICLE for file in _FILES)
 CLAIMS: tuple[Claim, ...] = tuple(
     claim for file in _FILES for section in file.ARTICLE.sections for claim in file.CLAIMS if claim.section == section
 )
-"""Every claim, article by article in reading order."""
+"""All claims, article by article, in reading order."""

@@ -1,5 +1,5 @@
-"""How can I avoid freeing model buffers before a second backward pass? Steps between calls, several losses, and
-gradients that are put back.
+"""The article "How can I avoid freeing model buffers before a second backward pass?": optimizer steps between calls,
+several losses, and gradients that are assigned.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DEEP = """
     o = linear r v
     l = mse_loss o t reduction='mean'
 """
-"""Two linear layers with a relu between them: eight lines."""
+"""Two linear layers with a relu between them, and a loss: eight lines."""
 
 SGD = "step w, b sgd lr=0.125"
 AGAIN = "h2 = linear i w; r2 = relu h2; o2 = linear r2 v; l2 = mse_loss o2 t reduction='mean'"
@@ -70,9 +70,9 @@ CLAIMS = (
         key="buffers-frees-buffers",
         article="buffers",
         section="Introduction",
-        says="It is the model's buffers that the first backward pass frees.",
-        truth="Parameters, buffers and outputs stay. What goes are the values saved in the graph of that one forward "
-        "pass, and the next forward pass saves its own.",
+        says="The first backward pass frees the model's buffers.",
+        truth="Parameters, buffers and outputs stay. backward frees the values saved in the graph of that one forward "
+        "pass, and the next forward pass saves new ones.",
         rules=("lifetime/rebuilt",),
         wrong=(
             case("w = leaf 3; y = square w; backward y; z = square w; backward z", Raises(5),
@@ -86,14 +86,14 @@ CLAIMS = (
         article="buffers",
         section="Introduction",
         says="Without retain_graph=True, further backward passes are impossible.",
-        truth="Over the same graph, yes. A new forward pass makes a new one; parts of the old that were not walked "
-        "are still good.",
-        condition="the later pass walks what the earlier one walked, and something was saved there",
+        truth="Over the same graph, yes. A new forward pass makes a new graph, and parts of the old graph that were "
+        "not walked can still be walked.",
+        condition="the later pass walks nodes that the earlier pass walked, and these nodes saved values",
         rules=("lifetime/same-root-raises", "lifetime/traversed-only"),
         right=(case("x = leaf 3; y = exp x; backward y; backward y", Raises(4, FREED)),),
         wrong=(
             case("x = leaf 3; h = add x x; p = square h; q = sin h; backward p; backward q", Raises(6, FREED),
-                 note="two losses on h, but the walks only meet where nothing was saved"),
+                 note="two losses on h, but the walks meet only in nodes that saved nothing"),
         ),
         situation="branches",
     ),
@@ -102,7 +102,7 @@ CLAIMS = (
         article="buffers",
         section="Introduction",
         says="Retaining keeps the whole graph in memory.",
-        truth="Yes, the graph behind the root that was walked; not one value of it is given back.",
+        truth="Yes, the graph from which the walked root was computed. None of its saved values is freed.",
         rules=("lifetime/retained-works",),
         right=(
             case("x = leaf 3; y = exp x; z = sin y; backward z retain=True", Saved(4, "as many", 3)),
@@ -116,14 +116,14 @@ CLAIMS = (
         section="Introduction",
         says="Retaining in the first call is the simplest and most reliable way.",
         truth="Adding the losses and calling backward once is simpler, and cannot run into modified weights.",
-        untestable="what is simplest is a matter of taste; where retaining fails, other claims show",
+        untestable="which way is simplest is a matter of taste; other claims show where retaining fails",
     ),
     Claim(
         key="buffers-records-everything",
         article="buffers",
         section=EXPLANATION,
         says="The graph records all operations on tensors.",
-        truth="Only those with an operand that requires grad. What is computed from data alone leaves no graph, and "
+        truth="Only operations with an operand that requires grad. A value computed from data alone has no graph, and "
         "no memory to free.",
         condition="some operand requires grad",
         rules=("gradients/requires-grad",),
@@ -135,11 +135,12 @@ CLAIMS = (
         key="buffers-example-1-step-between",
         article="buffers",
         section=ONE,
-        says="Backward with retain, optimizer step, backward again: that works.",
+        says="The sequence of backward with retain, optimizer step and backward works.",
         truth="In this one-layer model it does, since the layer saves its input and not its weight. With a second "
         "layer, the step overwrites a weight that the graph needs, and the call raises 'modified by an inplace "
         "operation'.",
-        condition="no stepped parameter was saved by the graph: one linear layer, on an input that requires no grad",
+        condition="the graph saved no parameter that the optimizer changes: one linear layer, with an input that "
+        "requires no grad",
         rules=("writes/error-or-recorded", "writes/unsaved-works"),
         right=(
             quoted(EXAMPLE_1, Returns(10)),
@@ -155,8 +156,8 @@ CLAIMS = (
         article="buffers",
         section=ONE,
         says="The second call computes gradients for a second update of the model.",
-        truth="It computes the old gradient again, that of the forward pass as it was recorded before the step. For "
-        "the gradient at the new weights, run the model again.",
+        truth="It computes the old gradient again, of the forward pass recorded before the step. For the gradient at "
+        "the new weights, run the model again.",
         condition="you want the old weights' gradient; the new weights' gradient needs a new forward pass",
         rules=("writes/unsaved-works", "gradients/graph"),
         right=(
@@ -166,7 +167,7 @@ CLAIMS = (
         wrong=(
             case(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; o2 = linear_bias i w b; "
                  "l2 = mse_loss o2 t reduction='mean'; backward l2", HasGrad(12, "w", (4.0, 8.0)),
-                 note="the stepped weights' gradient is another: w = [0.5, 0], b = -0.5, output 0, target 1"),
+                 note="the gradient at the stepped weights differs: w = [0.5, 0], b = -0.5, output 0, target 1"),
         ),
         situation="steps_between_calls",
     ),
@@ -174,7 +175,7 @@ CLAIMS = (
         key="buffers-example-2-returns",
         article="buffers",
         section=TWO,
-        says="Two losses from two runs of a model, the first walked with retain: both calls work.",
+        says="For two losses from two runs of a model, both backward calls work if the first one retains.",
         truth="They do.",
         rules=("lifetime/independent", "accumulation/adds"),
         right=(
@@ -187,7 +188,7 @@ CLAIMS = (
         article="buffers",
         section=TWO,
         says="The retain_graph=True in the first of the two calls is essential.",
-        truth="It is not needed: each run of the model made a graph of its own. It would be if both losses came from "
+        truth="It is not needed: each run of the model made its own graph. It would be needed if both losses came from "
         "one run.",
         condition="both losses come from the same run of the model",
         rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
@@ -206,7 +207,7 @@ CLAIMS = (
         article="buffers",
         section=THREE,
         says="Gradients that were set aside can be put back and used for a second step, without a second backward.",
-        truth="Yes: the optimizer reads what the parameters hold and does not ask where it comes from.",
+        truth="Yes: the optimizer reads the parameters' .grad, wherever the values come from.",
         rules=("accumulation/assigned", "optimizers/formula"),
         right=(
             quoted(EXAMPLE_3, HasGrad(17, "w", (4.0, 8.0)), HasGrad(17, "b", (4.0,)), Returns(18)),
@@ -218,7 +219,7 @@ CLAIMS = (
         article="buffers",
         section=THREE,
         says="After zero_grad has set it to None, p.grad can be assigned a tensor.",
-        truth="Yes, one of the parameter's shape and dtype (and on its device); another one is refused.",
+        truth="Yes, a tensor of the parameter's shape and dtype (and on its device). Any other tensor is refused.",
         condition="the tensor has the parameter's shape and dtype",
         rules=("accumulation/assigned", "accumulation/assigned-form"),
         right=(
@@ -235,8 +236,8 @@ CLAIMS = (
         key="buffers-example-3-saves-memory",
         article="buffers",
         section=THREE,
-        says="That way the graph need not be kept.",
-        truth="Yes: backward has given it back, and only the gradients, which are as large as the parameters, remain.",
+        says="This way, the graph need not be kept.",
+        truth="Yes: backward has freed it, and only the gradients remain, which are as large as the parameters.",
         rules=("lifetime/default-frees",),
         right=(
             quoted(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"),
@@ -248,17 +249,17 @@ CLAIMS = (
         key="buffers-example-3-severs",
         article="buffers",
         section=THREE,
-        says="Gradients hang on the graph until they are detached.",
-        truth="After a plain backward they do not: a gradient requires no grad and keeps nothing alive. Only "
-        "create_graph=True ties it to a graph. Do clone it, though, for zero_grad(set_to_none=False) and later calls "
-        "write into it.",
+        says="Gradients refer to the graph until they are detached.",
+        truth="After a plain backward they do not: a gradient requires no grad and keeps nothing alive. Only with "
+        "create_graph=True does it have a graph. Clone it all the same, because zero_grad(set_to_none=False) and later "
+        "calls write into it.",
         condition="backward was called with create_graph=True",
         rules=("higher/plain-raises",),
         right=(case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Returns(5)),),
         wrong=(
             case("x = leaf 3; y = square x; backward y; g = held x; backward g", Returns(5)),
             quoted(f"{LINEAR}; backward l; g = held w; backward g with [[1, 1]]", Returns(9),
-                    note="the article's example, before it detaches: the gradient hangs on nothing"),
+                    note="the article's example, before it detaches: the gradient has no graph"),
         ),
         situation="backward_on_gradients",
     ),
@@ -266,9 +267,9 @@ CLAIMS = (
         key="buffers-example-3-second-order",
         article="buffers",
         section=THREE,
-        says="Reusing the gradients of the first pass matters where second-order gradients are needed directly.",
-        truth="They are not there: a detached gradient has no history, and one of a plain backward has none to be "
-        "detached from. Second derivatives need create_graph=True and no detach.",
+        says="Reusing the gradients of the first pass matters if second-order gradients are needed directly.",
+        truth="There are none: a detached gradient has no history, and neither has the gradient of a plain backward. "
+        "Second derivatives need create_graph=True and no detach.",
         condition="the first pass was walked with create_graph=True, and its gradients are not detached",
         rules=("higher/plain-raises", "higher/differentiable", "detach/root-raises"),
         right=(
@@ -278,7 +279,7 @@ CLAIMS = (
         ),
         wrong=(
             quoted(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k; backward d with [[1, 1]]",
-                    Returns(11), note="the article's example, and a walk from the gradient that it set aside"),
+                    Returns(11), note="the article's example, and a backward call on the gradient that it set aside"),
             case("w = leaf 3; y = square w; backward y create=True; g = held w; d = detach g; backward d", Returns(6),
                  note="the detach alone is enough to lose them"),
         ),
@@ -289,8 +290,8 @@ CLAIMS = (
         article="buffers",
         section=THREE,
         says="Reusing the first pass's gradients is a cheap substitute for the second backward pass.",
-        truth="It equals walking the same graph again, which gives the same gradient. It does not equal another "
-        "forward and backward with the stepped weights.",
+        truth="It is equivalent to walking the same graph again, which gives the same gradient. It is not equivalent "
+        "to another forward and backward pass with the stepped weights.",
         condition="the second pass would have walked the same graph; after a step, a fresh pass gives another "
         "gradient",
         rules=("lifetime/retained-works", "gradients/graph"),
@@ -301,7 +302,7 @@ CLAIMS = (
         wrong=(
             case(f"{LINEAR}; backward l; {SGD}; zero w, b; o2 = linear_bias i w b; "
                  "l2 = mse_loss o2 t reduction='mean'; backward l2",
-                 HasGrad(12, "w", (4.0, 8.0)), note="it is [-2, -4]: the step went too far"),
+                 HasGrad(12, "w", (4.0, 8.0)), note="the gradient is [-2, -4], because the step went too far"),
         ),
         situation="reassigned_gradients",
     ),

@@ -1,4 +1,4 @@
-"""What the articles' files share: how programs and cases are written, and the kinds of error by short names."""
+"""Helpers of the articles' files: programs and cases in short form, and short names of error kinds."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ MODIFIED = Kind.MODIFIED
 
 
 def program(text: str) -> str:
-    """A program whose instructions stand between semicolons or on lines of their own, one a line."""
+    """A program from instructions that are separated by semicolons or line ends, one on each line."""
     statements = [part.strip() for line in text.splitlines() for part in line.split(";")]
     return "\n".join(filter(None, statements))
 
 
 def case(text: str, *predicts: Prediction, note: str = "") -> Case:
-    """A case from a program's text."""
+    """A case from the text of a program."""
     return Case(program(text), predicts, note)
 
 
 def quoted(text: str, *predicts: Prediction, note: str = "the article's example") -> Case:
-    """A case that is an example of the article's own; a test compares it with the article's examples."""
+    """A case that is one of the article's examples. A test compares it with the examples."""
     return replace(case(text, *predicts, note=note), quoted=True)

@@ -1,10 +1,10 @@
-"""A claim of an article, and the programs that decide it.
+"""The classes of claims: a claim of an article, and the programs that decide it.
 
-A claim is what a document says in our own words. A case is a program together with what the document predicts of it: an
-outcome at a line, a gradient after a line, or how many saved tensors are alive after a line. Whether the prediction
-comes true is not written down: it is what running the program shows. The cases of a claim are of two kinds, those in
-which the document is right and those in which it is wrong. Which kinds there are, and whether the document's own
-example is among the wrong ones, is the verdict.
+A claim is a statement of the article in the suite's words. A case is a program with the article's prediction for it: an
+outcome of a line, a gradient after a line, or a number of saved tensors after a line. Whether the prediction is true is
+not stored: running the program shows it. A claim has two kinds of cases, those in which the article is right and those
+in which it is wrong. The verdict follows from which kinds exist, and from whether the article's own example is among
+the wrong cases.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from autograd_conformance.programs.observations import Kind
 
 
 class Verdict(Enum):
-    """What running a claim's programs says of it."""
+    """The verdict on a claim, from its programs."""
 
     HOLDS = "holds"
     CONDITION = "holds under a condition"
     AS_WRITTEN = "false as written"
-    """The document's own example refutes it; there may be a condition under which it would hold."""
+    """The article's own example refutes the claim, which may hold under a condition."""
     FALSE = "false"
     NOT_TESTABLE = "not testable"
 
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """The document says that a line raises an error of a kind (None: of any kind). Lines count from 1."""
+    """The article says that a line raises an error of a kind; None means any kind. Lines are counted from 1."""
 
     line: int
     kind: Kind | None = None
@@ -37,14 +37,16 @@ class Raises:
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """The document says that a line returns."""
+    """The article says that a line returns."""
 
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class HasGrad:
-    """The document says what a leaf's gradient is after a line (None: it holds none); the values are row-major."""
+    """The article says that a leaf has this gradient after a line; None means no gradient. Values are in row-major
+    order.
+    """
 
     line: int
     leaf: str
@@ -53,7 +55,7 @@ class HasGrad:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The document says how many saved tensors are alive after a line, against after another one: fewer, as many, more,
+    """The article says how many saved tensors are alive after a line, relative to another line: fewer, as many, more or
     none.
     """
 
@@ -67,38 +69,40 @@ Prediction = Raises | Returns | HasGrad | Saved
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program in the suite's text form, one instruction a line, and what the document predicts of it."""
+    """A program in the suite's text form, one instruction on each line, and the article's predictions for it."""
 
     program: str
     predicts: tuple[Prediction, ...]
     note: str = ""
     quoted: bool = False
-    """Whether it is an example of the article's as it stands there, up to the line that the claim is about; or up to
-    there with one more call that asks what the claim says, such as one that the example leaves in a comment."""
+    """True if the program is an example of the article, up to the line that the claim is about. It may end with one
+    more call that tests the claim, such as a call that the example contains as a comment.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """A document: a short key, its title and its file in the collection it comes from."""
+    """An article: a short key, its title, and its file in the collection."""
 
     key: str
     title: str
     file: str
     sections: tuple[str, ...]
     examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The code of each section that has some, as programs: first as it is written (one round of a loop that goes over
-    data, and smaller tensors), then, where a line or a flag is said to be needed, without it."""
+    """The code of each section, as programs. The first is the example as written, with one iteration of loops over data
+    and with smaller tensors. If the article says that a line or flag is needed, another program omits it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim; `right` are the cases in which it comes true, `wrong` those in which it does not.
+    """A claim of an article.
 
-    `says` is the claim in our own words; `truth` what is really so, in a sentence or two for a reader who came with the
-    error message; `condition` when the claim holds, where it does so sometimes, or what would have to be otherwise in
-    the document for it to hold; `rules` the rules that it feeds;
-    `situation` the strategy (a name in `strategies.articles` or `strategies.situations`) that generalises it.
-    `untestable` gives the reason where no program decides the claim.
+    `says` is the claim in the suite's words. `truth` states the facts in a sentence or two, for a reader who came with
+    the error message. `condition` says when the claim holds, or how the article would have to differ for it to hold.
+    `rules` are the rules about the same behaviour. `situation` is the strategy in `strategies.articles` or
+    `strategies.situations` that generalises the claim. `right` are the cases in which the claim is true, `wrong` those
+    in which it is not. `untestable` is the reason why no program decides the claim.
     """
 
     key: str
@@ -115,7 +119,7 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """What its programs say, provided that they run as listed (a test and every run see to that)."""
+        """The verdict, if all cases are as listed. A test and every run check that they are."""
         if any(case.quoted for case in self.wrong):
             return Verdict.AS_WRITTEN
         if self.right and self.wrong:

@@ -1,4 +1,4 @@
-"""What does the `retain_graph` parameter control? The general article: what retaining is for, and three examples."""
+"""The article "What does the `retain_graph` parameter control?": the purpose of retaining, and three examples."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EXAMPLE_3 = f"""
 LOSS = f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}"
 """The mean of x * 2, with which the first two examples start: three lines."""
 SECOND_ORDER = f"x = leaf [1, 2]; y = square x; z = mean y {MEAN}"
-"""The mean of x ** 2, with which the third one starts: three lines."""
+"""The mean of x ** 2, with which the third example starts: three lines."""
 
 ARTICLE = Article(
     "controls",
@@ -57,10 +57,10 @@ CLAIMS = (
         key="controls-default-frees",
         article="controls",
         section=EXPLANATION,
-        says="Unless told otherwise, backward throws the graph away, and a second backward over it raises.",
-        truth="What goes is the values that ops saved for their gradients. Most ops save some (products, powers, "
-        "sigmoid, linear layers); a graph of sums and negations saves none, and PyTorch walks it as often as you "
-        "like.",
+        says="By default, backward frees the graph, and a second backward over it raises.",
+        truth="backward frees the values that ops saved for their gradients. Most ops save some (products, powers, "
+        "sigmoid, linear layers). A graph of sums and negations saves none, and PyTorch can walk it any number of "
+        "times.",
         condition="some op that the second call walks saved a value",
         rules=("lifetime/default-frees", "lifetime/same-root-raises", "lifetime/nothing-saved"),
         right=(
@@ -81,8 +81,8 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="With retain_graph=True the graph stays, so that later backward calls over it work.",
-        truth="Each call decides anew: the first one that does not retain frees the graph, whatever earlier calls "
-        "said. So every call but the last has to retain.",
+        truth="Each call decides separately: the first call that does not retain frees the graph, whatever earlier "
+        "calls passed. So every call but the last has to retain.",
         condition="every call so far retained",
         rules=("lifetime/retained-works", "lifetime/last-call-frees"),
         right=(
@@ -100,10 +100,10 @@ CLAIMS = (
         key="controls-no-recomputation",
         article="controls",
         section=EXPLANATION,
-        says="Retaining spares the forward computation that another backward call would need otherwise.",
-        truth="Yes: two calls over one retained graph give the same gradients as computing the forward pass twice, "
-        "and run each forward op once. (Counted: four calls over six ops in a row run 6 forward ops, where the pass is "
-        "repeated 24.) Adding the losses and calling backward once is cheaper still.",
+        says="Retaining saves the forward computation that another backward call would need otherwise.",
+        truth="Yes: two calls over one retained graph give the same gradients as computing the forward pass twice, and "
+        "run each forward op once. (Counted: four calls over a chain of six ops run 6 forward ops; if the forward pass "
+        "is repeated, 24.) Adding the losses and calling backward once is cheaper still.",
         rules=("lifetime/retained-works", "lifetime/rebuilt"),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y", HasGrad(4, "x", (12.0,)),
@@ -118,12 +118,12 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="If one backward pass is all that is needed, retain_graph=False is preferable for memory.",
-        truth="Yes, and it is what you get by leaving the flag out: the same gradient, and nothing is kept.",
+        truth="Yes, and leaving the flag out has the same effect: the gradient is the same, and nothing is kept.",
         rules=("memory/freed", "memory/retained"),
         right=(
             case("x = leaf 3; y = exp x; z = sin y; backward z retain=False", Saved(4, "none")),
             case("x = leaf 3; y = exp x; z = sin y; backward z retain=True", Saved(4, "as many", 3),
-                 note="retained for nobody"),
+                 note="retained without need"),
             case("x = leaf 3; y = square x; backward y retain=False", HasGrad(3, "x", (6.0,))),
         ),
         situation="retained",
@@ -133,8 +133,8 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Leaving retain_graph out means retain_graph=False.",
-        truth="Left out, it takes the value of create_graph. With create_graph=True the graph is therefore retained, "
-        "unless you write retain_graph=False.",
+        truth="If it is left out, it takes the value of create_graph. With create_graph=True the graph is therefore "
+        "retained, unless you write retain_graph=False.",
         condition="create_graph is not set",
         rules=("lifetime/default-frees",),
         right=(
@@ -152,9 +152,9 @@ CLAIMS = (
         article="controls",
         section=EXPLANATION,
         says="Calling backward another time with retain_graph=False raises, unless the graph was rebuilt.",
-        truth="What a call passes only matters to the calls after it. A second call with retain_graph=False works "
-        "when the first one retained.",
-        condition="no earlier call retained the graph; only what earlier calls said counts",
+        truth="The flag of a call matters only to the calls after it. A second call with retain_graph=False works if "
+        "the first one retained.",
+        condition="no earlier call retained the graph; only the flags of earlier calls count",
         rules=("lifetime/same-root-raises", "lifetime/retained-works"),
         right=(
             case("x = leaf 3; y = square x; backward y; backward y retain=False", Raises(4, FREED)),
@@ -169,7 +169,7 @@ CLAIMS = (
         key="controls-memory-for-time",
         article="controls",
         section=EXPLANATION,
-        says="Retaining trades memory for time: without it the memory of the graph is given back.",
+        says="Retaining trades memory for time: without it, the memory of the graph is freed.",
         truth="After a backward that does not retain, no saved tensor of the walked graph is left; after one that "
         "retains, as many as the forward pass saved.",
         rules=("lifetime/default-frees", "lifetime/retained-works"),
@@ -184,10 +184,10 @@ CLAIMS = (
         key="controls-losses-need-retain",
         article="controls",
         section=EXPLANATION,
-        says="Several losses over one forward pass call for several backward calls, and so for retaining.",
-        truth="You need neither: add the losses, or hand them to one backward call. The gradients are the same, and "
+        says="Several losses over one forward pass require several backward calls, and therefore retaining.",
+        truth="You need neither: add the losses, or pass them to one backward call. The gradients are the same, and "
         "nothing has to be retained.",
-        condition="each loss is walked by a call of its own, and the walks meet",
+        condition="each loss is walked by a separate call, and the walks meet",
         rules=("lifetime/freed-subgraph-raises", "gradients/several-roots"),
         right=(
             case("x = leaf 3; h = square x; p = sin h; q = cos h; backward p; backward q", Raises(6, FREED)),
@@ -202,17 +202,17 @@ CLAIMS = (
         key="controls-cryptic",
         article="controls",
         section=EXPLANATION,
-        says="Wrong use of the flag shows in cryptic errors, mostly with nested loops or second-order methods.",
-        truth="Today's message names the cause and the flag. It is shown for the simplest loops too.",
-        untestable="how cryptic a message is, and how often it is met, no program decides",
+        says="Wrong use of the flag causes cryptic errors, mostly with nested loops or second-order methods.",
+        truth="Today's message names the cause and the flag. It also appears in the simplest loops.",
+        untestable="no program decides how cryptic a message is, or how often it appears",
     ),
     Claim(
         key="controls-example-1-second-call",
         article="controls",
         section=ONE,
         says="The mean of x * 2 cannot be walked twice without retaining.",
-        truth="So it is in PyTorch, but only just: x * 2 keeps the number 2, and that is what is freed. A framework "
-        "may keep it elsewhere. Written as x + x, the same mean can be walked again.",
+        truth="That is true in PyTorch, but only because x * 2 saves the number 2, which is freed. A framework may "
+        "keep it elsewhere. Written as x + x, the same mean can be walked again.",
         rules=("lifetime/same-root-raises", "lifetime/nothing-saved"),
         right=(
             quoted(f"{LOSS}; backward z; backward z", HasGrad(4, "x", (1.0, 1.0)), Raises(5, FREED),
@@ -225,8 +225,8 @@ CLAIMS = (
         article="controls",
         section=ONE,
         says="Passing retain_graph=True to the second call avoids the error.",
-        truth="It comes too late: the first call has freed the graph. Retain in every call but the last.",
-        condition="the first call retained, too, and then the second need not; or the graph saved nothing",
+        truth="The flag comes too late: the first call has freed the graph. Retain in every call but the last.",
+        condition="the first call retained, too (then the second call need not retain), or the graph saved nothing",
         rules=("lifetime/late-retain-raises", "lifetime/retained-works", "lifetime/nothing-saved"),
         right=(
             case(f"{LOSS}; backward z retain=True; backward z retain=True", Returns(5), HasGrad(5, "x", (2.0, 2.0)),
@@ -244,9 +244,9 @@ CLAIMS = (
         key="controls-example-1-text-against-code",
         article="controls",
         section=ONE,
-        says="The code shows how to retain in the first call (so says the text below it).",
-        truth="Text and code contradict each other: in the code, the flag stands in the second call, where it raises. "
-        "The text is right.",
+        says="According to the text below it, the code shows how to retain in the first call.",
+        truth="Text and code contradict each other: the code passes the flag to the second call, which raises. The "
+        "text is right.",
         condition="the flag is moved from the second call to the first",
         rules=("lifetime/late-retain-raises", "lifetime/retained-works"),
         right=(
@@ -261,18 +261,18 @@ CLAIMS = (
         key="controls-example-1-rebuild-last",
         article="controls",
         section=ONE,
-        says="Computing the last op anew recreates the graph, so that it can be walked again.",
-        truth="Only what you compute again is new. Go back to the first op whose saved values are gone, here y = x * "
-        "2: most easily, run the whole forward pass again.",
-        condition="everything behind the new op that saves values is computed anew too",
+        says="Computing the last op again recreates the graph, so that it can be walked again.",
+        truth="Only the ops that you compute again are new. Begin with the first op whose saved values are gone, here "
+        "y = x * 2. The easiest way is to run the whole forward pass again.",
+        condition="all ops before the new one that saved values are computed again, too",
         rules=("lifetime/freed-subgraph-raises", "lifetime/rebuilt"),
         right=(
             case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2",
-                 Returns(7), HasGrad(7, "x", (2.0, 2.0)), note="y is computed anew, too"),
+                 Returns(7), HasGrad(7, "x", (2.0, 2.0)), note="y is computed again, too"),
         ),
         wrong=(
             quoted(EXAMPLE_1, Returns(7), HasGrad(7, "x", (2.0, 2.0)),
-                    note="the article's example; Python would not come to its last line, for line 5 raises already"),
+                    note="the article's example; Python would not reach its last line, because line 5 already raises"),
             case(f"{LOSS}; backward z; z2 = mean y {MEAN}; backward z2", Returns(6), HasGrad(6, "x", (2.0, 2.0)),
                  note="without the call that raises before it"),
         ),
@@ -302,8 +302,8 @@ CLAIMS = (
         key="controls-example-2-two-losses",
         article="controls",
         section=TWO,
-        says="Two losses over one value are walked one after the other when the first call retains.",
-        truth="Yes. The second call need not retain: that only keeps memory that nobody uses again.",
+        says="Two losses over one value can be walked one after the other if the first call retains.",
+        truth="Yes. The second call need not retain: that only keeps memory that is never used again.",
         rules=("lifetime/retained-works", "accumulation/adds"),
         right=(
             quoted(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True",
@@ -318,7 +318,7 @@ CLAIMS = (
         article="controls",
         section=TWO,
         says="Zeroing the gradient afterwards keeps it out of the next, unrelated computation.",
-        truth="Yes, where the next computation has leaves in common with this one.",
+        truth="Yes, if the next computation shares leaves with this one.",
         rules=("accumulation/zero-to-zeros", "accumulation/adds"),
         right=(
             quoted(EXAMPLE_2, HasGrad(6, "x", (3.0, 3.0)), HasGrad(7, "x", (0.0, 0.0))),
@@ -332,8 +332,8 @@ CLAIMS = (
         article="controls",
         section=THREE,
         says="After a backward that retained, calling backward on the gradient gives second derivatives.",
-        truth="Retaining is not enough: the gradient must itself have been recorded, and that is what "
-        "create_graph=True asks for. Without it the call raises: the gradient does not require grad.",
+        truth="Retaining is not enough: the gradient itself must have been recorded, which needs create_graph=True. "
+        "Without it, the call raises, because the gradient does not require grad.",
         condition="the first call passed create_graph=True, and x has one element",
         rules=("higher/plain-raises", "higher/differentiable"),
         right=(
@@ -350,9 +350,9 @@ CLAIMS = (
         key="controls-example-3-vector",
         article="controls",
         section=THREE,
-        says="x.grad, which has ten elements, is walked by a plain backward call.",
-        truth="Whatever is created or retained, a value of several elements needs a cotangent: 'grad can be implicitly "
-        "created only for scalar outputs'. Give one, g.backward(v), or walk g.sum().",
+        says="A plain backward call walks x.grad, which has ten elements.",
+        truth="With any create_graph and retain_graph, a value of several elements needs a cotangent: 'grad can be "
+        "implicitly created only for scalar outputs'. Pass one with g.backward(v), or walk g.sum().",
         condition="the call is given a cotangent, and the first call passed create_graph=True",
         rules=("errors/non-scalar-root", "gradients/cotangent", "higher/differentiable"),
         right=(
@@ -373,8 +373,8 @@ CLAIMS = (
         article="controls",
         section=THREE,
         says="After that second call, x.grad is the second derivative.",
-        truth="Even with create_graph=True, the second derivative is added to the first one that x.grad still holds: "
-        "6 + 2 = 8 here. Clear x.grad in between, or use torch.autograd.grad, which adds to nothing.",
+        truth="Even with create_graph=True, the second derivative is added to the first derivative, which x.grad still "
+        "holds: 6 + 2 = 8 here. Clear x.grad in between, or use torch.autograd.grad, which does not accumulate.",
         condition="the first call passed create_graph=True, x has one element, and its first gradient was set to None "
         "before the second call",
         rules=("higher/differentiable", "accumulation/adds"),

@@ -1,4 +1,4 @@
-"""Whether what a document predicts of a program came true in an observation of it."""
+"""Decides whether an article's predictions about a program are true in an observation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograd_conformance.programs.observations import Observation, Raised, Retu
 from autograd_conformance.programs.own_numpy import np
 
 CLOSE = 1e-6
-"""How close a gradient has to be to the one predicted, relatively and absolutely."""
+"""Relative and absolute tolerance of predicted gradients."""
 
 RELATIONS = {
     "none": lambda count, other: count == 0,
@@ -21,24 +21,26 @@ RELATIONS = {
 
 
 def leaves(program: str) -> dict[str, Ref]:
-    """The leaves of a program in text form, by the names that they have there."""
+    """The leaves of a program in text form, by their names."""
     made = (line.partition(" = ") for line in program.splitlines())
     return {head: Ref(at) for at, (head, _, tail) in enumerate(made) if tail.startswith("leaf ")}
 
 
 def came_true(case: Case, observation: Observation) -> bool | None:
-    """Whether all that the document predicts came true; None where nothing was wrong but the framework does not show
-    all of it: it cannot count saved tensors, has no kernel, or never came to the line.
+    """Whether all predictions about a program are true.
+
+    None if no prediction is false, but some cannot be checked: the framework does not count saved tensors, has no
+    kernel, or did not reach the line.
     """
     found = [_came_true(prediction, case, observation) for prediction in case.predicts]
     return False if False in found else None if None in found else True
 
 
 def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
-    """What a framework's outcomes, in the order of the claim's cases, say of it: right, wrong, mixed or unknown.
+    """The summary of a framework's outcomes, given in the order of the claim's cases: right, wrong, mixed or unknown.
 
-    Undecided cases are passed over, unless a kind of case (those that bear the claim out, those that refute it) has
-    none that is decided: then nothing is known.
+    Undecided outcomes are ignored. But if all cases of one kind, those that confirm the claim or those that refute it,
+    are undecided, the summary is unknown.
     """
     outcomes = list(found)
     kinds: Collection[list[bool | None]] = (outcomes[: len(claim.right)], outcomes[len(claim.right) :])

@@ -1,4 +1,6 @@
-"""How to resolve the `retain_graph` issue when using GRUs? Two losses on one recurrent output, a step in between."""
+"""The article "How to resolve the `retain_graph` issue when using GRUs?": two losses on one recurrent output, with an
+optimizer step in between.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,13 @@ BIDIRECTIONAL = """
     c2 = leaf [0, 0, 0]
     o, h = gru_bidirectional x w u b c w2 u2 b2 c2 hidden=1
 """
-"""The article's own GRU runs in both directions: ten lines."""
+"""The article's own GRU, which runs in both directions: ten lines."""
 
 BOTH = "w, u, b, c, w2, u2, b2, c2"
 STEP_BOTH = f"step {BOTH} adam lr=0.125"
 
 RECURRENT = "w = leaf 0.5; h0 = leaf 1 const; a = multiply w h0; h1 = tanh a; b = multiply w h1; h2 = tanh b"
-"""A recurrent unit written out: two steps, six lines."""
+"""A recurrent unit in elementary ops: two steps, six lines."""
 
 EXAMPLE_1 = f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}"
 EXAMPLE_2 = f"{BIDIRECTIONAL}; {LOSS_1}; backward k retain=True; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}"
@@ -67,8 +69,8 @@ CLAIMS = (
         article="grus",
         section=EXPLANATION,
         says="The graph of a recurrent network grows with each time step.",
-        truth="Every step of the sequence saves its share until backward has passed; with a retained graph, beyond "
-        "that.",
+        truth="Every step of the sequence saves values until backward frees them; with a retained graph, they stay "
+        "longer.",
         rules=("lifetime/default-frees", "lifetime/retained-works"),
         right=(
             case(RECURRENT, Saved(6, "more", 4)),
@@ -80,14 +82,14 @@ CLAIMS = (
         key="grus-nodes-deallocated",
         article="grus",
         section=EXPLANATION,
-        says="The error comes of an attempt to access nodes of the graph that were deallocated.",
-        truth="The nodes stay for as long as a value leads to them; what is gone is the values that they had saved. A "
-        "node that saved nothing can be walked again.",
+        says="The error is caused by access to nodes of the graph that were deallocated.",
+        truth="The nodes exist for as long as a value refers to them; only the values that they saved are gone. A node "
+        "that saved nothing can be walked again.",
         rules=("lifetime/nothing-saved", "lifetime/traversed-only"),
         wrong=(
             case("w = leaf 3; y = negative w; backward y; backward y", Raises(4), note="a node that saved nothing"),
             case("w = leaf 3; h = negative w; y = square h; backward y; k = add h h; backward k", Raises(6),
-                 note="the walk from y has freed what y's node saved; h's node is still there"),
+                 note="the walk from y has freed the values that y's node saved; h's node still exists"),
         ),
         situation="nothing_saved",
     ),
@@ -96,8 +98,8 @@ CLAIMS = (
         article="grus",
         section=EXPLANATION,
         says="Further backward passes without retain_graph=True always fail.",
-        truth="They fail over the same forward pass. Run the network again and there is a fresh graph to walk, which "
-        "is what a training loop does.",
+        truth="They fail over the same forward pass. Running the network again makes a new graph, as a training loop "
+        "does.",
         condition="the passes go over the same forward computation",
         rules=("lifetime/same-root-raises", "lifetime/rebuilt"),
         right=(case("w = leaf 0.5; y = tanh w; backward y; backward y", Raises(4, FREED)),),
@@ -111,8 +113,8 @@ CLAIMS = (
         article="grus",
         section=EXPLANATION,
         says="Always retaining uses more and more memory.",
-        truth="Every retained graph stays for as long as something refers to it: a loss kept in a list for the log is "
-        "enough. Keep loss.item() instead.",
+        truth="Every retained graph stays for as long as something refers to it, such as a loss in a list that is kept "
+        "for logging. Keep loss.item() instead.",
         rules=("lifetime/retained-works",),
         right=(
             case("w = leaf 0.5; y = tanh w; backward y retain=True; z = tanh w; backward z retain=True; k = tanh w; "
@@ -125,12 +127,12 @@ CLAIMS = (
         article="grus",
         section=EXPLANATION,
         says="Retaining costs more with longer sequences and with larger batches.",
-        truth="Yes. A longer sequence saves more tensors; a larger batch as many, each of them larger: weighed by the "
-        "suite's own tests, every further row of the batch adds the same number of elements.",
+        truth="Yes. A longer sequence saves more tensors. A larger batch saves as many, but larger ones: as the "
+        "suite's own tests measure, every further row of the batch adds the same number of elements.",
         rules=("lifetime/retained-works", "memory/retained"),
         right=(
             case(f"{RECURRENT}; c = multiply w h2; h3 = tanh c; backward h3 retain=True", Saved(8, "more", 6),
-                 Saved(9, "as many", 8), note="a step more (programs count saved tensors, and do not weigh them)"),
+                 Saved(9, "as many", 8), note="one more step (programs count saved tensors, not their elements)"),
             case("w = leaf 0.5; h0 = leaf [1, 2, 3] const; a = multiply w h0; h1 = tanh a; s = sum h1 dim=(0,) "
                  "keepdim=False; backward s retain=True", Saved(6, "as many", 5), note="a batch of three rows"),
         ),
@@ -140,20 +142,19 @@ CLAIMS = (
         key="grus-error-names-missing-node",
         article="grus",
         section=EXPLANATION,
-        says="The error often speaks of a missing node or of a tensor that was freed.",
-        truth="The message is always the same one, 'Trying to backward through the graph a second time', and it goes "
-        "on to speak of saved tensors that have been freed. The graph's nodes are still there.",
-        untestable="the wording of messages is no part of a framework's contract; that this kind of error is raised, "
-        "other claims decide",
+        says="The error message often mentions a missing node or a freed tensor.",
+        truth="The message is always the same: 'Trying to backward through the graph a second time'. It also mentions "
+        "saved tensors that have been freed. The graph's nodes still exist.",
+        untestable="the wording of messages is not part of a framework's contract; other claims decide whether this "
+        "kind of error is raised",
     ),
     Claim(
         key="grus-example-1-first-call",
         article="grus",
         section=ONE,
-        says="The comment puts the error at the first loss's backward call.",
-        truth="The first call returns. It is the one that frees the graph; the error comes at the next call that "
-        "needs it.",
-        condition="another call has freed the graph before it",
+        says="According to a comment, the first loss's backward call raises.",
+        truth="The first call returns, and frees the graph. The next call that needs the graph raises.",
+        condition="an earlier call has freed the graph",
         rules=("errors/legal-returns", "lifetime/same-root-raises"),
         right=(
             case("w = leaf 0.5; o = tanh w; backward o; backward o", Raises(4, FREED), note="not the first"),
@@ -185,8 +186,8 @@ CLAIMS = (
         key="grus-example-1-second-call",
         article="grus",
         section=ONE,
-        says="The second loss's backward raises, since the first one's freed the graph that they have in common.",
-        truth="Yes: both losses lead back through the same GRU output. Add the two losses and call backward once.",
+        says="The second loss's backward call raises, because the first call freed the graph that the losses share.",
+        truth="Yes: both losses depend on the same GRU output. Add the two losses and call backward once.",
         rules=("lifetime/freed-subgraph-raises",),
         right=(
             case("w = leaf 0.5; o = tanh w; l = sin o; backward l; m = square o; backward m", Returns(4),
@@ -201,9 +202,9 @@ CLAIMS = (
         key="grus-example-2-works",
         article="grus",
         section=TWO,
-        says="Retain in the first call, take a step, walk the second loss, take another step: that is the right way.",
-        truth="The optimizer writes into the weights, and the retained graph needs their old values: 'modified by an "
-        "inplace operation'. Walk both losses first, then take one step.",
+        says="The right way is to retain in the first call, take a step, walk the second loss, and take another step.",
+        truth="The optimizer writes into the weights, and the retained graph needs their old values. The call raises "
+        "'modified by an inplace operation'. Walk both losses first, then take one step.",
         condition="no optimizer step between the two backward calls",
         rules=("writes/error-or-recorded", "lifetime/retained-works"),
         right=(
@@ -222,7 +223,7 @@ CLAIMS = (
         article="grus",
         section=TWO,
         says="The last backward call over a retained graph need not retain it.",
-        truth="Right, and better without: the last call then gives the memory back.",
+        truth="True, and it is better not to retain: the last call then frees the memory.",
         rules=("lifetime/last-call-frees", "lifetime/retained-works"),
         right=(
             case("w = leaf 0.5; y = tanh w; backward y retain=True; backward y", Returns(4), Saved(4, "none")),
@@ -234,16 +235,16 @@ CLAIMS = (
         key="grus-example-3-second-loss",
         article="grus",
         section=THREE,
-        says="Detach the output before the second loss, and both backward calls work without retaining.",
+        says="If the output is detached before the second loss, both backward calls work without retaining.",
         truth="The second loss then depends on no parameter at all, and its backward call raises 'does not require "
-        "grad'. It returns where something that learns stands behind the detached output; the GRU learns nothing from "
-        "it either way.",
+        "grad'. It returns if a later layer with parameters uses the detached output. In both cases, the GRU learns "
+        "nothing from it.",
         condition="after the detach, something that requires grad takes part in the loss",
         rules=("detach/root-raises", "errors/no-grad-root", "detach/blocks"),
         right=(
             case("w = leaf 0.5; o = tanh w; backward o; d = detach o; v = leaf 3; p = multiply d v; backward p",
                  Returns(7),
-                 note="a head of its own behind the detach"),
+                 note="a separate head after the detach"),
         ),
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o; d = detach o; p = square d; backward p", Returns(6)),
@@ -256,11 +257,11 @@ CLAIMS = (
         article="grus",
         section=THREE,
         says="A detached tensor has the values of its source, and is not part of its graph.",
-        truth="Yes. It even shares their memory: another claim has programs that show it.",
+        truth="Yes. It even shares their memory, as the programs of another claim show.",
         rules=("detach/values", "detach/blocks"),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = multiply x d; backward z", HasGrad(5, "x", (9.0,)),
-                 note="d stands in the product as the constant 9"),
+                 note="d is the constant 9 in the product"),
         ),
         situation="detached_operands",
     ),
@@ -269,15 +270,15 @@ CLAIMS = (
         article="grus",
         section=THREE,
         says="Detaching releases the memory of the graph for the next loss.",
-        truth="Detaching frees nothing: the source keeps its graph. backward frees it, or letting go of the last "
-        "tensor that leads into it.",
+        truth="Detaching frees nothing: the source keeps its graph. The graph is freed by backward, or when the last "
+        "tensor that refers to it is deleted.",
         rules=("detach/keeps-source",),
         wrong=(
             case("x = leaf 3; y = square x; d = detach y", Saved(3, "fewer", 2)),
             case("x = leaf 3; y = square x; d = detach y; backward y", Raises(4, FREED),
-                 note="the graph is still there to be walked"),
+                 note="the graph can still be walked"),
             quoted(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o", Saved(14, "fewer", 13),
-                    note="the article's example, where the backward call has released all that there was"),
+                    note="the article's example, in which the backward call has already freed all saved tensors"),
         ),
         situation="detached_sources",
     ),
@@ -285,9 +286,9 @@ CLAIMS = (
         key="grus-example-3-stops-growth",
         article="grus",
         section=THREE,
-        says="Working on from a detached tensor does not make the graph grow.",
-        truth="What is computed from constants alone is not recorded. As soon as a parameter takes part, recording "
-        "begins anew, but from there only.",
+        says="Computing with a detached tensor does not make the graph grow.",
+        truth="Ops on constants alone are not recorded. As soon as a parameter takes part, ops are recorded again, but "
+        "only from there.",
         rules=("detach/blocks", "gradients/requires-grad"),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = square d", Saved(4, "as many", 2)),
@@ -301,8 +302,8 @@ CLAIMS = (
         key="grus-example-3-preferred",
         article="grus",
         section=THREE,
-        says="Detaching is generally to be preferred, for memory's sake.",
-        truth="It is another computation, not a cheaper one: use it where the second loss is not meant to train the "
+        says="Detaching is generally preferable, because it saves memory.",
+        truth="It is a different computation, not a cheaper one: use it if the second loss is not meant to train the "
         "GRU.",
         untestable="which of two different computations is preferable depends on what you want to train",
     ),

@@ -1,4 +1,6 @@
-"""How to avoid 'Trying to backward through the graph a second time'? Three ways: retaining, detaching, zeroing."""
+"""The article "How to avoid 'Trying to backward through the graph a second time'?": retaining, detaching, and
+zeroing.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ LOSS = f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}"
 """The mean of x * 2, with which the article's examples start: three lines."""
 
 ROUND = f"y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; zero x; backward z; step x sgd lr=0.5"
-"""One round of the training loop in part c: five lines."""
+"""One iteration of the training loop in part c: five lines."""
 
 BARE = f"y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; step x sgd lr=0.5"
-"""The same without clearing: four lines."""
+"""The same iteration without clearing: four lines."""
 
 EXAMPLE_A = f"{LOSS}; backward z retain=True; backward z; zero x to zeros; backward z"
 DETACHED = f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0"
@@ -63,10 +65,10 @@ CLAIMS = (
         key="second-time-anew-each-forward",
         article="second-time",
         section=SOURCE,
-        says="Each forward pass makes its graph anew.",
-        truth="Of what it computes, yes. A value that is carried over from an earlier pass, such as a hidden state or "
-        "a running loss, brings that pass's freed graph along. Detach what you carry over.",
-        condition="nothing computed in an earlier pass, other than detached, enters the new one",
+        says="Each forward pass makes a new graph.",
+        truth="For the values that it computes, yes. A value that is carried over from an earlier pass, such as a "
+        "hidden state or a running loss, refers to that pass's freed graph. Detach the values that you carry over.",
+        condition="the new pass uses no value of an earlier pass, except detached ones",
         rules=("lifetime/rebuilt", "lifetime/freed-subgraph-raises"),
         right=(
             case("w = leaf 3; y = square w; backward y; z = square w; backward z", HasGrad(5, "w", (12.0,))),
@@ -85,8 +87,8 @@ CLAIMS = (
         article="second-time",
         section=SOURCE,
         says="Each operation on tensors makes a node of the graph.",
-        truth="Only one with an operand that requires grad. The article's own second example has an operation that "
-        "makes none: it works on a detached tensor.",
+        truth="Only an operation with an operand that requires grad does. The article's second example has an "
+        "operation that makes none, as its operand is detached.",
         condition="some operand requires grad",
         rules=("gradients/requires-grad", "errors/no-grad-root"),
         right=(
@@ -104,10 +106,10 @@ CLAIMS = (
         key="second-time-state-deleted",
         article="second-time",
         section=SOURCE,
-        says="backward deletes what the graph has kept.",
-        truth="It deletes what it walked: everything between the leaves and this root. Other branches of the same "
-        "graph keep theirs.",
-        condition="everything that saved something lies on the way from the root",
+        says="backward deletes the values that the graph saved.",
+        truth="It deletes the saved values of the nodes that it walks, between this root and the leaves. Other "
+        "branches of the same graph keep theirs.",
+        condition="all nodes that saved values are between the root and the leaves",
         rules=("lifetime/default-frees", "lifetime/traversed-only"),
         right=(case("x = leaf 3; y = square x; z = sin y; backward z", Saved(4, "none")),),
         wrong=(
@@ -119,11 +121,11 @@ CLAIMS = (
         key="second-time-once-per-forward",
         article="second-time",
         section=STRATEGIES,
-        says="The cure is to call backward only once for each forward pass.",
-        truth="That is a sound habit, and more than is needed: calls that do not meet in the graph may be several. "
-        "And it does not help where an earlier pass's value is carried over.",
-        condition="sufficient unless a value is carried over from an earlier pass; not necessary where the walks do "
-        "not meet",
+        says="The solution is to call backward only once for each forward pass.",
+        truth="That is a good habit, but stricter than necessary: several calls work if they do not meet in the graph. "
+        "It does not help if a value of an earlier pass is carried over.",
+        condition="sufficient unless a value is carried over from an earlier pass; not necessary if the walks do not "
+        "meet",
         rules=("lifetime/traversed-only", "lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
             case("w = leaf 3; y = square w; backward y; zero w; z = square w; backward z", Returns(3), Returns(6)),
@@ -132,7 +134,7 @@ CLAIMS = (
             case("w = leaf 3; p = square w; q = exp w; backward p; backward q", Raises(5, FREED),
                  note="one forward pass, two calls, no error"),
             case("w = leaf 0.5; h = tanh w; backward h; k = multiply w h; backward k", Returns(5),
-                 note="two forward passes, a call for each, and an error: k leads back into h"),
+                 note="two forward passes, a call for each, and an error: k depends on h"),
         ),
         situation="carried_state",
     ),
@@ -155,9 +157,9 @@ CLAIMS = (
         key="second-time-a-zero-then-walk",
         article="second-time",
         section=RETAINING,
-        says="Without retaining, zero the gradient and call backward again.",
-        truth="Zeroing empties x.grad and brings no graph back: the call raises. The forward pass has to be run "
-        "again.",
+        says="Without retaining, one can zero the gradient and call backward again.",
+        truth="Zeroing clears x.grad and does not restore the graph, so the call raises. The forward pass has to be "
+        "run again.",
         condition="the forward pass is run again, or every call before this one retained",
         rules=("lifetime/same-root-raises", "lifetime/rebuilt", "lifetime/retained-works"),
         right=(
@@ -178,9 +180,9 @@ CLAIMS = (
         article="second-time",
         section=RETAINING,
         says="Retaining costs much more memory.",
-        truth="It takes no more than the forward pass has taken already, but keeps it for longer. It costs when you "
-        "go on to build the next graph while the old one is still there.",
-        condition="compared with having freed it; the peak of one forward and backward pass is the same",
+        truth="It needs no more memory than the forward pass already uses, but keeps it for longer. It costs memory if "
+        "the next graph is built while the old one still exists.",
+        condition="compared with freeing the graph; the peak of one forward and backward pass is the same",
         rules=("lifetime/default-frees", "lifetime/retained-works"),
         right=(
             case("x = leaf 3; p = exp x; q = exp x; backward p retain=True; backward q", Saved(4, "as many", 3),
@@ -195,16 +197,16 @@ CLAIMS = (
         article="second-time",
         section=RETAINING,
         says="For ordinary training, retaining is not recommended.",
-        truth="Good advice: in ordinary training nothing needs it, and it can hide a mistake (a value carried over "
-        "from an earlier iteration) behind a growing graph.",
+        truth="Good advice: ordinary training does not need it, and it can hide an error: a value carried over from an "
+        "earlier iteration then makes the graph grow, and no call raises.",
         untestable="a recommendation is not true or false",
     ),
     Claim(
         key="second-time-b-no-contribution",
         article="second-time",
         section=DETACHING,
-        says="What is done with a detached tensor adds nothing to the gradient.",
-        truth="Nothing by that way; by other ways the same source may still receive gradient.",
+        says="Operations on a detached tensor add nothing to the gradient.",
+        truth="Nothing through the detached tensor; its source may still receive gradients through other paths.",
         rules=("detach/blocks",),
         right=(
             case("x = leaf 3; d = detach x; w = multiply x d; backward w", HasGrad(4, "x", (3.0,)),
@@ -218,9 +220,9 @@ CLAIMS = (
         article="second-time",
         section=DETACHING,
         says="Detaching therefore prevents the error.",
-        truth="It does where the second walk would have come into the freed graph by the detached value. The old root "
-        "itself can be walked no more than before.",
-        condition="every way from the new root into the freed graph is cut",
+        truth="It does if the second walk would have reached the freed graph through the detached value. The old root "
+        "itself still cannot be walked again.",
+        condition="every path from the new root into the freed graph is cut",
         rules=("detach/blocks", "lifetime/same-root-raises"),
         right=(
             case("x = leaf 3; y = square x; backward y; d = detach y; v = leaf 2; z = multiply d v; backward z",
@@ -237,10 +239,11 @@ CLAIMS = (
         key="second-time-b-backward-on-detached",
         article="second-time",
         section=DETACHING,
-        says="Calling backward on what was computed from a detached tensor raises no error; it merely does nothing.",
+        says="Calling backward on a value that was computed from a detached tensor raises no error; it only does "
+        "nothing.",
         truth="It raises 'element 0 of tensors does not require grad and does not have a grad_fn': there is nothing "
         "to walk.",
-        condition="after the detach, something that requires grad takes part; then x still receives nothing",
+        condition="after the detach, something that requires grad takes part; x still receives no gradient",
         rules=("detach/root-raises", "errors/no-grad-root", "detach/blocks"),
         right=(
             case("x = leaf 3; d = detach x; v = leaf 2; w = multiply d v; backward w", Returns(5),
@@ -257,9 +260,9 @@ CLAIMS = (
         key="second-time-b-example-proceeds",
         article="second-time",
         section=DETACHING,
-        says="After zeroing and detaching, the last backward of the example goes through.",
-        truth="It does, because y and z were computed again two lines before. Neither the zeroing nor the detaching "
-        "has a part in it.",
+        says="After zeroing and detaching, the last backward call of the example works.",
+        truth="It does, because y and z were computed again two lines before. Neither the zeroing nor the detaching is "
+        "needed for it.",
         rules=("lifetime/rebuilt",),
         right=(
             quoted(EXAMPLE_B, HasGrad(12, "x", (1.0, 1.0))),
@@ -273,8 +276,8 @@ CLAIMS = (
         article="second-time",
         section=DETACHING,
         says="The detached tensor shares its data with the source.",
-        truth="Yes, one memory: what is written into one stands in the other, and a graph that had saved the source "
-        "notices. Clone it before you write.",
+        truth="Yes, they share memory: a write to one changes the other, and a graph that had saved the source detects "
+        "the write. Clone it before you write.",
         rules=("views/shares", "detach/values", "writes/error-or-recorded"),
         right=(
             case("x = leaf 3; d = detach x; write d mul_scalar_ scalar=2.0; y = square x; backward y",
@@ -291,8 +294,8 @@ CLAIMS = (
         article="second-time",
         section=DETACHING,
         says="In nested loops, such as those of meta-learning, detaching is vital.",
-        truth="Often it is right. But where the outer loop has to differentiate through the inner one, detaching "
-        "removes just the gradient that is wanted.",
+        truth="Often it is right. But if the outer loop has to differentiate through the inner one, detaching removes "
+        "the very gradient that is needed.",
         untestable="it depends on what the outer loop is meant to compute",
     ),
     Claim(
@@ -300,7 +303,7 @@ CLAIMS = (
         article="second-time",
         section=ZEROING,
         says="A forgotten zero_grad is the most common cause of this error.",
-        truth="It never causes it. Without zero_grad gradients add up and the training goes wrong, silently.",
+        truth="It never causes this error. Without zero_grad, gradients add up, and the training silently goes wrong.",
         rules=("accumulation/adds", "lifetime/rebuilt"),
         wrong=(
             quoted(f"x = leaf [1, 2]; {BARE}; {BARE}", Raises(8, FREED),
@@ -314,8 +317,8 @@ CLAIMS = (
         article="second-time",
         section=ZEROING,
         says="Clearing the gradients before each backward avoids the error.",
-        truth="Gradients and graphs are two things. Clear as often as you like, the second call over a freed graph "
-        "raises.",
+        truth="Gradients and graphs are independent. However often gradients are cleared, the second call over a freed "
+        "graph raises.",
         rules=("lifetime/same-root-raises", "accumulation/zero-to-none"),
         wrong=(
             case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6)),
@@ -329,8 +332,8 @@ CLAIMS = (
         article="second-time",
         section=ZEROING,
         says="Clearing makes sure that backward is called only once for each forward pass.",
-        truth="It has no say in that. In the loop there is one call for each pass because both stand in the loop, with "
-        "or without zero_grad.",
+        truth="It has no effect on that. There is one call for each pass because both are in the loop, with or without "
+        "zero_grad.",
         rules=("lifetime/rebuilt", "accumulation/adds", "lifetime/same-root-raises"),
         wrong=(
             quoted(f"x = leaf [1, 2]; {BARE}; {BARE}; {BARE}", Raises(8), Raises(12),
@@ -344,9 +347,9 @@ CLAIMS = (
         key="second-time-c-stale-gradients",
         article="second-time",
         section=ZEROING,
-        says="Without clearing, gradients of earlier iterations go into the next update.",
-        truth="Yes. That is a mistake in most training loops, and a technique in some: gradient accumulation over "
-        "several batches.",
+        says="Without clearing, gradients of earlier iterations enter the next update.",
+        truth="Yes. That is an error in most training loops, and intended in some: gradient accumulation over several "
+        "batches.",
         rules=("accumulation/adds",),
         right=(
             case("x = leaf 3; y = square x; backward y; z = square x; backward z", HasGrad(3, "x", (6.0,)),
@@ -360,8 +363,8 @@ CLAIMS = (
         key="second-time-c-loop-works",
         article="second-time",
         section=ZEROING,
-        says="The loop that computes, clears, walks and steps runs without error.",
-        truth="It does. What keeps it from the error is that the forward pass stands inside the loop.",
+        says="The loop of forward pass, zero_grad, backward and optimizer step runs without error.",
+        truth="It does, because the forward pass is inside the loop.",
         rules=("lifetime/rebuilt", "accumulation/zero-to-none"),
         right=(
             quoted(EXAMPLE_C, HasGrad(5, "x", (1.0, 1.0)), HasGrad(10, "x", (1.0, 1.0)), HasGrad(15, "x", (1.0, 1.0)),

@@ -1,5 +1,5 @@
-"""Why does calling .backward() on two different networks trigger an error? The article on separate networks: mostly,
-it does not.
+"""The article "Why does calling .backward() on two different networks trigger an error?", although it mostly does
+not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EXAMPLE_2 = f"{FIRST}; backward l retain=True; {SECOND}; backward m"
 EXAMPLE_3 = f"{FIRST}; backward l; {SECOND.replace('p = linear_bias j', 'd = detach j; p = linear_bias d')}; backward m"
 
 SMALL = "i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o"
-"""One network of one weight, walked."""
+"""One network with one weight, after its backward call."""
 
 ARTICLE = Article(
     "two-networks",
@@ -48,9 +48,11 @@ CLAIMS = (
         key="two-networks-other-network-raises",
         article="two-networks",
         section="Introduction",
-        says="After the backward of one network, the backward of another one raises unless the first retained.",
-        truth="Every forward pass makes a graph of its own, and backward frees only what it walks. The second network "
-        "fails only if its loss leads back into the first network's graph: if it was fed the first one's output.",
+        says="After the backward call of one network, the backward call of another network raises, unless the first "
+        "call retained.",
+        truth="Every forward pass makes its own graph, and backward frees only what the nodes that it walks saved. The "
+        "second network fails only if its loss depends on the first network's graph, because its input is the first "
+        "network's output.",
         condition="the second loss was computed from a value inside the first network's freed graph",
         rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
@@ -69,11 +71,11 @@ CLAIMS = (
         article="two-networks",
         section=EXPLANATION,
         says="The graph is discarded once the optimizer has used the gradients.",
-        truth="backward itself frees it, before it returns; the optimizer neither frees nor needs a graph.",
+        truth="backward frees it before it returns; the optimizer neither frees nor needs a graph.",
         rules=("lifetime/default-frees",),
         wrong=(
             case("w = leaf 3; y = square w; backward y; backward y", Returns(4),
-                 note="no optimizer yet, and it is gone"),
+                 note="there is no optimizer yet, and the graph is gone"),
             case("w = leaf 3; y = square w; backward y; step w sgd lr=0.5", Saved(3, "as many", 2)),
         ),
         situation="backward_twice",
@@ -83,7 +85,7 @@ CLAIMS = (
         article="two-networks",
         section=EXPLANATION,
         says="Retaining in the first call lets later calls on the same network or another one work.",
-        truth="True, and needed only where the later loss leads back into the first graph.",
+        truth="True, but needed only if the later loss depends on the first graph.",
         rules=("lifetime/retained-works",),
         right=(
             quoted(EXAMPLE_2, Returns(12)),
@@ -99,10 +101,10 @@ CLAIMS = (
         key="two-networks-many-passes-exhaust",
         article="two-networks",
         section=EXPLANATION,
-        says="Retaining without need, over many backward passes, can use up the memory.",
-        truth="What adds up is retained graphs, not calls: walking one retained graph ten times keeps no more than "
-        "walking it once.",
-        condition="every pass makes and keeps a graph of its own",
+        says="Retaining without need over many backward passes can exhaust the memory.",
+        truth="Retained graphs add up, calls do not: walking one retained graph ten times keeps no more than walking "
+        "it once.",
+        condition="every pass makes and keeps its own graph",
         rules=("lifetime/retained-works",),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; z = square x; backward z retain=True",
@@ -117,18 +119,17 @@ CLAIMS = (
         key="two-networks-design-choice",
         article="two-networks",
         section="Introduction",
-        says="That the graph is freed is no bug but a choice for the sake of memory.",
-        truth="So says PyTorch's documentation as well.",
-        untestable="why something was designed as it is, no program decides",
+        says="Freeing the graph is not a bug but a design choice that saves memory.",
+        truth="PyTorch's documentation says so, too.",
+        untestable="no program decides why something was designed as it is",
     ),
     Claim(
         key="two-networks-message-names-graph",
         article="two-networks",
         section=EXPLANATION,
-        says="The error says outright that the graph for the second network's gradients is missing.",
-        truth="With two networks as in the examples there is no error whose message could be read. Where there is one, "
-        "it speaks of a graph walked a second time: look for the value that leads from the second loss back into the "
-        "first graph.",
+        says="The error message says directly that the graph for the second network's gradients is missing.",
+        truth="Two networks as in the examples raise no error. If there is an error, its message mentions a graph "
+        "walked a second time: look for the value that connects the second loss to the first graph.",
         rules=("lifetime/independent",),
         wrong=(
             quoted(EXAMPLE_1, Raises(12)),
@@ -140,9 +141,9 @@ CLAIMS = (
         key="two-networks-example-1-raises",
         article="two-networks",
         section=ONE,
-        says="Two unconnected linear networks, walked one after the other: the second call raises.",
+        says="If two unconnected linear networks are walked one after the other, the second call raises.",
         truth="It returns, with the right gradients. The two graphs have nothing in common.",
-        condition="the second network is fed the first one's output, as it is",
+        condition="the second network's input is the first one's output, not detached",
         rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="connected"),
@@ -158,7 +159,7 @@ CLAIMS = (
         article="two-networks",
         section=TWO,
         says="With retain_graph=True in the first call, the second network's backward works.",
-        truth="It works, as it would have without.",
+        truth="It works, as it would without the flag.",
         rules=("lifetime/independent", "lifetime/retained-works"),
         right=(quoted(EXAMPLE_2, Returns(12), HasGrad(12, "c", (0.5, 0.5))),),
         situation="two_networks",
@@ -167,9 +168,9 @@ CLAIMS = (
         key="two-networks-example-2-reason",
         article="two-networks",
         section=TWO,
-        says="It works because the first network's graph is still there.",
-        truth="Take the first graph away and it works all the same: the second call never looks at it.",
-        condition="the second network is fed the first one's output",
+        says="It works because the first network's graph still exists.",
+        truth="It also works without the first graph: the second call does not use it.",
+        condition="the second network's input is the first one's output",
         rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED),
@@ -187,7 +188,7 @@ CLAIMS = (
         article="two-networks",
         section=TWO,
         says="Keeping the first graph costs memory.",
-        truth="Yes: what the first network saved stays alive beside the second one's, for nothing.",
+        truth="Yes: the first network's saved tensors stay alive beside the second network's, without any use.",
         rules=("lifetime/retained-works",),
         right=(
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True",
@@ -202,13 +203,13 @@ CLAIMS = (
         article="two-networks",
         section=THREE,
         says="Detaching the second network's input lets its backward call return.",
-        truth="It returns. Where the input comes out of the first network, detaching is indeed what makes it return.",
+        truth="It returns. If the first network computed the input, the detach is indeed the reason.",
         rules=("detach/blocks", "lifetime/independent"),
         right=(
             quoted(EXAMPLE_3, Returns(13), HasGrad(13, "c", (0.5, 0.5))),
             case(f"{SMALL}; d = detach o; v = leaf [[3]]; p = linear d v; backward p", Returns(8),
                  HasGrad(8, "v", (2.0,)),
-                 note="chained, and cut"),
+                 note="chained, and detached"),
         ),
         situation="chained_networks",
     ),
@@ -216,17 +217,18 @@ CLAIMS = (
         key="two-networks-example-3-crucial",
         article="two-networks",
         section=THREE,
-        says="It is the detach of that (freshly made) input that gives the second network a graph of its own.",
-        truth="A fresh input has no history to be detached from; leave the detach out and nothing changes. It matters "
-        "only for a value that another network computed.",
+        says="The detach of the (newly made) input gives the second network its own graph.",
+        truth="A new input has no history, so nothing changes without the detach. It matters only for a value that "
+        "another network computed.",
         condition="the input was computed by the first network",
         rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
         right=(
-            case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="chained, not cut"),
+            case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="chained, not "
+            "detached"),
         ),
         wrong=(
             quoted(EXAMPLE_1, Raises(12, FREED), note="the article's example without the detach"),
-            case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7, FREED), note="not cut, either"),
+            case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7, FREED), note="not detached, either"),
         ),
         situation="chained_networks",
     ),
@@ -234,9 +236,9 @@ CLAIMS = (
         key="two-networks-example-3-correct",
         article="two-networks",
         section=THREE,
-        says="Detaching saves the memory and the result stays correct.",
-        truth="The first network no longer learns from the second loss. That is right for separate networks, and "
-        "wrong for a chain that should be trained from its end: no error tells you.",
+        says="Detaching saves memory, and the result stays correct.",
+        truth="The first network no longer learns from the second loss. That is right for separate networks, and wrong "
+        "for a chain that should be trained as a whole. No error reports it.",
         condition="the second loss is not meant to reach the first network",
         rules=("detach/blocks",),
         right=(

@@ -1,4 +1,4 @@
-"""Sixty-one facts about PyTorch's autograd, and what of each is a rule; what is none, and why."""
+"""Sixty-one facts about PyTorch's autograd: the part of each that is a rule, and the reason why the rest is not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS: dict[str, tuple[Fact, ...]] = {
     "Hooks": HOOKS,
     "Functions, transforms, checkpoints, optimizers": REST,
 }
-"""The facts by what they are about, in the order of their numbers."""
+"""The facts by topic, in the order of their numbers."""
 
 FACTS: dict[str, Fact] = {fact.key: fact for group in GROUPS.values() for fact in group}
-"""Every fact by its number."""
+"""All facts by number."""

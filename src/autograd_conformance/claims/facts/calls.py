@@ -1,4 +1,4 @@
-"""Facts R1 to R18: calling backward, and how long a graph lives."""
+"""Facts R1 to R18: backward calls, and the lifetime of graphs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CALLING = (
         ("a = leaf [1, 2]; b = multiply a a; backward b", "non-scalar root"),
         ("a = leaf (0,) []; b = multiply a a; backward b", "non-scalar root"),
         ("a = leaf [[3]]; b = multiply a a; backward b", RETURNS),
-        not_covered="Complex and integer roots: programs have float32 and float64 alone.",
+        not_covered="Complex and integer roots: programs have only float32 and float64.",
     ),
     fact(
         "R2",
-        "A cotangent has exactly the shape of its root, also where either has one element.",
+        "A cotangent has exactly the shape of its root, even if either has one element.",
         "errors/cotangent-shape",
         ("a = leaf [1, 2]; b = multiply a a; backward b with [1, 2, 3]", "cotangent shape"),
         ("a = leaf 3; b = multiply a a; backward b with [1]", "cotangent shape"),
@@ -36,13 +36,13 @@ CALLING = (
     ),
     fact(
         "R4",
-        "A cotangent that is no tensor is a type error.",
-        not_covered="Programs cannot write it: a cotangent is a tensor or left out. The check is the host language's, "
+        "A cotangent that is not a tensor is a type error.",
+        not_covered="Programs cannot express it: a cotangent is a tensor or omitted. The check is the host language's, "
         "not autograd's.",
     ),
     fact(
         "R5",
-        "A root that requires no grad, such as a detached value, raises.",
+        "Calling backward on a root that requires no grad, such as a detached value, raises.",
         "errors/no-grad-root detach/root-raises modes/constant-root",
         ("a = leaf 3 const; b = multiply a a; backward b", "no grad"),
         ("a = leaf 3; d = detach a; backward d", "no grad"),
@@ -50,26 +50,26 @@ CALLING = (
     ),
     fact(
         "R6",
-        "Several roots give the gradient of their sum, a root listed twice counts twice, and cotangents may be left "
-        "out for scalars.",
+        "Several roots give the gradient of their sum, a root listed twice counts twice, and cotangents of scalars may "
+        "be omitted.",
         "gradients/several-roots gradients/cotangent",
         ("a = leaf 3; b = exp a; c = sin a; backward b, c", RETURNS),
         ("a = leaf 3; b = exp a; backward b, b", RETURNS),
         ("a = leaf [1, 2]; b = exp a; s = sum b dim=(0,) keepdim=False; backward s, b with none, [1, 2]", RETURNS),
-        not_covered="Fewer or more cotangents than roots: programs cannot write it.",
+        not_covered="Fewer or more cotangents than roots: programs cannot express it.",
     ),
     fact(
         "R7",
-        "A leaf that is itself the root holds a copy of the cotangent, not the cotangent.",
+        "The .grad of a leaf that is itself the root is a copy of the cotangent, not the cotangent.",
         "gradients/cotangent-kept",
         ("a = leaf [1, 2]; backward a with [3, 4]", RETURNS),
         ("a = leaf [1, 2]; backward a with [3, 4]; backward a with [3, 4]", RETURNS),
-        not_covered="A copy or not shows only where a call writes into the cotangent: it has no name by which a later "
-        "line could write to it.",
+        not_covered="The difference shows only if a call writes to the cotangent: programs give it no name, so that no "
+        "later line can write to it.",
     ),
     fact(
         "R8",
-        "A call that is refused for its arguments leaves the graph and the gradients as they were.",
+        "A call that raises because of its arguments leaves the graph and the gradients unchanged.",
         "errors/refusal-keeps-graph errors/refusal-keeps-gradients",
         ("a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 1]", RETURNS),
         ("a = leaf [1, 2]; b = exp a; backward b with [1]; backward b with [1, 1]", RETURNS),
@@ -77,7 +77,7 @@ CALLING = (
     ),
     fact(
         "R9",
-        "A call under no_grad does what it does outside; what it makes with create_graph is differentiable.",
+        "A call under no_grad does the same as outside; with create_graph, its gradients are differentiable.",
         "modes/backward-anywhere higher/differentiable",
         ("a = leaf 3; b = exp a; no_grad: backward b", RETURNS),
         ("a = leaf 3; b = exp a; no_grad: g = grad b wrt a create=True; backward g", "returns | not implemented"),
@@ -87,33 +87,33 @@ CALLING = (
 LIFETIME = (
     fact(
         "R10",
-        "Where retain_graph is left out, it is what create_graph is.",
+        "If retain_graph is omitted, it has the value of create_graph.",
         "lifetime/default-frees lifetime/retained-works",
         ("a = leaf 3; b = exp a; backward b; backward b", FREED),
         ("a = leaf 3; b = exp a; backward b create=True; zero a; backward b", RETURNS),
     ),
     fact(
         "R11",
-        "A second call over nodes that need freed values raises; over nodes that saved nothing it need not.",
+        "A second call over nodes that need freed values raises; over nodes that saved nothing it need not raise.",
         "lifetime/same-root-raises lifetime/default-frees lifetime/late-retain-raises lifetime/last-call-frees "
         "lifetime/nothing-saved memory/freed",
         ("a = leaf 3; b = exp a; backward b; backward b", FREED),
         ("a = leaf 3; b = exp a; backward b; backward b retain=True", FREED),
         ("a = leaf 3; b = exp a; backward b retain=True; backward b; backward b", FREED),
         ("a = leaf 3; b = negative a; backward b; backward b", "returns | graph freed"),
-        not_covered="Which ops save nothing is measured for PyTorch and left open to others: walking such a graph "
-        "again may raise.",
+        not_covered="The set of ops that save nothing is measured for PyTorch and unspecified for others: walking such "
+        "a graph again may raise.",
     ),
     fact(
         "R12",
-        "A call frees what it walks, and no more.",
+        "A call frees the saved values of the nodes that it walks, and no others.",
         "lifetime/traversed-only lifetime/freed-subgraph-raises",
         (f"{CHAIN}; g = grad b wrt h; backward h", RETURNS),
         (f"{CHAIN}; backward h; backward b", FREED),
     ),
     fact(
         "R13",
-        "The functional form frees what it walks, unless it retains it.",
+        "The functional form frees the saved values of the nodes that it walks, unless it retains the graph.",
         "functional/frees",
         ("a = leaf 2; b = exp a; g = grad b wrt a; h = grad b wrt a", FREED),
         ("a = leaf 2; b = leaf 3; c = multiply a b; g = grad c wrt a; h = grad c wrt b", "returns | graph freed"),
@@ -129,30 +129,30 @@ LIFETIME = (
     ),
     fact(
         "R15",
-        "create_graph with retain_graph=False gives a differentiable gradient, and frees the graph it came from.",
+        "create_graph with retain_graph=False gives a differentiable gradient, and frees the graph of the call.",
         "higher/differentiable lifetime/same-root-raises",
         (
             "a = leaf 3; b = multiply a a; g = grad b wrt a create=True retain=False; backward g",
             "returns | graph freed | not implemented",
         ),
         ("a = leaf 3; b = exp a; g = grad b wrt a create=True retain=False; backward b", FREED),
-        not_covered="Whether the gradient can be walked then: its derivative may need what was freed, as that of exp "
-        "does.",
+        not_covered="Whether the gradient can then be walked: its derivative may need values that were freed, as that "
+        "of exp does.",
     ),
     fact(
         "R16",
-        "What a node saved cannot be read once it is freed.",
-        not_covered="What nodes show of what they saved (`grad_fn._saved_result`) is PyTorch's own. That it is "
+        "The values that a node saved cannot be read after they are freed.",
+        not_covered="Reading saved values from nodes (`grad_fn._saved_result`) is specific to PyTorch. That they are "
         "released is a rule (`memory/freed`).",
     ),
     fact(
         "R17",
-        "Of two threads that walk one graph, one fails.",
-        not_covered="Programs are sequences: they have no threads, and what a race gives cannot be said beforehand.",
+        "If two threads walk one graph, one of them fails.",
+        not_covered="Programs are sequences without threads, and the result of a race is not predictable.",
     ),
     fact(
         "R18",
-        "Each forward pass makes a graph of its own, whatever was freed before.",
+        "Each forward pass makes a new graph, whatever was freed before.",
         "lifetime/rebuilt lifetime/independent",
         ("a = leaf 3; b = exp a; backward b; c = exp a; backward c", RETURNS),
         ("a = leaf 3; b = exp a; c = sin a; backward b; backward c", RETURNS),

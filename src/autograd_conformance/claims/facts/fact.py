@@ -1,4 +1,4 @@
-"""A fact about PyTorch: what it does, which rules hold a framework to it, and programs that show it.
+"""A fact about PyTorch, the rules that require it of a framework, and programs that show it.
 
 A fact is a rule, a rule in part, or no rule. `Fact.not_covered` is the part that is no rule, and the reason.
 """
@@ -12,7 +12,7 @@ RETURNS = "returns"
 
 @dataclass(frozen=True, slots=True)
 class FactProgram:
-    """A program in the text form, and the outcomes that the model allows for its last line, in words."""
+    """A program in text form, and the outcomes that the model allows for its last line, as text."""
 
     text: str
     outcomes: frozenset[str]
@@ -20,7 +20,7 @@ class FactProgram:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact; `not_covered` is what of it is no rule, and why."""
+    """A fact; `not_covered` is the part that no rule covers, and the reason."""
 
     key: str
     sentence: str
@@ -30,13 +30,13 @@ class Fact:
 
     @property
     def status(self) -> str:
-        """Whether it is a rule, one in part, or none."""
+        """`rule`, `rule in part` or `no rule`."""
         if not self.rules:
             return "no rule"
         return "rule in part" if self.not_covered else "rule"
 
 
 def fact(key: str, sentence: str, rules: str = "", *programs: tuple[str, str], not_covered: str = "") -> Fact:
-    """A fact; rules stand between blanks, a program's outcomes between bars."""
+    """A fact. Rules are separated by blanks, the outcomes of a program by bars."""
     shown = tuple(FactProgram(text, frozenset(outcomes.split(" | "))) for text, outcomes in programs)
     return Fact(key, sentence, tuple(rules.split()), shown, not_covered)

@@ -1,4 +1,4 @@
-"""Facts R19 to R33: what leaves hold, and gradients that are asked for."""
+"""Facts R19 to R33: the .grad of leaves, and the functional form."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ TWO = "a = leaf 2; b = leaf 3; c = multiply a b"
 ACCUMULATION = (
     fact(
         "R19",
-        "A call adds to the gradient that a leaf holds.",
+        "A call adds to the .grad of a leaf.",
         "accumulation/adds accumulation/first",
         ("a = leaf 3; b = exp a; backward b retain=True; backward b", RETURNS),
     ),
     fact(
         "R20",
-        "Without create_graph it adds in place: a reference to the gradient sees the sum.",
+        "Without create_graph, a call adds in place: a reference to the gradient shows the sum.",
         "accumulation/in-place",
         ("a = leaf 3; b = exp a; backward b retain=True; g = held a; backward b; h = negative g", RETURNS),
-        not_covered="The gradient's version number: `_version` is PyTorch's own.",
+        not_covered="The gradient's version number: `_version` is specific to PyTorch.",
     ),
     fact(
         "R21",
-        "With create_graph the leaf gets a new gradient, which is differentiable; the old one stays as it was.",
+        "With create_graph, the leaf gets a new gradient, which is differentiable; the old gradient stays unchanged.",
         "accumulation/replaces higher/differentiable",
         (
             "a = leaf 3; b = multiply a a; backward b retain=True; g = held a; backward b create=True; h = negative g",
@@ -35,20 +35,20 @@ ACCUMULATION = (
     ),
     fact(
         "R22",
-        "`backward` with create_graph warns of a cycle that keeps memory; clearing the gradient ends it.",
+        "`backward` with create_graph warns of a reference cycle that keeps memory; clearing the gradient breaks it.",
         "memory/cycle",
         ("a = leaf 3; b = exp a; backward b create=True; zero a; drop b", RETURNS),
-        not_covered="The warning: an observation holds what was returned or raised.",
+        not_covered="The warning: an observation records only results and errors.",
     ),
     fact(
         "R23",
-        "No two leaves share a gradient.",
+        "No two leaves share a .grad.",
         "accumulation/own-object",
         ("a = leaf [1, 2]; b = leaf [3, 4]; c = add a b; backward c with [1, 1]; backward a with [1, 1]", RETURNS),
     ),
     fact(
         "R24",
-        "A gradient is laid out as its leaf where that is dense, else in row-major order.",
+        "A gradient has the memory layout of its leaf if that is dense, otherwise row-major order.",
         "accumulation/layout",
         (
             "c = leaf [[1, 2, 1], [2, 1, 2]] const; t = transpose c dim0=0 dim1=1; requires t True; b = exp t; "
@@ -63,19 +63,20 @@ ACCUMULATION = (
     ),
     fact(
         "R25",
-        "A gradient that is assigned is added to; one of another shape or dtype, or the leaf itself, cannot be "
+        "Calls add to a .grad that was assigned; a tensor of another shape or dtype, or the leaf itself, cannot be "
         "assigned.",
         "accumulation/assigned accumulation/assigned-form accumulation/adds",
         ("a = leaf 3; g = leaf 2 const; assign a g; b = exp a; backward b", RETURNS),
         ("a = leaf 3; g = leaf [1, 2] const; assign a g", "assigned gradient of another form"),
         ("a = leaf 3; g = leaf f32 2 const; assign a g", "returns | assigned gradient of another form"),
         ("a = leaf 3; assign a a", "returns | assigned gradient of another form"),
-        not_covered="That another dtype, or the leaf itself, is refused: the documentation does not say so, and either "
-        "is allowed. What is no tensor cannot be written.",
+        not_covered="That another dtype, or the leaf itself, is refused: the documentation does not say so, and both "
+        "outcomes are allowed. Programs cannot assign anything but a tensor.",
     ),
     fact(
         "R26",
-        "Leaves that a call does not reach, or that are frozen, also after the forward pass, keep what they hold.",
+        "Leaves that a call does not reach keep their .grad, and so do leaves that are frozen, even if only after the "
+        "forward pass.",
         "accumulation/unreached accumulation/constant modes/frozen-leaf",
         ("a = leaf 3; b = leaf 2; c = exp a; backward c", RETURNS),
         ("a = leaf 3; b = leaf 2 const; c = multiply a b; backward c", RETURNS),
@@ -93,7 +94,7 @@ ACCUMULATION = (
 FUNCTIONAL = (
     fact(
         "R28",
-        "`backward` with inputs adds to these alone, also where they are no leaves; an empty list, or an input that "
+        "`backward` with inputs adds to these alone, even if they are not leaves; an empty list, or an input that "
         "requires no grad, raises.",
         "functional/inputs-only functional/no-inputs functional/input-no-grad",
         (f"{TWO}; backward c inputs a", RETURNS),
@@ -104,7 +105,8 @@ FUNCTIONAL = (
     ),
     fact(
         "R29",
-        "The functional form returns gradients and adds to none; they are differentiable with create_graph alone.",
+        "The functional form returns gradients and changes no .grad; the gradients are differentiable only with "
+        "create_graph.",
         "functional/value functional/no-accumulation higher/plain-raises higher/differentiable",
         (f"{TWO}; g, h = grad c wrt a, b", RETURNS),
         ("a = leaf 3; b = exp a; g = grad b wrt a; backward g", "no grad"),
@@ -112,7 +114,7 @@ FUNCTIONAL = (
     ),
     fact(
         "R30",
-        "An input that is not used raises, is none where that is allowed, and zeros where they are asked for.",
+        "An input that is not used raises; its gradient is None with allow_unused, and zeros with materialize_grads.",
         "functional/unused-raises functional/unused-none functional/materialized functional/options",
         (f"{TWO}; d = leaf 1; g = grad c wrt d", "unused input"),
         (f"{TWO}; d = leaf 1; g, h = grad c wrt d, a unused=True", RETURNS),
@@ -133,8 +135,8 @@ FUNCTIONAL = (
     ),
     fact(
         "R33",
-        "Cotangents may be a batch, each of which gives a gradient.",
-        not_covered="`is_grads_batched` is a transform on top of the call (vmap), with rules of its own; programs do "
-        "not have it.",
+        "Cotangents may be a batch; each gives a gradient.",
+        not_covered="`is_grads_batched` is a transform on top of the call (vmap), with separate rules; programs do not "
+        "have it.",
     ),
 )

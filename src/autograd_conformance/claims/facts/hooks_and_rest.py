@@ -9,18 +9,18 @@ CHAIN = "a = leaf 3; b = exp a; c = sin b"
 HOOKS = (
     fact(
         "R51",
-        "The hooks of a value are called in the order of their registration, the retained gradient is what they left, "
-        "and hooks after accumulation come last.",
+        "The hooks of a value are called in the order of their registration, the retained gradient is their result, "
+        "and hooks after accumulation are called last.",
         "hooks/order hooks/retained hooks/accumulated",
         (f"{CHAIN}; retain b; k = hook b scale 2.0; l = hook b observe; backward c", RETURNS),
         (f"{CHAIN}; k = hook a scale 2.0; l = hook a observe accumulated; backward c", RETURNS),
         not_covered="Hooks on nodes (`grad_fn.register_prehook`, `register_hook`): programs name values, and nodes are "
-        "PyTorch's own.",
+        "specific to PyTorch.",
     ),
     fact(
         "R52",
-        "A hook is called whenever its value's gradient is computed; one after accumulation only where something is "
-        "added.",
+        "A hook is called whenever its value's gradient is computed; a hook after accumulation is called only if a "
+        "gradient is added.",
         "hooks/called hooks/accumulated hooks/removed",
         (f"{CHAIN}; k = hook b observe; g = grad c wrt b", RETURNS),
         (f"{CHAIN}; k = hook a observe accumulated; g = grad c wrt a", RETURNS),
@@ -29,13 +29,14 @@ HOOKS = (
     ),
     fact(
         "R53",
-        "A leaf's hook changes what each call adds, not what the leaf holds.",
+        "A leaf's hook changes the gradient that each call adds, not the accumulated .grad.",
         "hooks/result accumulation/adds",
         ("a = leaf 3; b = exp a; k = hook a scale 10.0; backward b retain=True; backward b", RETURNS),
     ),
     fact(
         "R54",
-        "A hook stays with the value as it was when the hook was registered: a write makes a new one.",
+        "A hook belongs to the version of the value at its registration: after a write, it still gets the gradient of "
+        "that version.",
         "hooks/called hooks/result writes/recorded",
         (
             "a = leaf 3; c = leaf 1 const; write c copy_ a; k = hook c scale 2.0; write c mul_scalar_ scalar=3.0; l = "
@@ -45,49 +46,51 @@ HOOKS = (
     ),
     fact(
         "R55",
-        "A hook that returns another shape, or raises, ends the call; values that require no grad refuse hooks, and "
-        "values that are no leaves those after accumulation.",
+        "A call raises if a hook returns another shape or raises. A value that requires no grad cannot have hooks, and "
+        "a value that is not a leaf cannot have hooks after accumulation.",
         "hooks/shape hooks/raise hooks/refused",
         (f"{CHAIN}; k = hook b misshape; backward c", "hook changed the shape"),
         (f"{CHAIN}; k = hook b raise; backward c", "hook raised"),
         ("c = leaf 3 const; k = hook c observe", "hook without gradient"),
         (f"{CHAIN}; k = hook b observe accumulated", "not a leaf | hook without gradient"),
-        not_covered="A hook that returns no tensor: programs cannot write it.",
+        not_covered="A hook that does not return a tensor: programs cannot express it.",
     ),
 )
 
 REST = (
     fact(
         "R56",
-        "A function with a backward of its own returns as many gradients as it has operands.",
-        not_covered="Custom functions are code, and an error in them is their author's. Ops are a framework's own.",
+        "The backward of a custom function returns as many gradients as the function has operands.",
+        not_covered="Custom functions are user code, and their author is responsible for errors in them. Rules are "
+        "about the framework's ops.",
     ),
     fact(
         "R57",
-        "torch.func's transforms refuse roots that are no scalars, backward calls inside, and writes to what they "
-        "capture.",
-        not_covered="Another interface, without a tape to call backward on; programs are sequences of calls, not "
-        "functions to transform.",
+        "torch.func's transforms raise for roots that are not scalars, for backward calls inside, and for writes to "
+        "captured values.",
+        not_covered="This is another interface, without a graph on which to call backward. Programs are sequences of "
+        "calls, not functions to transform.",
     ),
     fact(
         "R58",
-        "Checkpoints without re-entrance give the same values, gradients and errors; those with it refuse the "
-        "functional form.",
-        not_covered="Not a rule but a framework to test: an adapter may run a program's ops under checkpoints, and is "
-        "then held to all rules. There is no such adapter yet.",
+        "Non-reentrant checkpoints give the same values, gradients and errors; reentrant checkpoints do not support "
+        "the functional form.",
+        not_covered="This is not a rule but a framework to test: an adapter may run a program's ops under checkpoints, "
+        "and is then tested by all rules, as `torch-checkpoint` is.",
     ),
     fact(
         "R59",
-        "Clearing to none lets references keep the old values; clearing to zeros changes the gradient in place.",
+        "After clearing to None, references to the gradient keep the old values; clearing to zeros changes the "
+        "gradient in place.",
         "accumulation/zero-to-none accumulation/zero-to-zeros",
         ("a = leaf 3; b = exp a; backward b; g = held a; zero a; h = negative g", RETURNS),
         ("a = leaf 3; b = exp a; backward b; zero a to zeros; c = exp a; backward c", RETURNS),
-        not_covered="What zeroing makes of a differentiable gradient's history: the optimizer's method and the "
-        "tensor's differ in it.",
+        not_covered="The history of a differentiable gradient after zeroing: the optimizer's method and the tensor's "
+        "method differ.",
     ),
     fact(
         "R60",
-        "A step passes over leaves without a gradient, and not over those whose gradient is zero.",
+        "A step skips leaves without a gradient, but not leaves whose gradient is zero.",
         "optimizers/skips",
         (
             "a = leaf [1, 2]; b = leaf [1, 2]; c = exp a; backward c with [1, 1]; step a, b sgd lr=0.5 "
@@ -95,13 +98,13 @@ REST = (
             RETURNS,
         ),
         ("a = leaf [1, 2]; z = leaf [0, 0] const; assign a z; step a sgd lr=0.5 weight_decay=0.5", RETURNS),
-        not_covered="A parameter that is no leaf: the optimizer refuses it when it is made, and programs cannot write "
+        not_covered="A parameter that is not a leaf: the optimizer's constructor raises, and programs cannot express "
         "it.",
     ),
     fact(
         "R61",
-        "Where a function is not differentiable, the gradient follows conventions.",
-        not_covered="They are not the chain rule's, frameworks differ in them, and PyTorch departs from its own list "
-        "(elu, hypot). Programs keep away from kinks, ties and poles.",
+        "Where a function is not differentiable, its gradient follows conventions.",
+        not_covered="The chain rule does not define these conventions, frameworks differ, and PyTorch deviates from "
+        "its own list (elu, hypot). Programs avoid kinks, ties and poles.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Facts R34 to R50: leaves, detaching, grad modes, and writes in place."""
+"""Facts R34 to R50: leaves, detaching, grad modes, and in-place writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MODIFIED = "returns | modified in place"
 HISTORY = (
     fact(
         "R34",
-        "A result requires grad where it is recorded and some operand requires grad.",
+        "A result requires grad if its op is recorded and some operand requires grad.",
         "gradients/requires-grad modes/no-grad-result",
         (f"{A}; c = leaf [3, 4] const; b = multiply a c", RETURNS),
         (f"{A}; no_grad: b = exp a", RETURNS),
@@ -18,26 +18,26 @@ HISTORY = (
     ),
     fact(
         "R35",
-        "A value that is no leaf cannot cease to require grad.",
+        "For a value that is not a leaf, requires_grad cannot be turned off.",
         "modes/toggle-refused",
         (f"{A}; b = exp a; requires b False", "not a leaf"),
     ),
     fact(
         "R36",
         "Integers cannot require grad.",
-        not_covered="Programs have float32 and float64 alone.",
+        not_covered="Programs have only float32 and float64.",
     ),
     fact(
         "R37",
-        "A detached value shares memory with its source and has no history; a write to it is a write to what its "
-        "source saved.",
+        "A detached value shares memory with its source and has no history; a write to it also changes what the graph "
+        "of its source saved.",
         "views/shares detach/values detach/blocks writes/error-or-recorded",
         (f"{A}; b = exp a; d = detach b; c = multiply a d; backward c with [1, 1]", RETURNS),
         (f"{A}; b = exp a; d = detach b; write d mul_scalar_ scalar=2.0; backward b with [1, 1]", MODIFIED),
     ),
     fact(
         "R38",
-        "Detaching in place makes a value without history; a view refuses.",
+        "Detaching in place removes a value's history; a view cannot be detached in place.",
         "detach/in-place detach/view-raises",
         (f"{A}; d = detach a; detach_ d", RETURNS),
         (f"{A}; c = leaf [0, 0] const; write c copy_ a; detach_ c", RETURNS),
@@ -45,29 +45,30 @@ HISTORY = (
     ),
     fact(
         "R39",
-        "What is computed under no_grad is a constant; enable_grad within it, and the end of the block, record again.",
+        "A value computed under no_grad is a constant; enable_grad inside the block, and the end of the block, turn "
+        "recording on again.",
         "modes/no-grad-result modes/recorded modes/restored modes/constant",
         (f"{A}; no_grad: b = exp a; c = multiply a b; backward c with [1, 1]", RETURNS),
         (f"{A}; no_grad: enable_grad: b = exp a; backward b with [1, 1]", RETURNS),
-        not_covered="That the mode belongs to a thread: programs have none.",
+        not_covered="That the mode belongs to a thread: programs have no threads.",
     ),
     fact(
         "R40",
         "Tensors made in inference mode cannot be saved for a derivative, nor written to outside of it.",
-        not_covered="Inference mode is a stricter no_grad that trades checks for speed. Few frameworks have one, and "
-        "what it adds are restrictions of PyTorch's own; programs do not have it.",
+        not_covered="Inference mode is a stricter no_grad that trades checks for speed. Few frameworks have such a "
+        "mode, and it adds restrictions that are specific to PyTorch. Programs do not have it.",
     ),
     fact(
         "R41",
-        "A value that is no leaf holds no gradient, unless it was asked to retain it.",
+        "A value that is not a leaf has no .grad, unless it retains its gradient.",
         "hooks/retained",
         (f"{A}; b = exp a; s = sum b dim=(0,) keepdim=False; backward s retain=True; retain b; backward s", RETURNS),
-        not_covered="The warning on reading it: an observation holds what was returned or raised.",
+        not_covered="The warning on reading it: an observation records only results and errors.",
     ),
     fact(
         "R42",
-        "A value that retains its gradient adds up what each call gives it, also calls that ask for something else; a "
-        "leaf holds its own anyway; a value that requires no grad refuses.",
+        "A value that retains its gradient adds up the gradients of all calls, even of calls for the gradient of "
+        "another value. A leaf has a .grad anyway. A value that requires no grad cannot retain one.",
         "hooks/retained hooks/retain-refused",
         ("a = leaf 3; b = exp a; c = sin b; retain b; retain b; backward c retain=True; backward c", RETURNS),
         ("a = leaf 3; b = exp a; c = sin b; retain b; g = grad c wrt a", RETURNS),
@@ -80,8 +81,8 @@ HISTORY = (
 WRITES = (
     fact(
         "R43",
-        "A leaf that requires grad, and a view of it, cannot be written to while that is recorded; under no_grad they "
-        "can.",
+        "A leaf that requires grad, and a view of it, cannot be written to while writes are recorded; under no_grad "
+        "they can.",
         "writes/leaf-raises writes/refused-keeps-values modes/unrecorded-write writes/value",
         (f"{A}; write a zero_", "leaf written in place"),
         (f"{A}; v = select a dim=0 index=0; write v zero_", "leaf written in place"),
@@ -89,13 +90,14 @@ WRITES = (
     ),
     fact(
         "R44",
-        "A write to what a derivative needs makes a call raise that walks it, not the write; other writes do no harm.",
+        "A write to a value that a derivative needs does not raise; a call that needs the value does. Other writes "
+        "have no effect on calls.",
         "writes/error-or-recorded writes/unsaved-works",
         (f"{A}; b = exp a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", MODIFIED),
         (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", RETURNS),
         (f"{A}; b = exp a; c = sin a; no_grad: write b zero_; backward c with [1, 1]", RETURNS),
-        not_covered="Which operands an op keeps is left to the framework: where it may keep one, it may raise, or give "
-        "the gradient of what was recorded.",
+        not_covered="The framework chooses which operands an op saves. If it may save an operand, it may raise, or "
+        "give the gradient of the recorded computation.",
     ),
     fact(
         "R45",
@@ -109,14 +111,14 @@ WRITES = (
     ),
     fact(
         "R46",
-        "A write to `.data` goes unnoticed.",
-        not_covered="Unsafe by contract: PyTorch documents that such writes can make gradients silently wrong, so no "
-        "outcome is wrong.",
+        "A write to `.data` is not detected.",
+        not_covered="Unsafe by contract: PyTorch documents that such writes can make gradients silently wrong, so "
+        "every outcome is allowed.",
     ),
     fact(
         "R47",
-        "A recorded write to a view becomes part of its base's history; a constant that is written a recorded value "
-        "requires grad from then on.",
+        "A recorded write to a view becomes part of its base's history; a constant to which a recorded value is "
+        "written requires grad from then on.",
         "views/history writes/requires-grad writes/recorded writes/aliases",
         (
             f"{A}; b = clone a; v = select b dim=0 index=0; write v mul_scalar_ scalar=3.0; backward b with [1, 1]",
@@ -127,18 +129,18 @@ WRITES = (
     ),
     fact(
         "R48",
-        "One of several views that an op returns refuses a recorded write.",
+        "A recorded write to one of several views that an op returns raises.",
         "views/restricted",
         (
             f"{A}; b = clone a; p, q = split b sizes=(1,1) dim=0; write p zero_",
             "returns | view may not be written",
         ),
-        not_covered="Not documented as a promise: a framework may refuse, or not (level INFO), and what a return gives "
-        "is not judged.",
+        not_covered="Not a documented promise: a framework may raise or not (level INFO), and a returned result is not "
+        "judged.",
     ),
     fact(
         "R49",
-        "A view that was made under no_grad refuses a recorded write.",
+        "A recorded write to a view that was made under no_grad raises.",
         "views/restricted",
         (
             f"{A}; c = leaf [3, 4] const; no_grad: v = slice c start=0 stop=2 step=1; write v copy_ a",
@@ -148,7 +150,7 @@ WRITES = (
     ),
     fact(
         "R50",
-        "A call that fails on its way may have added to some leaves already.",
+        "A call that raises halfway may already have added to some leaves.",
         "errors/atomic",
         (
             "a = leaf 2; b = leaf 3; p = multiply a a; q = multiply b b; j = add p q; backward p; backward j",
