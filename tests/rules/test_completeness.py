@@ -87,7 +87,7 @@ def test_every_rule_is_complete() -> None:
     assert not missing
 
 
-def test_what_is_only_reported_is_exercised() -> None:
+def test_rules_that_are_only_reported_are_exercised() -> None:
     reported = {slug for slug, rule in RULES.items() if rule.level is Level.INFO}
     assert reported <= named_in("tape/", "rules/judge/", "suites/")
 

@@ -17,7 +17,7 @@ TORCH = Torch()
 
 
 @pytest.mark.parametrize("control", CONTROLS, ids=[control.looks for control in CONTROLS])
-def test_it_is_right(control: Control):
+def test_a_negative_control_passes(control: Control):
     program = parse(control.program, VOCABULARY)
     observation = run(program, TORCH)
     judgement = judge(program, observation, Reference() if program.stateful else Reference(program), TORCH.capabilities)

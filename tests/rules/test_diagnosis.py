@@ -108,20 +108,20 @@ DIAGNOSES: list[tuple[str, Tamper, str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "tamper", "rule", "diagnosis"), DIAGNOSES)
-def test_a_known_mistake_is_named(text: str, tamper: Tamper, rule: str, diagnosis: str):
+def test_a_known_fault_is_named(text: str, tamper: Tamper, rule: str, diagnosis: str):
     found = verdict(text, tamper)
     assert found is not None
     assert (found.rule, diagnosis in str(found.diagnosis)) == (rule, True), found.diagnosis
 
 
 @pytest.mark.parametrize("text", [f"{H}; k = hook b scale 2.0; backward c", NO_GRAD, STEPPED, REFUSED])
-def test_what_no_known_mistake_gives_is_not_explained(text: str):
+def test_gradients_that_no_known_fault_gives_are_not_explained(text: str):
     found = verdict(text, holding(0.123) if text.startswith(H) else holding(0.123, 4.5))
     assert found is not None
     assert found.diagnosis is None
 
 
-def test_a_mistake_has_to_explain_every_leaf():
+def test_a_fault_has_to_explain_every_leaf():
     text = "a = leaf 3; b = leaf 5; c = multiply a b; k = hook c scale 2.0; backward c"
     found = verdict(text, holding(5))  # as if the hook were ignored; but b's gradient is right
     assert found is not None

@@ -26,13 +26,13 @@ NEXT = np.nextafter(ONE, 3.0)
         (np.array([np.nan, 1.0]), np.array([np.nan, 1.0 + 2**-52])),
     ],
 )
-def test_what_differs_reads_differently(value: np.ndarray, other: np.ndarray) -> None:
+def test_values_that_differ_are_printed_differently(value: np.ndarray, other: np.ndarray) -> None:
     assert shown(value) == shown(other)
     one, two = shown_distinct(value, other)
     assert one != two
 
 
-def test_what_reads_differently_is_as_short_as_before() -> None:
+def test_no_more_digits_are_printed_than_needed() -> None:
     assert shown_distinct(np.array([0.1 + 0.2]), np.array([0.5])) == ("[0.3]", "[0.5]")
     assert shown_distinct(np.array([0.1 + 0.2]), None, np.array([0.1 + 0.2])) == ("[0.3]", "none", "[0.3]")
 
@@ -49,7 +49,7 @@ def test_what_reads_differently_is_as_short_as_before() -> None:
         (ONE, None, ""),
     ],
 )
-def test_a_small_distance_is_told_in_units_of_the_last_place(value, other, words: str) -> None:
+def test_a_small_distance_is_printed_in_units_of_the_last_place(value, other, words: str) -> None:
     assert shown_with_distance(value, other)[2] == words
 
 
@@ -57,7 +57,7 @@ def test_arrays_of_other_shapes_are_no_units_apart() -> None:
     assert ulps_apart(ONE, np.array(1.0)) is ulps_apart(np.array([]), np.array([])) is None
 
 
-def test_two_programs_never_give_what_reads_the_same() -> None:
+def test_values_of_two_programs_that_differ_are_printed_differently() -> None:
     left, right = (Gradient(value, "float64", None, False, None, None) for value in (ONE, NEXT))
     said = difference_text(ValuesDiffer("a", True, left, right))
     assert "[1., 2.], but [1.0000000000000002, 2.0000000000000004] in the second" in said
@@ -76,5 +76,5 @@ def test_two_programs_never_give_what_reads_the_same() -> None:
         (0.5, np.nan, ("wrong", "largest error 0.5; how far rounding may take it could not be computed")),
     ],
 )
-def test_an_error_is_told_in_words_that_hold(largest: float, bound: float, words: tuple[str, str]) -> None:
+def test_an_error_is_described_in_correct_words(largest: float, bound: float, words: tuple[str, str]) -> None:
     assert error_words(largest, bound) == words

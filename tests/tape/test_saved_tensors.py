@@ -70,7 +70,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("text", RIGHT)
-def test_pytorch_keeps_what_is_needed_and_no_more(text: str):
+def test_pytorch_keeps_the_needed_tensors_and_no_more(text: str):
     assert exercised(text) >= RIGHT[text]
     assert not RIGHT[text] or exercised(text) <= RIGHT[text] | {"memory/dropped"}
 
@@ -94,7 +94,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("text", "counts"), WRONG)
-def test_what_stays_or_goes_is_named(text: str, counts: tuple[int, ...]):
+def test_the_rule_about_wrongly_kept_or_freed_tensors_is_named(text: str, counts: tuple[int, ...]):
     violation = judged(text, counts).violation
     assert violation is not None
     assert violation.rule == WRONG[text, counts]
@@ -115,7 +115,7 @@ OPEN = {
 
 
 @pytest.mark.parametrize(("text", "counts"), sorted(OPEN, key=str))
-def test_what_is_open_is_not_judged(text: str, counts: tuple[int | None, ...]):
+def test_unspecified_counts_are_not_judged(text: str, counts: tuple[int | None, ...]):
     assert judged(text, counts).violation is None
 
 
@@ -127,7 +127,7 @@ def test_every_rule_is_put_to_the_test():
 # -- a hundred times ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_done_again_is_a_program():
+def test_a_repetition_is_a_program():
     program = parse(f"{A}; backward s; zero a; drop b, s", VOCABULARY)
     twice = validate(repeat(program, 1, 100), VOCABULARY)
     assert len(twice) == 1 + 100 * 5
@@ -147,7 +147,7 @@ def broken(program: Program) -> RuleViolated:
     return caught.value
 
 
-def test_a_failure_says_how_many_are_alive(tmp_path):
+def test_a_failure_contains_the_number_of_live_tensors(tmp_path):
     session = Session("evaluation.mutants.memory:KeepsWhatItWalked", tmp_path)
     shown = failure(broken(parse(f"{A}; backward s", VOCABULARY)), "test", session)
     assert shown.observed == "1 saved tensor is alive"
@@ -157,7 +157,7 @@ def test_a_failure_says_how_many_are_alive(tmp_path):
     compile(shown.script, "script", "exec")
 
 
-def test_a_failure_about_memory_is_replayed_on_what_counts(tmp_path):
+def test_a_failure_about_memory_is_replayed_on_the_saved_tensor_counter(tmp_path):
     path = tmp_path / "program.json"
     path.write_text(codec.dumps(parse(f"{A}; backward s", VOCABULARY)))
     member = KeepsWhatItWalked()

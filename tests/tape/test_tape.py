@@ -135,7 +135,7 @@ def test_the_last_line_may(text: str, allowed: set[str]):
 
 @pytest.mark.parametrize("text", [text for text, _ in FACTS])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_pytorch_does_what_it_may(text: str, dtype: str):
+def test_the_outcome_of_pytorch_is_allowed(text: str, dtype: str):
     program = parse(text.replace("leaf ", f"leaf {dtype} ").replace("with [", f"with {dtype} ["), VOCABULARY)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -171,7 +171,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("text", "outcome", "rule"), RULES)
-def test_an_outcome_rests_on_a_rule(text: str, outcome: str, rule: str):
+def test_an_outcome_is_allowed_by_a_rule(text: str, outcome: str, rule: str):
     expectation = last(text)
     assert (expectation.returns if outcome == "returns" else expectation.raises[Kind(outcome)]) == rule
 
@@ -222,7 +222,7 @@ def test_adding_and_clearing_are_counted_where_a_gradient_was_held():
 # -- the state of the model -------------------------------------------------------------------------------------------
 
 
-def test_what_a_traversal_goes_through():
+def test_the_nodes_and_edges_of_a_traversal():
     program = parse(f"{DIAMOND}; c = leaf 1 const; r = add p c; s = add r q; backward s", VOCABULARY)
     traversal = [expectation.traversal for _, expectation, _ in pairs(program)][-1]
     assert [node.at for node in traversal.nodes] == [6, 5, 3, 2, 1]
@@ -230,7 +230,7 @@ def test_what_a_traversal_goes_through():
     assert traversal.uses == {Ref(0): 2, Ref(1): 2, Ref(2): 1, Ref(3): 1, Ref(5): 1}
 
 
-def test_a_node_of_several_ops_is_gone_through_once():
+def test_a_node_of_several_ops_is_traversed_once():
     """Ops that share a node with an op on the path of a call lead the traversal back to ops on the path."""
     program = parse("a = leaf 3; h = sin a; p = exp h; q = multiply h p; backward p; b = leaf 1", VOCABULARY)
     reference = Reference(program, Traits(one_node=True))

@@ -136,9 +136,9 @@ STORIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "framework", "told"), [story[:3] for story in STORIES])
-def test_a_failure_is_told(text: str, framework: Torch, told: list[str]):
-    assert remarks(text, framework) == told
+@pytest.mark.parametrize(("text", "framework", "notes"), [story[:3] for story in STORIES])
+def test_a_failure_is_explained(text: str, framework: Torch, notes: list[str]):
+    assert remarks(text, framework) == notes
 
 
 def test_a_failure_is_shown():
@@ -229,7 +229,7 @@ def test_a_reference_that_jax_does_not_confirm_is_the_suites_fault():
 
 
 @pytest.mark.parametrize(("bound", "is_at_fault"), [(1e-5, False), (1e-7, True)])
-def test_rounding_of_what_cancels_is_nobodys_fault(bound: float, is_at_fault: bool):
+def test_rounding_of_cancelling_terms_is_no_fault(bound: float, is_at_fault: bool):
     program = parse("a = leaf 1; b = exp a; backward b", VOCABULARY)
     got, want = np.array(np.nan), np.array(np.e + 1e-8)
     place, bounded = OtherGradient(Place.LEAF), np.array(bound)
@@ -239,6 +239,6 @@ def test_rounding_of_what_cancels_is_nobodys_fault(bound: float, is_at_fault: bo
     assert ("this is the suite's fault" in cast.decision) == is_at_fault
 
 
-def test_nobody_votes_where_no_gradient_is_compared():
+def test_there_are_no_votes_where_no_gradient_is_compared():
     for text, framework in ((AGAIN, Printed(KEEPS)), (FORWARD, Bent())):
         assert votes(Case(*violation_of(text, framework), InProcess(framework))) is None

@@ -22,7 +22,7 @@ A = "a = leaf [1, 2]"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 
 
-def told(text: str, tamper: Tamper, of: str = "a") -> list[str]:
+def notes(text: str, tamper: Tamper, of: str = "a") -> list[str]:
     """The notes on a failure, each after the number of its line."""
     program, observation = tampered(text, tamper, of=of)
     violation = judged(program, observation).violation
@@ -188,8 +188,8 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("text", "tamper", "of", "lines"), STORIES)
-def test_a_failure_with_state_is_told(text: str, tamper: Tamper, of: str, lines: list[str]):
-    assert told(text, tamper, of) == lines
+def test_a_failure_with_state_is_explained(text: str, tamper: Tamper, of: str, lines: list[str]):
+    assert notes(text, tamper, of) == lines
 
 
 COUNTED = [
@@ -214,7 +214,7 @@ COUNTED = [
 
 @pytest.mark.parametrize(("text", "lines"), COUNTED)
 @pytest.mark.filterwarnings("ignore:Using backward")
-def test_a_failure_about_memory_counts_what_is_alive(text: str, lines: list[str]):
+def test_a_failure_about_memory_counts_live_tensors(text: str, lines: list[str]):
     program = parse(text)
     *before, last = run(program, TorchSaved())
     assert last.saved is not None

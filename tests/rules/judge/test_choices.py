@@ -26,7 +26,7 @@ class Copies(Mutant):
 
 
 @pytest.mark.parametrize(("framework", "chosen"), [(Torch(), "modified in place"), (Copies(), RETURNS)])
-def test_an_error_or_the_recorded_values(framework: Torch, chosen: str) -> None:
+def test_an_error_or_the_recorded_values_are_a_choice(framework: Torch, chosen: str) -> None:
     check = Check(InProcess(framework))
     check(parse(STALE, VOCABULARY))
     ((found, count),) = check.choices.items()
@@ -36,7 +36,7 @@ def test_an_error_or_the_recorded_values(framework: Torch, chosen: str) -> None:
     assert Tally.from_json(tally.to_json()) == tally and tally.choices == check.choices
 
 
-def test_what_has_to_return_or_to_raise_is_no_choice() -> None:
+def test_a_single_allowed_outcome_is_no_choice() -> None:
     check = Check(InProcess(Torch()))
     check(parse("a = leaf 3; b = multiply a a; backward b; backward b", VOCABULARY))
     assert not check.choices

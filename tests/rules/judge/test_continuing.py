@@ -73,7 +73,7 @@ def doubled(held: Gradient) -> Gradient:
 # -- what comes after is found -----------------------------------------------------------------------------------------
 
 
-def test_a_wrong_value_behind_another_object() -> None:
+def test_a_wrong_value_after_another_object() -> None:
     observation = observed(THREE, (3, another), (4, doubled))
     judgement, waived = judged(THREE, observation, "accumulation/in-place")
     assert [each.at for each in waived] == [3]
@@ -96,7 +96,7 @@ def test_a_wrong_value_of_another_leaf_in_the_same_call() -> None:
     assert judgement.violation.subject == Ref(1)
 
 
-def test_a_wrong_value_behind_an_error() -> None:
+def test_a_wrong_value_after_an_error() -> None:
     text = f"{LEAF}; c = exp a; backward c with [1, 1]; backward b with [1, 1]"
     found = list(observed(text, (4, doubled)))
     found[3] = replace(found[3], outcome=BUG, gradients={A: None})
@@ -106,7 +106,7 @@ def test_a_wrong_value_behind_an_error() -> None:
     assert judgement.violation.at == 4
 
 
-def test_a_wrong_value_behind_a_call_that_had_to_raise() -> None:
+def test_a_wrong_value_after_a_call_that_had_to_raise() -> None:
     text = f"{LEAF}; backward b with [1, 1]; backward b with [1, 1]; c = exp a; backward c with [1, 1]"
     found = list(run(parse(text, VOCABULARY), NeverFrees()))
     judgement, waived = judged(text, tuple(found), "lifetime/same-root-raises")
@@ -123,14 +123,14 @@ def test_a_wrong_value_behind_a_call_that_had_to_raise() -> None:
 # -- where it cannot go on ---------------------------------------------------------------------------------------------
 
 
-def test_behind_a_wrong_value_nothing_is_judged() -> None:
+def test_after_a_wrong_value_nothing_is_judged() -> None:
     judgement, waived = judged(THREE, observed(THREE, (2, doubled)), "gradients/cotangent")
     assert judgement.violation is None
     assert judgement.ended_by is waived[0]
     assert judgement.ended_by.at == 2
 
 
-def test_nor_behind_a_write_that_raised() -> None:
+def test_after_a_write_that_raised_nothing_is_judged() -> None:
     text = "a = leaf [1, 2] const; write a mul_scalar_ scalar=2; b = sin a"
     found = list(run(parse(text, VOCABULARY), TORCH))
     found[1] = replace(found[1], outcome=BUG)

@@ -52,7 +52,7 @@ def plain(text: str) -> Judgement:
 
 
 @pytest.mark.parametrize("text", KINKS)
-def test_what_a_framework_gives_at_a_kink_is_unspecified(text: str) -> None:
+def test_the_gradient_at_a_kink_is_unspecified(text: str) -> None:
     text = f"{text}; s = sum b dim=(0,) keepdim=False; backward s"
     judgement = plain(text)
     assert (judgement.violation, judgement.unspecified) == (None, True)
@@ -61,20 +61,20 @@ def test_what_a_framework_gives_at_a_kink_is_unspecified(text: str) -> None:
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
 @pytest.mark.parametrize("op", NO_NUMBERS)
-def test_what_an_op_makes_of_what_is_no_number_is_unspecified(op: str, number: str) -> None:
+def test_the_result_of_an_op_on_nan_or_infinity_is_unspecified(op: str, number: str) -> None:
     text = f"a = leaf [{number}, 2]; c = leaf [1, 3]; b = {op}; {CALLS.get(op, CALL)}"
     judgement = plain(text)
     assert (judgement.violation, judgement.unspecified) == (None, True)
 
 
-def test_a_cotangent_that_is_no_number_says_nothing_of_what_an_op_makes_of_it() -> None:
+def test_the_gradient_for_a_cotangent_that_is_no_number_is_unspecified() -> None:
     judgement = plain("a = leaf [-1, 1]; b = relu a; backward b with [nan, 1]")
     assert (judgement.violation, judgement.unspecified) == (None, True)
     leaf = "a = leaf [1, 2]; backward a with [inf, 1]"
     assert not plain(leaf).unspecified
 
 
-def test_what_does_not_depend_on_the_kink_is_judged() -> None:
+def test_values_that_do_not_depend_on_the_kink_are_judged() -> None:
     beside = "a = leaf [0, 1]; b = relu a; backward b with [1, 1]; c = leaf [1, 2]; d = exp c; backward d with [1, 1]"
     assert plain(beside).violation is None
     violation = verdict(beside, gradient(lambda value: value + 1), of="c")
@@ -105,7 +105,7 @@ def test_gradients_that_a_kink_left_are_added_to() -> None:
         "a = leaf [0.05]; b = reciprocal a",
     ],
 )  # fmt: skip
-def test_where_an_op_is_smooth_beyond_what_is_drawn_it_is_judged(text: str) -> None:
+def test_an_op_is_judged_where_it_is_smooth_outside_the_drawn_domain(text: str) -> None:
     text = f"{text}; s = sum b dim=(0,) keepdim=False; backward s"
     judgement = plain(text)
     assert (judgement.violation, judgement.unspecified) == (None, False)
@@ -113,7 +113,7 @@ def test_where_an_op_is_smooth_beyond_what_is_drawn_it_is_judged(text: str) -> N
     assert violation is not None and violation.rule == "gradients/graph"
 
 
-def test_a_reference_that_a_program_was_drawn_by_is_not_looked_at_again() -> None:
+def test_the_domains_of_a_drawn_program_are_not_checked_again() -> None:
     """A drawn program is inside the domains by construction; checking again would cost time in every run."""
     program, observation = tampered("a = leaf [1, 2]; b = relu a; backward b with [1, 1]", lambda observed, _: observed)
     drawn = Reference()

@@ -92,14 +92,14 @@ def test_another_form_is_found(program: str, tamper: Tamper, of: str, rule: str)
 
 
 @pytest.mark.parametrize("step", ["step a sgd lr=0.5", "write a mul_scalar_ scalar=2", "detach_ a"])
-def test_what_shared_memory_shares_it_after_an_instruction_that_works_in_place(step: str) -> None:
+def test_an_in_place_instruction_keeps_memory_shared(step: str) -> None:
     flag = " const" if step.startswith("write") else ""
     found = verdict(f"a = leaf [1, 2]{flag}; b = detach a; {step}", shown(**ELSEWHERE), of="a")
     assert found is not None
     assert found.rule == "views/shares"
 
 
-def test_what_shares_the_memory_of_a_leaf_moves_with_it() -> None:
+def test_values_in_the_memory_of_a_leaf_move_with_it() -> None:
     program = "a = leaf [1, 2]; b = detach a; backward a with [1, 1]; step a sgd lr=0.5"
     found = verdict(program, shown(value=np.array([1.0, 2.0])), of="b")
     assert found is not None
@@ -138,16 +138,16 @@ def memory_taken(program: str, of: str, taken_from: str) -> str | None:
         ("a = leaf [1, 2]; b = exp a; c = multiply b b; retain c; backward c with [1, 1]", "c"),
     ],
 )
-def test_what_is_made_has_memory_of_its_own(program: str, of: str) -> None:
+def test_a_new_value_has_separate_memory(program: str, of: str) -> None:
     assert memory_taken(program, of, "a") == "views/own-memory"
 
 
-def test_a_gradient_that_was_assigned_is_where_it_was() -> None:
+def test_an_assigned_gradient_keeps_its_memory() -> None:
     program = "a = leaf [1, 2]; b = leaf [3, 4] const; assign a b; backward a with [1, 1]"
     assert verdict(program, lambda observed, ref: observed) is None
 
 
-def test_views_of_what_is_left_open_may_lie_in_the_same_memory() -> None:
+def test_views_of_unspecified_values_may_share_memory() -> None:
     program = """
         a = leaf [[1, 2], [3, 4]]; b = roll a shifts=1 dims=0; c = hook b scale 2.0; write b abs_
         d = grad b wrt a with [[1, 2], [3, 4]]; e = reshape d shape=(4,); f = matrix_transpose d
@@ -156,7 +156,7 @@ def test_views_of_what_is_left_open_may_lie_in_the_same_memory() -> None:
 
 
 @pytest.mark.parametrize(("inputs", "rule"), [("inputs b", None), ("", "views/own-memory")], ids=["replaced", "held"])
-def test_a_gradient_that_the_call_replaces_leaves_its_memory_to_what_is_returned(inputs: str, rule: str | None) -> None:
+def test_a_returned_gradient_may_use_the_memory_of_a_replaced_one(inputs: str, rule: str | None) -> None:
     program = (
         f"a = leaf [1, 2]; b = square a; backward b {inputs} with [1, 1] retain=True; c = grad b wrt a with [1, 1]"
     )

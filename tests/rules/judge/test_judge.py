@@ -88,7 +88,7 @@ def test_a_wrong_gradient_is_named(text: str, change: Callable, rule: str, diagn
     assert not (np.abs(found.got - found.want) <= found.bound).all()
 
 
-def test_the_last_few_digits_are_nobodys_fault():
+def test_rounding_in_the_last_digits_is_no_violation():
     assert verdict(SQUARE, gradient(lambda g: g * (1 + 4e-16))) is None
     assert verdict(SQUARE.replace("leaf", "leaf f32"), gradient(lambda g: g * np.float32(1 + 4e-7))) is None
     assert verdict(SQUARE.replace("leaf", "leaf f32"), gradient(lambda g: g * np.float32(1 + 1e-4))) is not None
@@ -234,7 +234,7 @@ LEFT = [
 
 
 @pytest.mark.parametrize(("text", "of", "tamper", "rule"), LEFT)
-def test_what_an_error_leaves_behind_is_judged(text: str, of: str, tamper: Tamper, rule: str | None):
+def test_the_effects_of_an_error_are_judged(text: str, of: str, tamper: Tamper, rule: str | None):
     found = verdict(text, tamper, of=of)
     assert (None if found is None else found.rule) == rule
 
@@ -314,7 +314,7 @@ def test_the_first_violation_counts():
     assert found.at == 2
 
 
-def test_what_was_not_run_ends_the_judging():
+def test_a_skipped_instruction_ends_the_judging():
     program = parse("a = leaf 3; b = exp a; backward b; backward b; zero a", VOCABULARY)
     observed = run(program, TORCH)
     judgement = judged(program, (*observed[:2], StepObservation(Skipped()), *observed[3:]))
@@ -324,7 +324,7 @@ def test_what_was_not_run_ends_the_judging():
 
 @pytest.mark.parametrize("leaves", ["x = leaf [1, 2]; y = leaf [3, 4]", "y = leaf [3, 4]; x = leaf [1, 2]"])
 @pytest.mark.parametrize("operands", ["x y", "y x"])
-def test_a_gradient_that_cannot_be_added_to_is_met_on_the_way(leaves: str, operands: str):
+def test_a_gradient_that_cannot_be_added_to_raises_during_traversal(leaves: str, operands: str):
     expanded = "s = sum x dim=(0,) keepdim=False; g = grad s wrt x; assign x g"
     program = parse(f"{leaves}; {expanded}; z = multiply {operands}; backward z with [1, 1]", VOCABULARY)
     observed = run(program, TORCH)
@@ -336,7 +336,7 @@ STALE = "a = leaf [1, 2]; b = square a; {on}; backward b with [1, 1] retain=True
 
 
 @pytest.mark.parametrize("on", ["h = hook a observe", "h = hook b scale 2", "retain b"])
-def test_a_stale_gradient_breaks_the_rule_about_writes_wherever_it_is_seen(on: str):
+def test_a_stale_gradient_breaks_the_rule_about_writes_everywhere(on: str):
     """A fused step does not count as a write in PyTorch."""
     program = parse(f"{STALE.format(on=on)}; backward b with [1, 1]", VOCABULARY)
     found = judged(program, run(program, TORCH)).violation

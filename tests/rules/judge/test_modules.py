@@ -62,7 +62,7 @@ def test_programs_with_modules_are_judged(case: Case, dtype: str):
 
 
 @each
-def test_a_call_leaves_no_operand_behind(case: Case):
+def test_a_call_reaches_every_operand(case: Case):
     leaves = tensors(case, case.requires())
     alive = [weakref.ref(leaf) for leaf in leaves]
     made = TORCH.apply(case.op, leaves, case.attrs)
@@ -94,7 +94,7 @@ def test_texts_and_forms_are_read_back(case: Case):
 
 
 @each
-def test_printed_code_gives_what_the_adapter_gives(case: Case):
+def test_printed_code_and_adapter_give_the_same(case: Case):
     written = program(case)
     observed = run(written, TORCH)[-1]
     scope: dict[str, Any] = {}
@@ -145,7 +145,7 @@ class Unnoticed(Torch):
 
 
 @pytest.mark.parametrize("op", ["nn_rnn", "nn_gru", "nn_lstm", "nn_linear", "nn_conv1d", "nn_attention"])
-def test_a_gradient_through_parameters_that_changed_is_caught(op: str):
+def test_a_gradient_through_changed_parameters_is_reported(op: str):
     case = next(c for c in FEW if c.op == op)
     weight = Ref(next(k for k, name in enumerate(case.names) if "weight" in name and "ih" not in name))
     violation, _ = verdict(program(case, InPlace("mul_scalar_", weight, (), (("scalar", 0.5),))), Unnoticed())
@@ -153,7 +153,7 @@ def test_a_gradient_through_parameters_that_changed_is_caught(op: str):
 
 
 @pytest.mark.parametrize("row", [row for row in MODULES.values() if row.also_saves], ids=lambda row: row.name)
-def test_what_a_row_says_is_saved_besides_was_seen_to_be(row: Op):
+def test_operands_that_a_row_adds_as_saved_are_observed_to_be(row: Op):
     found = set()
     for case in (c for c in CASES if c.op == row.name):
         for requires in subsets(case):

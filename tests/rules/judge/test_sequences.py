@@ -109,7 +109,7 @@ LEFT_OPEN = {
 
 
 @pytest.mark.parametrize("text", JUDGED.values(), ids=JUDGED.keys())
-def test_what_pytorch_does_is_allowed(text: str):
+def test_the_outcome_of_pytorch_is_allowed(text: str):
     program = parse(text, VOCABULARY)
     judgement = judged(program, run(program, TORCH))
     assert judgement.violation is None
@@ -117,7 +117,7 @@ def test_what_pytorch_does_is_allowed(text: str):
 
 
 @pytest.mark.parametrize("text", LEFT_OPEN.values(), ids=LEFT_OPEN.keys())
-def test_what_pytorch_does_is_left_open(text: str):
+def test_the_outcome_of_pytorch_is_unspecified(text: str):
     program = parse(text, VOCABULARY)
     judgement = judged(program, run(program, TORCH))
     assert judgement.violation is None
@@ -135,7 +135,7 @@ def test_gradients_under_two_names_are_one():
     assert not judgement.unspecified
 
 
-def test_a_known_error_is_known_by_whatever_rule_the_call_had_to_return():
+def test_a_known_error_is_known_under_every_rule_by_which_the_call_must_return():
     text = (
         f"{LEAF}; b = abs a; f = grad b wrt a with [1, 2, 3] create=True; backward f with [1, 2, 3] retain=True; "
         "backward f with [1, 2, 3]"
@@ -167,7 +167,7 @@ KNOWN_STEPS = (
 
 
 @pytest.mark.parametrize(("rule", "text"), KNOWN_STEPS)
-def test_a_known_step_is_known_by_whatever_rule_says_where_it_goes(rule: str, text: str):
+def test_a_known_step_is_known_under_every_rule_about_its_movement(rule: str, text: str):
     """Also where a leaf of the step is the gradient that it changes."""
     program = parse(text, VOCABULARY)
     violation = violation_of(program, InProcess(TORCH))
