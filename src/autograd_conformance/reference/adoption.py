@@ -44,9 +44,7 @@ def skip_step(reference: Reference, at: int, step: Instruction, observed: StepOb
 
 
 def adopt_observed(reference: Reference, at: int, step: Instruction, observed: StepObservation) -> None:
-    """Replace the reference's values by the observed ones, so that a rounding error is counted at
-    one instruction only.
-    """
+    """Replace the reference's values by the observed ones, so that a rounding error counts only once."""
     values = reference.values
     if isinstance(step, Grad) and isinstance(observed.outcome, Returned):
         _record_same_objects(reference, at, step, observed.outcome)

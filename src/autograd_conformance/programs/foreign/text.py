@@ -30,7 +30,7 @@ def harmless(text: str, kept: int = KEPT) -> str:
 
 
 def message(error: BaseException) -> str:
-    """An exception's message, sanitised; it may be one about the exception's `str()` failing."""
+    """An exception's message, sanitised; if its `str()` raises, a text that says so."""
     return harmless(whole_message(error))
 
 
