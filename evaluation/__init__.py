@@ -1,1 +1,1 @@
-"""What measures the suite: mutants, fresh faults, the kill matrix, baselines, benchmarks, frozen judgements."""
+"""Measurements of the suite: mutants, fresh faults, the kill matrix, baselines, benchmarks, frozen judgements."""

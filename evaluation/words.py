@@ -1,6 +1,7 @@
-"""`python -m evaluation.words [PATH ...]`: lists docstrings, messages and pages that use words of this project's past.
+"""`python -m evaluation.words [PATH ...]`: lists private words in docstrings, messages and pages.
 
-Without paths it reads all of the product, its tests' docstrings and the written pages. Exit code 1: it found some.
+A private word is one that a reader outside the project cannot understand in that sense. Without paths, the command
+reads the package, the docstrings of its tests, and the written pages. The exit code is 1 if there are any such words.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ PRIVATE = {
     r"(?<![.\w])moments?": "step",
     r"drawn near|worth (its|their|a) (function|region)s?": "reuses a compiled region",
 }
-"""Words that mean several things here, or nothing elsewhere, as patterns; and what to write."""
+"""Patterns of words that are ambiguous or unknown outside this project, with the words to write instead."""
 FIRST = r"(In )?(What|Which|Who|Whose|Whom)\b"
-"""How no docstring begins: a sentence needs a subject."""
+"""Pattern of pronouns that must not begin a docstring: a sentence needs a noun as its subject."""
 CODE = ("src/autograd_conformance", "suites", "strategies", "adapters", "evaluation")
 TESTS = ("tests",)
 PAGES = (
@@ -51,7 +52,7 @@ PAGES = (
     "src/autograd_conformance/reporting/templates/*",
 )
 GENERATED = ("docs/ops.md", "docs/findings.md")
-"""Pages with programs, or by date: they are not read."""
+"""Pages that are not read: they consist of programs or of dated entries."""
 
 _WORDS = [(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), write) for pattern, write in PRIVATE.items()]
 _FIRST = re.compile(FIRST)
@@ -72,14 +73,19 @@ class Use:
 
 
 def uses_in_text(text: str, path: Path, line: int) -> Iterator[Use]:
-    """The private words of a text that begins on a line."""
+    """The private words of a text that starts at a line."""
     for pattern, write in _WORDS:
         for found in pattern.finditer(text):
             yield Use(path, line + text.count("\n", 0, found.start()), found.group(), write)
 
 
+def without_code(text: str) -> str:
+    """A text with blanks in place of its code in backticks."""
+    return re.sub(r"`[^`\n]*`", lambda code: " " * len(code.group()), text)
+
+
 def uses_in_code(path: Path, messages: bool) -> Iterator[Use]:
-    """The private words of a module's docstrings, and of its messages if these are read, too."""
+    """The private words of a module's docstrings, and of its string literals if `messages` is true."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     docstrings = set()
     for node in ast.walk(tree):
@@ -88,23 +94,25 @@ def uses_in_code(path: Path, messages: bool) -> Iterator[Use]:
                 docstrings.add(id(constant))
                 if _FIRST.match(text):
                     yield Use(path, node.lineno, text.split()[0], "the thing that it is")
-                yield from uses_in_text(text, path, node.lineno)
+                yield from uses_in_text(without_code(text), path, node.lineno)
             case ast.Constant(str(text)) if messages and " " in text and id(node) not in docstrings:
                 yield from uses_in_text(text, path, node.lineno)
 
 
 def uses_in_page(path: Path) -> Iterator[Use]:
-    """The private words of a page or template, less its code."""
+    """The private words of a page or template, without its code blocks."""
     text = re.sub(
         r"```.*?```", lambda code: "\n" * code.group().count("\n"), path.read_text(encoding="utf-8"), flags=re.S
     )
-    yield from uses_in_text(re.sub(r"`[^`\n]*`", "``", text), path, 1)
+    yield from uses_in_text(without_code(text), path, 1)
 
 
 def uses(paths: Sequence[Path]) -> Iterator[Use]:
     """The private words of files and folders."""
     for path in paths:
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            if file == Path(__file__):  # its table consists of these words
+                continue
             if file.suffix == ".py":
                 yield from uses_in_code(file, not file.is_relative_to(ROOT / "tests"))
             else:
@@ -112,15 +120,15 @@ def uses(paths: Sequence[Path]) -> Iterator[Use]:
 
 
 def everything() -> list[Path]:
-    """All that is read without paths."""
+    """The files that are read without paths."""
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
-    skipped = [ROOT / name for name in (*GENERATED, "evaluation/words.py")]
+    skipped = [ROOT / name for name in GENERATED]
     code = [file for folder in CODE + TESTS for file in sorted((ROOT / folder).rglob("*.py"))]
     return [path for path in code + pages if path.is_file() and path not in skipped]
 
 
 def main() -> int:
-    """The command."""
+    """Print the private words; returns 1 if there are any."""
     found = list(uses([Path(name).resolve() for name in sys.argv[1:]] or everything()))
     for use in found:
         print(use)

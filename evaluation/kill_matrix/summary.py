@@ -65,9 +65,9 @@ class Group:
     mutants: int
     killed: int
     own: int
-    """Number of mutants killed by their own family's tests."""
+    """Number of mutants that tests of their family killed."""
     right: int
-    """Number of mutants killed by their own family with an expected rule."""
+    """Number of mutants that their family killed with an expected rule."""
     programs: float | None
     """Median number of programs until the kill."""
     size: float | None
@@ -141,7 +141,7 @@ def _median(values: Iterable[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class RuleKills:
-    """A rule, the number of mutants for which it is reported, and the number of mutants of its own family on which the
+    """A rule, the number of mutants for which it is reported, and the number of mutants of its family on which the
     rule's own tests fail.
     """
 

@@ -1,1 +1,1 @@
-"""The pages of `docs/results/`, made from tables and runs."""
+"""Commands that write pages of `docs/` from tables and published runs."""

@@ -26,7 +26,7 @@ _MESSAGES = {
     Kind.MODIFIED: "modified by an inplace operation",
     Kind.GRADIENT_FORM: "attempting to assign a gradient",
 }
-"""Enough of each message to know it by."""
+"""A part of each of PyTorch's messages that identifies it."""
 
 
 def main() -> int:
@@ -37,13 +37,13 @@ def main() -> int:
 
 
 def text() -> str:
-    """The page, in GitHub's Markdown, ending in a line end."""
+    """The page, in GitHub's Markdown, with a final newline."""
     claims = records()
     return page(list(claims.values()), [compact(claims[key]) for key in FAVOURITES])
 
 
 def records() -> dict[str, ClaimRecord]:
-    """Every claim by its key, as PyTorch shows it, in code that is as short as a reader would write it."""
+    """All claims by key, with the code and output of PyTorch, as short as a reader would write it."""
     torch = InProcess(load("torch"))
     assert torch.dialect is not None
     short = replace(torch.dialect, tensor="torch.tensor({data}{flags})", empty="torch.zeros({shape}{flags})")
@@ -59,7 +59,7 @@ def records() -> dict[str, ClaimRecord]:
 
 
 def compact(claim: ClaimRecord) -> ClaimRecord:
-    """The claim with shorter programs: a value that is only the root of the call behind it gets no line of its own."""
+    """The claim with shorter programs: a value that is used only as the next line's root is merged into that line."""
     return replace(claim, programs=tuple(replace(each, code=chained(each.code)) for each in claim.programs))
 
 
@@ -74,7 +74,7 @@ def chained(code: str) -> str:
 
 
 def plain(code: str) -> str:
-    """PyTorch code without the arguments that say what is so anyway, its errors in PyTorch's own words."""
+    """PyTorch code without arguments that equal their defaults, with errors in PyTorch's own words."""
     for kind, message in _MESSAGES.items():
         code = code.replace(f"RuntimeError: {kind.value}", f"RuntimeError: ... {message}")
     code = re.sub(r"^if (\w+\.grad) is not None: (?=\1)", "", code, flags=re.MULTILINE)
@@ -97,7 +97,7 @@ FAVOURITES = (
     "second-time-b-backward-on-detached",
     "controls-example-3-second-order",
 )
-"""The claims of the short table, most useful first."""
+"""The claims of the short table, the most useful first."""
 
 
 if __name__ == "__main__":

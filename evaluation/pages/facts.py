@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def page() -> str:
-    """The page, in GitHub's Markdown, ending in a line end."""
+    """The page, in GitHub's Markdown, with a final newline."""
     counts = Counter(fact.status for fact in FACTS.values())
     template = environment().get_template("facts.md.j2")
     text = template.render(
@@ -43,8 +43,9 @@ def page() -> str:
 
 
 def written(shown: FactProgram) -> str:
-    """A program as a reader would write it, with what PyTorch does where it raises and on the last line, and what else
-    it might do there.
+    """A program as PyTorch code, with comments for the errors that it raises and for the outcome of the last line.
+
+    Other allowed outcomes of the last line follow in parentheses.
     """
     torch = load("torch")
     assert torch.dialect is not None

@@ -1,6 +1,8 @@
-"""`python -m evaluation.pages.frameworks chainer=/its/python`: write docs/frameworks.md, a row for
-each framework that the suite comes with. One that cannot be installed beside others is asked in the environment that is
-given for it; one that is neither given nor installed keeps the row that it has.
+"""`python -m evaluation.pages.frameworks chainer=/its/python`: write docs/frameworks.md, with a row for each adapter of
+the suite.
+
+A framework that cannot be installed beside others is queried through the interpreter that is given for it. A framework
+that is neither given nor installed keeps its row.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "frameworks.md"
 
 
 def page(pythons: Mapping[str, str]) -> str:
-    """The page, in GitHub's Markdown, ending in a line end; `pythons` are interpreters by the frameworks' names."""
+    """The page, in GitHub's Markdown, with a final newline; `pythons` has interpreters by the names of frameworks."""
     template = environment().get_template("frameworks.md.j2")
     return (
         template.render(

@@ -1,9 +1,9 @@
-"""`python -m evaluation.pages.mistakes [N]`: draw training loops, make each mistake in them, and
-write docs/results/mistakes.md.
+"""`python -m evaluation.pages.mistakes [N]`: draws training loops with common bugs, and writes
+`docs/results/mistakes.md`.
 
-For each plan the loop is written twice, with the mistake and without. The model of the tape says what becomes of both;
-where its answer differs, the mistake shows. Then PyTorch runs the loop with the mistake, and the judge says whether it
-did what the model allows.
+Each drawn loop is written twice, with the bug and without. The tape model computes the outcome of both; if the outcomes
+differ, the bug has an effect. Then PyTorch runs the loop with the bug, and the judge checks that every outcome is
+allowed.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from autograd_conformance.strategies.training.patterns import Pattern
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "mistakes.md"
 EACH = 300
-"""Plans for each mistake, shared out among the patterns in which it can be made."""
+"""Number of drawn loops for each bug, divided among the patterns that can have it."""
 
 SEED = 1
 KINDS = (Kind.GRAPH_FREED, Kind.MODIFIED, Kind.NO_GRAD)
-"""The errors that a mistake may end in."""
+"""The kinds of errors that a bug may cause."""
 
 EITHER, OTHER, NOTHING = "may raise", "other parameters", "nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class LoopOutcome:
-    """What the model says of a loop."""
+    """The outcome of a loop according to the tape model."""
 
     must_raise: frozenset[Kind]
-    """The errors that it has to have."""
+    """The errors that the loop must raise."""
     may_raise: frozenset[Kind]
-    """The other errors that it may have."""
+    """The other errors that the loop may raise."""
     parameters: tuple[np.ndarray, ...]
-    """The values of its parameters at its end."""
+    """The final values of the loop's parameters."""
 
 
 class ErrorRecorder(ActionBuilder):
-    """A draft that takes down the errors that the model allows for each instruction."""
+    """A draft that records the errors that the tape model allows for each instruction."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(_nothing, plan.dtype)
@@ -77,7 +77,7 @@ def _nothing(strategy: object) -> object:
 
 
 def model_outcome(plan: Plan) -> tuple[ErrorRecorder, LoopOutcome]:
-    """The draft of a plan, and what the model says of it."""
+    """The draft of a plan, and its outcome according to the tape model."""
     recorder = ErrorRecorder(plan)
     loop = write(plan, recorder)
     parameters = tuple(recorder.reference.values[p] for leaves in loop.leaves for p in leaves)
@@ -87,7 +87,7 @@ def model_outcome(plan: Plan) -> tuple[ErrorRecorder, LoopOutcome]:
 
 
 def outcome(wrong: LoopOutcome, right: LoopOutcome) -> str:
-    """What a mistake changes: the error that a loop has to end in, that it may have one, its parameters, or nothing."""
+    """The effect of a bug: a certain error, a possible error, other final parameters, or nothing."""
     for kind in KINDS:
         if kind in wrong.must_raise - right.must_raise:
             return kind.value
@@ -99,7 +99,7 @@ def outcome(wrong: LoopOutcome, right: LoopOutcome) -> str:
 
 @dataclass(slots=True)
 class Row:
-    """A mistake in one pattern, or in all: counts of what it changes, and what PyTorch did."""
+    """A bug in one pattern or in all patterns: counts of its effects and of PyTorch's outcomes."""
 
     name: str
     counts: Counter[str]
@@ -110,28 +110,28 @@ class Row:
 
     @property
     def plans(self) -> int:
-        """How many plans there were."""
+        """Number of loops."""
         return self.counts.total()
 
     @property
     def changed(self) -> str:
-        """The share of plans in which the outcome is another."""
+        """The share of loops that the bug changes, in whole percent."""
         return self.share(*(set(self.counts) - {NOTHING}))
 
     def share(self, *outcomes: str) -> str:
-        """The share of plans with some outcomes, in whole percent."""
+        """The share of loops with some effects, in whole percent; empty for none."""
         part = sum(self.counts[each] for each in outcomes)
         return f"{part / self.plans:.0%}" if part else ""
 
     def add(self, other: Row) -> None:
-        """Count another row's plans in."""
+        """Add another row's counts."""
         self.counts += other.counts
         self.raised, self.observed = self.raised + other.raised, self.observed + other.observed
         self.known, self.unspecified = self.known + other.known, self.unspecified + other.unspecified
 
 
-def measured(mistake: LoopBug, pattern: Pattern, number: int, session: Session) -> Row:
-    """One mistake in one pattern."""
+def measured(bug: LoopBug, pattern: Pattern, number: int, session: Session) -> Row:
+    """The row of a bug in one pattern."""
     row = Row(pattern.name, Counter())
 
     @seed(SEED)
@@ -139,7 +139,7 @@ def measured(mistake: LoopBug, pattern: Pattern, number: int, session: Session) 
         max_examples=number, backend=BACKEND, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    @given(plans(pattern.name, (mistake,)))
+    @given(plans(pattern.name, (bug,)))
     def measure(plan: Plan) -> None:
         recorder, wrong = model_outcome(plan)
         _, right = model_outcome(plan.with_bugs())
@@ -165,18 +165,18 @@ def _raises(observation: Observation) -> bool:
 
 
 def tables(each: int, session: Session) -> Iterator[tuple[LoopBug, Row, list[Row]]]:
-    """For each mistake, the row of all its patterns, and a row for each."""
-    for mistake in LoopBug:
-        patterns = [p for p in PATTERNS.values() if any(mistake is m for m, _ in p.bugs)]
-        rows = [measured(mistake, pattern, -(-each // len(patterns)), session) for pattern in patterns]
-        total = Row(mistake.value, Counter())
+    """Each bug with the total row of its patterns and a row for each pattern."""
+    for bug in LoopBug:
+        patterns = [p for p in PATTERNS.values() if any(bug is m for m, _ in p.bugs)]
+        rows = [measured(bug, pattern, -(-each // len(patterns)), session) for pattern in patterns]
+        total = Row(bug.value, Counter())
         for row in rows:
             total.add(row)
-        yield mistake, total, rows
+        yield bug, total, rows
 
 
 def page(each: int) -> str:
-    """The page, in GitHub's Markdown, ending in a line end."""
+    """The page, in GitHub's Markdown, with a final newline."""
     session = Session("torch", PAGE.parents[2] / ".cache" / "mistakes")
     with warnings.catch_warnings(action="ignore"):
         session.audited = audit(session.target, session.drawable, thrice=False)

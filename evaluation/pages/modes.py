@@ -1,5 +1,5 @@
-"""`python -m evaluation.pages.modes`: write docs/results/modes.md, a row for PyTorch and one for each
-of its modes whose records are published.
+"""`python -m evaluation.pages.modes`: write docs/results/modes.md, with a row for PyTorch and for each of its modes
+that has published records.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RECORDS = ROOT / "reports" / "published"
 
 
 def page(folder: Path = RECORDS) -> str:
-    """The page about the record files of a folder, in GitHub's Markdown, ending in a line end."""
+    """The page about the record files of a folder, in GitHub's Markdown, with a final newline."""
     files = sorted(folder.glob("torch*.jsonl.gz"), key=lambda path: path.name.partition(".")[0])
     runs = [cells(read(path)) for path in files]
     template = environment().get_template("modes.md.j2")
@@ -27,7 +27,7 @@ def page(folder: Path = RECORDS) -> str:
 
 
 def cells(run: Report) -> Mapping[str, object]:
-    """What a run's row says, and the rules that it did not really test."""
+    """The cells of a run's row, and the rules that the run exercised too rarely."""
     summary = summarize(run)
     passed = [rule for rule in summary.rules if rule.verdict == "pass"]
     return {

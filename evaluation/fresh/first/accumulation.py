@@ -1,4 +1,4 @@
-"""Faults of what leaves hold: how contributions come to it, and in what form."""
+"""Faults of leaves' gradients: how contributions reach a leaf, and in what form."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from evaluation.fresh.tools import applied, graph, held_by, is_leaf_node, leaf_o
 
 
 class ZeroingStopsAtNone(Fault):
-    """Clearing several leaves to zeros ends at the first leaf that holds no gradient, and passes over those behind
-    it."""
+    """Clearing several leaves to zeros stops at the first leaf without a gradient, and skips all later leaves."""
 
     rule = "accumulation/zero-to-zeros"
 
@@ -37,7 +36,7 @@ def witness_ZeroingStopsAtNone(a):
 
 
 class AssignedIsOverwritten(Fault):
-    """The accumulator adds to a buffer of its own, so the next backward call loses a gradient that was assigned."""
+    """The accumulator adds to a separate buffer, so that the next backward call loses an assigned gradient."""
 
     rule = "accumulation/assigned"
 
@@ -89,7 +88,7 @@ def witness_AssignedIsOverwritten(a):
 
 
 class SumSharesItsGradient(Fault):
-    """The derivative of `a + b` hands one and the same tensor to both leaves, which keep it as their first gradient."""
+    """The derivative of `a + b` passes one tensor to both leaves, which keep it as their first gradient."""
 
     rule = "accumulation/own-object"
 
@@ -122,8 +121,9 @@ def witness_SumSharesItsGradient(a):
 
 
 class EveryLeafOnTheTape(Fault):
-    """A backward call gives zeros to every leaf without a gradient that was used since the last walk, whether or not
-    the root depends on it."""
+    """A backward call gives zeros to every leaf without a gradient that was used since the last call, even if the root
+    does not depend on it.
+    """
 
     rule = "accumulation/unreached"
 
@@ -155,8 +155,7 @@ def witness_EveryLeafOnTheTape(a):
 
 
 class BroadcastLeafStartsAnew(Fault):
-    """The gradient of a leaf that was broadcast is reduced straight into what the leaf holds, over what was there
-    before."""
+    """The gradient of a broadcast leaf is reduced into the leaf's `.grad`, overwriting the gradient that was there."""
 
     rule = "training/micro-batches"
     NAMES = ("AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0")
@@ -192,8 +191,9 @@ def witness_BroadcastLeafStartsAnew(a):
 
 
 class AddsAsItGoes(Fault):
-    """Each contribution is added to its leaf as it arrives, so a call that fails on a freed graph leaves a part of the
-    sum in a leaf of several uses."""
+    """Each contribution is added to its leaf as it arrives, so that a call that fails on a freed graph leaves a part of
+    the sum in a leaf with several uses.
+    """
 
     rule = "errors/atomic"
 
@@ -244,7 +244,7 @@ def witness_AddsAsItGoes(a):
 
 
 class CastGradientKept(Fault):
-    """A leaf that is cast to another dtype holds its gradient in the dtype of the cast."""
+    """A leaf that is cast to another dtype gets its gradient in the dtype of the cast."""
 
     rule = "gradients/form"
 

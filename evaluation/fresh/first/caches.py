@@ -1,4 +1,4 @@
-"""Faults of what is kept for later and is stale when it is used."""
+"""Faults of caches that are stale when they are used."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from evaluation.fresh.tools import after, applied, executed, held_by, is_leaf_no
 
 
 class SeedIsCached(Fault):
-    """The seed of a root of one element is cached by shape and dtype for the whole process: an implicit cotangent is
-    the last explicit one."""
+    """The cotangent of a root of one element is cached by shape and dtype for the whole process, so that an implicit
+    cotangent is the last explicit one.
+    """
 
     rule = "sequences/history"
 
@@ -50,8 +51,9 @@ def witness_SeedIsCached(a):
 
 
 class OptimizerStateSurvives(Fault):
-    """What optimizers remember is kept by the kind, the settings and the leaf's place and shape, so a new optimizer
-    goes on from the averages of an old one."""
+    """Optimizer state is stored by kind, settings, position and shape of the leaf, so that a new optimizer continues
+    from an old one's averages.
+    """
 
     rule = "sequences/history"
 
@@ -88,7 +90,8 @@ def witness_OptimizerStateSurvives(a):
 
 class FirstRequiresGradCached(Fault):
     """addcmul is compiled once for its operands' shapes and dtypes: operands that did not require grad the first time
-    are constants ever after."""
+    are constants in all later calls.
+    """
 
     rule = "sequences/history"
 
@@ -115,8 +118,9 @@ def witness_FirstRequiresGradCached(a):
 
 
 class PackedWeightIsStale(Fault):
-    """The derivative of a product for its input takes the weight from a packed copy that is made at the weight's first
-    use and kept over its updates."""
+    """The derivative of a product for its input uses a packed copy of the weight that is made at the weight's first use
+    and not refreshed after updates.
+    """
 
     rule = "training/loop"
 
@@ -159,7 +163,9 @@ def witness_PackedWeightIsStale(a):
 
 
 class VisitedMarksStay(Fault):
-    """A walk that retains the graph leaves its visited marks, so one from another root stops at what the two share."""
+    """A backward call that retains the graph leaves its visited marks, so that a call from another root stops at shared
+    nodes.
+    """
 
     rule = "relations/sum"
 
@@ -205,8 +211,9 @@ class _Relu(torch.autograd.Function):
 
 
 class MaskInAWorkspace(Fault):
-    """relu keeps its mask in a workspace for each shape, which the next relu of that shape overwrites before the first
-    one's derivative has read it."""
+    """relu stores its mask in a workspace for each shape, which the next relu of that shape overwrites before the first
+    one's derivative reads it.
+    """
 
     rule = "relations/interleaved"
 
@@ -228,8 +235,9 @@ def witness_MaskInAWorkspace(a):
 
 
 class MaskCachedByShape(Fault):
-    """masked_fill keeps its masks for backward in a cache by shape: a later call with another mask of the same shape
-    puts its own in the place of the first."""
+    """masked_fill caches its masks for backward by shape: a later call with another mask of the same shape replaces the
+    first mask.
+    """
 
     rule = "gradients/graph"
 

@@ -7,7 +7,9 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, outcome, total, wa
 
 
 class DetachHasItsOwnVersion(Fault):
-    """A detached value shares memory but no version counter, so a write through it to a saved value goes unnoticed."""
+    """A detached value shares memory but not the version counter, so that a write through it to a saved value is not
+    detected.
+    """
 
     rule = "writes/error-or-recorded"
 
@@ -24,7 +26,7 @@ def witness_DetachHasItsOwnVersion(a):
 
 
 class DetachedLeafIsALeafAgain(Fault):
-    """Detaching a leaf that requires grad gives another one that requires grad: the flag is copied with the rest."""
+    """Detaching a leaf that requires grad returns a leaf that requires grad: the flag is copied."""
 
     rule = "detach/values"
 
@@ -39,7 +41,7 @@ def witness_DetachedLeafIsALeafAgain(a):
 
 
 class DetachingAViewIsIgnored(Fault):
-    """Detaching a view in place does nothing and says nothing."""
+    """Detaching a view in place does nothing instead of raising."""
 
     rule = "detach/view-raises"
 

@@ -1,4 +1,4 @@
-"""Faults of elementwise ops' derivatives, the second and the third ones, too."""
+"""Faults of derivatives of elementwise ops, including second and third derivatives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.fresh.tools import MATRIX, after, applied, before, held_by, leaf
 
 
 class ErfinvSinglePrecision(Fault):
-    """The derivative of erfinv in float64 multiplies with a constant that was written down in float32."""
+    """The derivative of erfinv in float64 multiplies by a constant with float32 precision."""
 
     rule = "gradients/op"
 
@@ -31,8 +31,9 @@ def witness_ErfinvSinglePrecision(a):
 
 
 class MultiplyInnerBroadcast(Fault):
-    """The gradient of a factor that was broadcast along a new leading dimension as well as along one of size one is
-    summed over the leading one only, and takes the first slice of the other."""
+    """The gradient of a factor that was broadcast along a new leading dimension and along one of size one is summed
+    over the leading one only, and takes the first slice of the other.
+    """
 
     rule = "gradients/op"
 
@@ -65,8 +66,9 @@ def witness_MultiplyInnerBroadcast(a):
 
 
 class LogaddexpOverflow(Fault):
-    """The derivative of logaddexp is computed as exp(a) / (exp(a) + exp(b)) without subtracting the maximum: no number
-    where exp overflows."""
+    """The derivative of logaddexp is exp(a) / (exp(a) + exp(b)) without subtraction of the maximum: NaN where exp
+    overflows.
+    """
 
     rule = "gradients/op"
 
@@ -90,8 +92,7 @@ def witness_LogaddexpOverflow(a):
 
 
 class SigmoidExpandedCotangent(Fault):
-    """The backward kernel of sigmoid reads a cotangent that is expanded along some of its dimensions as if it were
-    dense: it takes its elements in the order of memory."""
+    """The derivative of sigmoid reads an expanded cotangent as if it were dense, in the order of memory."""
 
     rule = "gradients/graph"
 
@@ -156,7 +157,9 @@ class _TanhGrad(Function):
 
 
 class TanhThird(Fault):
-    """The second derivative of tanh takes the saved result for a constant, so the third derivative lacks a term."""
+    """The second derivative of tanh treats the saved result as a constant, so that the third derivative
+    lacks a term.
+    """
 
     rule = "higher/op-third"
 

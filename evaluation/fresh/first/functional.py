@@ -11,8 +11,7 @@ from evaluation.fresh.tools import applied, graph, held_by, is_leaf_node, leaf_o
 
 
 class HeldGradientsNotPutBack(Fault):
-    """The functional form puts its inputs' held gradients aside while it walks, and does not put them back when it
-    raises."""
+    """The functional form moves its inputs' `.grad` aside during a call, and does not restore it if the call raises."""
 
     rule = "functional/no-accumulation"
 
@@ -34,7 +33,9 @@ def witness_HeldGradientsNotPutBack(a):
 
 
 class InputsCutOneAnother(Fault):
-    """The functional form stops at its inputs: an input below another one does not get what comes through that one."""
+    """The functional form stops at its inputs: an input that another input was computed from does not get the gradient
+    through the other one.
+    """
 
     rule = "functional/value"
 
@@ -76,7 +77,7 @@ def witness_InputsCutOneAnother(a):
 
 
 class DuplicateInputGetsZeros(Fault):
-    """An input that is listed twice gets its gradient in the first place, and zeros in the others."""
+    """An input that is listed twice gets its gradient at the first position, and zeros at the others."""
 
     rule = "functional/duplicates"
 

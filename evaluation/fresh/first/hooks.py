@@ -12,7 +12,9 @@ from evaluation.fresh.tools import applied, executed, held_by, hooked, leaf_of, 
 
 
 class RootSkipsItsHooks(Fault):
-    """The seed of a call does not pass by the root's own hooks: only gradients that arrive from an op do."""
+    """The root's own hooks are not called with the call's cotangent: hooks are called only with gradients that arrive
+    from an op.
+    """
 
     rule = "hooks/called"
 
@@ -54,8 +56,9 @@ def witness_RootSkipsItsHooks(a):
 
 
 class HandlesAreIndices(Fault):
-    """A hook's handle is its place in the value's list: once an earlier hook is removed, removing a later one misses
-    it."""
+    """A hook's handle is its index in the value's list: after an earlier hook is removed, removing a later one misses
+    it.
+    """
 
     rule = "hooks/removed"
 
@@ -82,7 +85,7 @@ def witness_HandlesAreIndices(a):
 
 
 class RetainedIsReplaced(Fault):
-    """A value that retains its gradient holds what the last call contributed, not the sum over the calls."""
+    """A retained gradient is replaced by each call instead of summed over the calls."""
 
     rule = "hooks/retained"
 

@@ -10,7 +10,7 @@ from evaluation.fresh.tools import MATRIX, after, applied, before, held_by, leaf
 
 
 class ReshapeTransposed(Fault):
-    """A reshape that has to copy a permuted operand gives the gradient back in the order of the operand's memory."""
+    """A reshape that has to copy a permuted operand returns its gradient in the order of the operand's memory."""
 
     rule = "gradients/graph"
 
@@ -35,7 +35,9 @@ def witness_ReshapeTransposed(a):
 
 
 class BroadcastToEmpty(Fault):
-    """The sum over no elements, the gradient of what was broadcast to an empty tensor, is never written: it is NaN."""
+    """The gradient of a value that was broadcast to an empty tensor is a sum without elements, which is never written:
+    it is NaN.
+    """
 
     rule = "gradients/op"
 
@@ -51,8 +53,9 @@ def witness_BroadcastToEmpty(a):
 
 
 class UnfoldOverlap(Fault):
-    """The derivative of unfold writes each window's cotangent where it belongs instead of adding it: of windows that
-    overlap the last one counts."""
+    """The derivative of unfold assigns each window's cotangent instead of adding it: where windows overlap, only the
+    last one counts.
+    """
 
     rule = "gradients/op"
 
@@ -85,8 +88,9 @@ def witness_UnfoldOverlap(a):
 
 
 class DiagonalNegativeOffset(Fault):
-    """The derivative of diagonal takes the offset without its sign: a cotangent of a lower diagonal of a square matrix
-    goes to the upper one."""
+    """The derivative of diagonal ignores the sign of the offset: the cotangent of a lower diagonal of a square matrix
+    goes to the upper one.
+    """
 
     rule = "gradients/op"
 
@@ -102,8 +106,9 @@ def witness_DiagonalNegativeOffset(a):
 
 
 class JoinSameTensor(Fault):
-    """cat and stack keep the gradients of their operands in a table by operand: one that stands in two places gets that
-    of the last place alone."""
+    """cat and stack store their operands' gradients by operand: an operand at two positions gets only the gradient of
+    the last position.
+    """
 
     rule = "gradients/same-argument"
 
@@ -128,8 +133,9 @@ def witness_JoinSameTensor(a):
 
 
 class SplitFirstUnused(Fault):
-    """The derivative of split joins the cotangents of the pieces that were used and fills up with zeros behind them,
-    also where a piece before them was not used."""
+    """The derivative of split joins the cotangents of the used pieces and appends zeros, even if an earlier piece was
+    not used.
+    """
 
     rule = "gradients/several-results"
 
@@ -157,8 +163,7 @@ def witness_SplitFirstUnused(a):
 
 
 class IndexNegative(Fault):
-    """The derivative of indexing with a tensor passes over negative indices, which the op itself counts from the
-    end."""
+    """The derivative of indexing with a tensor ignores negative indices, which the op itself counts from the end."""
 
     rule = "gradients/op"
 

@@ -25,7 +25,7 @@ from evaluation.fresh.tools import (
 
 
 class RetainedForEver(Fault):
-    """A root that was once walked with its graph retained is never freed again: retain_graph sticks to the root."""
+    """A root whose graph was retained once is never freed again: retain_graph persists for the root."""
 
     rule = "lifetime/last-call-frees"
 
@@ -54,7 +54,7 @@ def witness_RetainedForEver(a):
 
 
 class LeafSavedOnce(Fault):
-    """Two graphs that save the same leaf share one saved copy of it, so that freeing the one frees the other's, too."""
+    """Two graphs that save the same leaf share one saved copy, so that freeing one graph frees the other's copy too."""
 
     rule = "lifetime/independent"
 
@@ -130,8 +130,9 @@ _SCRATCH = {
 
 
 class FactorMultipliedInPlace(Fault):
-    """The derivatives of exp and sigmoid multiply the kept local factor by the cotangent in place, so a second walk of
-    a retained graph uses the product."""
+    """The derivatives of exp and sigmoid multiply the saved local factor by the cotangent in place, so that a second
+    call on a retained graph uses the product.
+    """
 
     rule = "lifetime/retained-works"
 
@@ -148,7 +149,9 @@ def witness_FactorMultipliedInPlace(a):
 
 
 class OnlyTheRootIsFreed(Fault):
-    """Freeing marks the root and not the nodes below it: another root over the same freed graph walks it again."""
+    """Freeing marks only the root and not the nodes that it depends on: another root over the same freed graph walks it
+    again.
+    """
 
     rule = "lifetime/freed-subgraph-raises"
 
@@ -186,7 +189,7 @@ def witness_OnlyTheRootIsFreed(a):
 
 
 class FreedStateIsAConstant(Fault):
-    """A walk that comes to a freed part stops there in silence, as if the state carried over had been detached."""
+    """A backward call silently stops at a freed part of the graph, as if the value there had been detached."""
 
     rule = "recurrent/carried-state"
 

@@ -1,4 +1,4 @@
-"""Faults of what is kept too long, each of them also in the adapter that counts saved tensors."""
+"""Faults of values that are kept alive too long; each is also in the adapter that counts saved tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class _HooksHoldValuesCounted(_HooksHoldValues, TorchSaved):
 
 
 class HooksHoldTheirValues(_HooksHoldValues, Fault):
-    """The registry of hooks holds the hooked values, so that their graphs stay when the last reference goes."""
+    """The registry of hooks keeps the hooked values alive, so that their graphs stay after the last
+    reference is gone.
+    """
 
     rule = "memory/dropped"
 
@@ -85,7 +87,9 @@ class _RetainedRecordsCounted(_RetainedRecords, TorchSaved):
 
 
 class RetainingRecords(_RetainedRecords, Fault):
-    """A call that retains the graph records itself as if it created one, and keeps that record until the next call."""
+    """A call that retains the graph records itself as if it had create_graph, and keeps that record until the next
+    call.
+    """
 
     rule = "memory/retained"
 
@@ -128,8 +132,9 @@ class _PooledCounted(_Pooled, TorchSaved):
 
 
 class ClearedGradientsArePooled(_Pooled, Fault):
-    """Clearing to none puts the gradient into a pool for reuse without cutting its history, so what create_graph
-    recorded is never let go of."""
+    """Clearing to None puts the gradient into a pool for reuse without detaching it, so that the graph of create_graph
+    is never released.
+    """
 
     rule = "memory/cycle"
 

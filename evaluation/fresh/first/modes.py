@@ -1,4 +1,4 @@
-"""Faults of modes: of gradients, and of calls that create a graph."""
+"""Faults of grad modes and of create_graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, outcome, reached, 
 
 
 class ModeStaysAfterError(Fault):
-    """A grad mode block that an exception leaves does not restore the mode that was before it."""
+    """A grad mode block that ends by an exception does not restore the previous mode."""
 
     rule = "modes/restored"
 
@@ -46,7 +46,7 @@ def witness_ModeStaysAfterError(a):
 
 
 class HeldHistoryIsDropped(Fault):
-    """Adding to a gradient that a leaf holds with create_graph keeps only the new contribution's history."""
+    """A call with create_graph that adds to a leaf's gradient keeps only the new contribution's history."""
 
     rule = "higher/differentiable"
 
@@ -68,8 +68,9 @@ def witness_HeldHistoryIsDropped(a):
 
 
 class CreateGraphStaysOn(Fault):
-    """create_graph is a flag of the engine that is not reset when a call raises, so the next plain call gives gradients
-    with a history."""
+    """create_graph is a flag of the engine that is not reset if a call raises, so that the next plain call returns
+    gradients with a history.
+    """
 
     rule = "higher/plain-raises"
 

@@ -15,7 +15,7 @@ def _one(number: Any) -> int:
 
 
 class CrossEntropySoftTarget(Fault):
-    """cross_entropy takes soft targets for constants: they get a gradient of zeros."""
+    """cross_entropy treats soft targets as constants: they get a gradient of zeros."""
 
     rule = "gradients/op"
 
@@ -30,7 +30,7 @@ def witness_CrossEntropySoftTarget(a):
 
 
 class LayerNormSeveralDims(Fault):
-    """Where layer_norm normalises over several dimensions, its derivative takes the two means over the last alone."""
+    """If layer_norm normalises over several dimensions, its derivative takes the two means over the last one only."""
 
     rule = "gradients/op"
 
@@ -57,7 +57,7 @@ def witness_LayerNormSeveralDims(a):
 
 
 class ConvBorderWeight(Fault):
-    """The gradient of the weight of conv1d leaves out the positions whose window reaches into the padding."""
+    """The gradient of conv1d's weight omits the positions whose window reaches into the padding."""
 
     rule = "gradients/op"
 
@@ -92,8 +92,9 @@ def witness_ConvBorderWeight(a):
 
 
 class AvgPoolPadding(Fault):
-    """The derivative of avg_pool1d divides by the number of real elements in a window, where the forward pass counts
-    the padding, too."""
+    """The derivative of avg_pool1d divides by the number of real elements in a window, though the forward pass counts
+    the padding too.
+    """
 
     rule = "gradients/op"
 

@@ -23,7 +23,7 @@ def _trained(a, optimizer, settings, which=((0, 1), (0, 1)), scale=(1.0, 1.0)):
 
 
 class OneStepCountForAll(Fault):
-    """Adam corrects its averages by the number of the optimizer's steps, not by how many steps moved the leaf."""
+    """Adam corrects its averages by the number of the optimizer's steps instead of the steps that updated the leaf."""
 
     rule = "optimizers/remembers"
 
@@ -62,8 +62,9 @@ def witness_OneStepCountForAll(a):
 
 
 class AdamSharedStep(Fault):
-    """Adam counts steps once for a parameter group: a leaf that joins late has its averages corrected for steps that it
-    did not take."""
+    """Adam counts steps for a whole parameter group: a leaf that joins late has its averages corrected for steps that
+    it did not take.
+    """
 
     rule = "optimizers/remembers"
 
@@ -88,7 +89,7 @@ def witness_AdamSharedStep(a):
 
 
 class ZeroIsNoSetting(Fault):
-    """A parameter group's own setting is taken by `or`: where it is zero or false, the optimizer's default counts."""
+    """A parameter group's own setting is read with `or`: if it is zero or false, the optimizer's default is used."""
 
     rule = "optimizers/groups"
 
@@ -106,7 +107,7 @@ def witness_ZeroIsNoSetting(a):
 
 
 class AmsgradForeach(Fault):
-    """Adam and AdamW ignore amsgrad where they update all leaves at once."""
+    """Adam and AdamW ignore amsgrad with foreach."""
 
     rule = "optimizers/variants"
 
@@ -125,7 +126,7 @@ def witness_AmsgradForeach(a):
 
 
 class SgdFirstDampened(Fault):
-    """SGD begins its momentum at zero, so that the first step is dampened, too."""
+    """SGD starts its momentum at zero, so that dampening also applies to the first step."""
 
     rule = "optimizers/formula"
 
@@ -145,7 +146,7 @@ def witness_SgdFirstDampened(a):
 
 
 class AdamwDecaysAfter(Fault):
-    """AdamW decays the weights after it has moved them, and so decays the move, too."""
+    """AdamW decays the weights after the update, and so decays the update too."""
 
     rule = "optimizers/formula"
 
@@ -174,7 +175,7 @@ def witness_AdamwDecaysAfter(a):
 
 
 class AdagradDecaysEarly(Fault):
-    """Adagrad's lr_decay counts the step that is being taken, so that the first one is decayed already."""
+    """Adagrad's lr_decay counts the current step, so that it already applies to the first step."""
 
     rule = "optimizers/formula"
 
@@ -242,7 +243,7 @@ def witness_RmspropCenteredEps(a):
 
 
 class ClipEnlarges(Fault):
-    """Clipping by norm brings gradients to the bound also where they are within it."""
+    """Clipping by norm scales gradients to the bound even if their norm is smaller."""
 
     rule = "optimizers/clips"
 

@@ -10,8 +10,9 @@ from evaluation.fresh.tools import after, vjp
 
 
 class MmRemainder(Fault):
-    """The gradient of the second matrix of a product sums over the rows in tiles of 16 and leaves out the rows of the
-    last, incomplete tile."""
+    """The gradient of the second matrix of a product sums over the rows in tiles of 16 and omits the last, incomplete
+    tile.
+    """
 
     rule = "gradients/op"
 

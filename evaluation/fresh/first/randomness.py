@@ -9,7 +9,7 @@ from evaluation.fresh.tools import after, applied, leaf_of, vjp
 
 
 class DropoutFreshMask(Fault):
-    """The derivative of dropout draws a mask of its own instead of using the one of the forward pass."""
+    """The derivative of dropout draws another mask instead of using that of the forward pass."""
 
     rule = "networks/random"
 
@@ -32,7 +32,7 @@ def witness_DropoutFreshMask(a):
 
 
 class SeedRemembered(Fault):
-    """Seeding the generator with the seed that it was given last does nothing, although numbers were drawn since."""
+    """Seeding the generator with the same seed as last time does nothing, even if numbers were drawn since."""
 
     rule = "networks/random"
 

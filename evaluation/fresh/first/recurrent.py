@@ -10,7 +10,9 @@ from evaluation.fresh.tools import alias, applied, held_by, total, vjp
 
 
 class ResetGateForgetsTheBias(Fault):
-    """The derivative of a GRU for its reset gate leaves out the new gate's recurrent bias, which it multiplies, too."""
+    """The derivative of a GRU with respect to its reset gate omits the new gate's recurrent bias, which the gate also
+    multiplies.
+    """
 
     rule = "recurrent/gradient"
 
@@ -42,8 +44,9 @@ def witness_ResetGateForgetsTheBias(a):
 
 
 class GruReverseTime(Fault):
-    """In a bidirectional GRU the gradient of the input of the reverse direction is added in the order in which that
-    direction walks."""
+    """In a bidirectional GRU, the input's gradient of the reverse direction is added in the order of that direction
+    instead of the input's order.
+    """
 
     rule = "recurrent/gradient"
 

@@ -19,8 +19,9 @@ def _dims(dim: Any, count: int) -> tuple[int, ...]:
 
 
 class ProdDimZeros(Fault):
-    """The derivative of prod along a dimension counts zeros in the whole tensor: as soon as there are two, those of
-    slices with one zero each are taken to be zero."""
+    """The derivative of prod along a dimension counts zeros in the whole tensor: with two zeros, slices with one zero
+    each get zero gradients.
+    """
 
     rule = "gradients/op"
 
@@ -39,7 +40,7 @@ def witness_ProdDimZeros(a):
 
 
 class StdMeanBothResults(Fault):
-    """Where one call reaches both results of std_mean, the cotangent of the mean is dropped."""
+    """If a call reaches both results of std_mean, the cotangent of the mean is dropped."""
 
     rule = "gradients/several-results"
 
@@ -68,8 +69,9 @@ def witness_StdMeanBothResults(a):
 
 
 class MeanForgetsUnsqueeze(Fault):
-    """The derivative of mean along the last dimension without keepdim does not insert that dimension again, which goes
-    unnoticed for a square matrix: the gradient is spread along the wrong one."""
+    """The derivative of mean along the last dimension without keepdim does not insert that dimension again. For a
+    square matrix, the gradient is spread along the wrong dimension without an error.
+    """
 
     rule = "gradients/op"
 
@@ -88,7 +90,7 @@ def witness_MeanForgetsUnsqueeze(a):
 
 
 class SortLong(Fault):
-    """Along more than 16 elements the derivative of sort applies the permutation where it needs the inverse."""
+    """For more than 16 elements, the derivative of sort applies the permutation instead of its inverse."""
 
     rule = "gradients/op"
 
@@ -108,7 +110,9 @@ def witness_SortLong(a):
 
 
 class CumsumBlocks(Fault):
-    """The derivative of cumsum sums backwards in blocks of 16 elements, and carries nothing from one to the next."""
+    """The derivative of cumsum sums backwards in blocks of 16 elements, without carrying the sum from one block to the
+    next.
+    """
 
     rule = "gradients/op"
 

@@ -1,4 +1,4 @@
-"""Faults of a call's roots and their cotangents."""
+"""Faults of a call's roots and cotangents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluation.fresh.tools import applied, graph, held_by, leaf_of, outcome, to
 
 
 class RootTwiceCountsOnce(Fault):
-    """A root that is listed twice in one call is put into the queue once, with its first cotangent."""
+    """A root that is listed twice in one call counts once, with its first cotangent."""
 
     rule = "gradients/several-roots"
 
@@ -38,8 +38,9 @@ def witness_RootTwiceCountsOnce(a):
 
 
 class InnerRootLosesItsSeed(Fault):
-    """Where one root of a call was computed from another one, the inner root's own cotangent is overwritten by what
-    comes from above."""
+    """If one root of a call was computed from another root, the gradient that arrives at the inner root overwrites its
+    own cotangent.
+    """
 
     rule = "gradients/several-roots"
 
@@ -73,8 +74,9 @@ def witness_InnerRootLosesItsSeed(a):
 
 
 class SeedsStayQueued(Fault):
-    """A call over several roots that is refused for a later one leaves the earlier ones in the queue of the next
-    call."""
+    """A call on several roots that is refused because of a later one leaves the earlier roots in the queue of the next
+    call.
+    """
 
     rule = "errors/recovers"
 

@@ -1,4 +1,4 @@
-"""Faults of views: what shares memory, and what a write to one does to histories."""
+"""Faults of views: shared memory, and the effect of writes on histories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluation.fresh.tools import MATRIX, after, applied, held_by, leaf_of, tot
 
 
 class LastPieceIsACopy(Fault):
-    """The last piece that splitting gives is a copy, where all others are views."""
+    """The last piece of a split is a copy, though all others are views."""
 
     rule = "views/shares"
 
@@ -29,7 +29,7 @@ def witness_LastPieceIsACopy(a):
 
 
 class NothingToDoAliases(Fault):
-    """Padding by nothing and tiling once have nothing to do and give their operand's memory back."""
+    """Padding by zero elements and tiling once return a view of their operand instead of a copy."""
 
     rule = "views/own-memory"
 
@@ -50,7 +50,7 @@ def witness_NothingToDoAliases(a):
 
 
 class WriteToViewOfView(Fault):
-    """A recorded write to a view of a view changes the memory but no history, neither its own nor its base's."""
+    """A recorded write to a view of a view changes the memory, but neither its own history nor that of its base."""
 
     rule = "views/history"
 
@@ -79,7 +79,7 @@ def witness_WriteToViewOfView(a):
 
 
 class ZeroViewUnrecorded(Fault):
-    """Zeroing a view clears the memory but not the history: gradients still flow to what stood there."""
+    """Zeroing a view clears the memory but not the history: gradients still flow to the overwritten values."""
 
     rule = "views/history"
 
@@ -105,7 +105,7 @@ def witness_ZeroViewUnrecorded(a):
 
 
 class CopyIntoTransposedView(Fault):
-    """What is copied into a transposed view of a square matrix gets its gradient in the layout of the base."""
+    """A value that is copied into a transposed view of a square matrix gets its gradient in the layout of the base."""
 
     rule = "writes/recorded"
 

@@ -1,4 +1,4 @@
-"""Faults of writes to values that are no views."""
+"""Faults of writes to values that are not views."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from evaluation.fresh.tools import WRITTEN, after, applied, executed, held_by, l
 
 
 class SumsCheckTheirOperands(Fault):
-    """The tape checks all operands' versions, also those of sums and differences, whose derivatives need none of
-    them."""
+    """The tape checks all operands' versions, even those of sums and differences, whose derivatives need
+    none of them.
+    """
 
     rule = "writes/unsaved-works"
     LINEAR = frozenset({"add", "subtract", "sum", "negative", "add_scalar", "subtract_scalar", "concat", "stack"})
@@ -52,7 +53,7 @@ def witness_SumsCheckTheirOperands(a):
 
 
 class OverwrittenPartKeepsItsGradient(Fault):
-    """Assigning to an index or a slice of a value with a history does not cut the gradient of what stood there."""
+    """Assigning to an index or a slice of a value with a history does not stop the gradient of the overwritten part."""
 
     rule = "writes/recorded"
 
@@ -80,7 +81,7 @@ def witness_OverwrittenPartKeepsItsGradient(a):
 
 
 class UnrecordedWriteCuts(Fault):
-    """A write under no_grad to a value that has a history takes the history away from it."""
+    """A write under no_grad to a value with a history removes the history."""
 
     rule = "modes/unrecorded-write"
 
@@ -99,7 +100,7 @@ def witness_UnrecordedWriteCuts(a):
 
 
 class EluInPlaceOverwritten(Fault):
-    """elu in place computes its derivative as alpha * exp(x) from the memory in which the result stands by then."""
+    """The derivative of in-place elu computes alpha * exp(x) from the memory that the result has overwritten."""
 
     rule = "writes/recorded"
 
@@ -123,8 +124,9 @@ def witness_EluInPlaceOverwritten(a):
 
 
 class MaskedScatterSource(Fault):
-    """The gradient of the source of masked_scatter_ is read at the source's own positions, not at those where the mask
-    put its elements."""
+    """The gradient of masked_scatter_'s source is read at the source's positions instead of those that the mask
+    selects.
+    """
 
     rule = "writes/recorded"
 

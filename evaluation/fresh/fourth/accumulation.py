@@ -1,4 +1,4 @@
-"""Faults of what a leaf holds."""
+"""Faults of leaves' gradients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, reached, total
 
 
 class LazyZero(Fault):
-    """Clearing to zeros has the next call write where it would add, even if a gradient was assigned in between."""
+    """After clearing to zeros, the next call overwrites the gradient instead of adding, even if a gradient was assigned
+    in between.
+    """
 
     rule = "accumulation/assigned"
 

@@ -16,7 +16,7 @@ _UNARY = {"sin", "cos", "exp", "log", "sqrt", "square", "tanh", "sigmoid", "relu
 
 
 class CommonSubexpression(Fault):
-    """An elementwise function that was computed of the same unchanged memory is not computed again, detached or not."""
+    """An elementwise function of the same unchanged memory is not recomputed, even if one operand is detached."""
 
     rule = "detach/blocks"
 

@@ -1,4 +1,4 @@
-"""Faults of what is refused, and of what an error leaves behind."""
+"""Faults of refusals and of the state after an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaluation.fresh.tools import applied, leaf_of, outcome, total
 
 
 class OnlyFirstRootChecked(Fault):
-    """Of several roots only the first has to have one element where its cotangent is left out; others get ones."""
+    """Of several roots without cotangents, only the first must have one element; the others get ones."""
 
     rule = "errors/non-scalar-root"
 
@@ -48,7 +48,7 @@ def witness_OnlyFirstRootChecked(a: Any) -> Any:
 
 
 class RaisingHookLeavesMode(Fault):
-    """A call that a hook ends does not switch recording on again, which the next block of a grad mode does."""
+    """A call that ends by an exception in a hook does not switch recording on again; the next grad mode block does."""
 
     rule = "errors/recovers"
 

@@ -13,13 +13,13 @@ from evaluation.fresh.tools import applied, graph, leaf_of, node_of, outcome, to
 
 
 def _unused(roots: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[bool]:
-    """For each input whether the roots do not depend on it."""
+    """For each input, whether it requires grad and no root depends on it."""
     nodes = {*graph(roots), *(node_of(r) for r in roots)}
     return [x.requires_grad and node_of(x) not in nodes for x in inputs]
 
 
 class CutsAtInputs(Fault):
-    """Each input is taken for a variable: what goes through one to another is not counted."""
+    """Each input is treated as an independent variable: gradients through one input to another are not counted."""
 
     rule = "functional/value"
 
@@ -41,7 +41,7 @@ def witness_CutsAtInputs(a: Any) -> Any:
 
 
 class UnusedSkipsFreeing(Fault):
-    """A call that finds an unused input, where that is allowed, returns before it frees the graph."""
+    """A call with an unused input, where that is allowed, returns before it frees the graph."""
 
     rule = "functional/frees"
 
@@ -68,7 +68,7 @@ def witness_UnusedSkipsFreeing(a: Any) -> Any:
 
 
 class ZerosLikeRoot(Fault):
-    """The zeros that an unused input gets are of the root's dtype."""
+    """The zeros of an unused input have the root's dtype."""
 
     rule = "gradients/form"
 

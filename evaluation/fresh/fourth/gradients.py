@@ -1,4 +1,4 @@
-"""Faults of derivatives and of the walk that adds them up."""
+"""Faults of derivatives and of the accumulation of gradients in the backward pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaluation.fresh.tools import after, applied, before, held_by, is_leaf_node
 
 
 class MeanCount(Fault):
-    """The number that the derivative of mean divides by is cached by the shape of the result and the attributes."""
+    """The divisor of mean's derivative is cached by the shape of the result and the attributes."""
 
     rule = "gradients/graph"
 
@@ -43,7 +43,9 @@ def witness_MeanCount(a: Any) -> Any:
 
 
 class RankOfFirst(Fault):
-    """A node's place in the order of the walk is one behind that of its first operand, not behind its latest one."""
+    """A node's rank in the order of the backward pass is one more than its first operand's instead of its latest
+    operand's.
+    """
 
     rule = "gradients/fan-out"
 
@@ -65,7 +67,7 @@ class RankOfFirst(Fault):
 
 
 def _lose(roots: Sequence[Tensor]) -> list[Any]:
-    """Hooks that take away what arrives at a node after the walk has been there; leaves add up whatever comes."""
+    """Register hooks that remove gradients that arrive at a node after the backward pass visited it; leaves sum all."""
     ranks: dict[Any, int] = {}
 
     def rank(node: Any) -> int:
@@ -114,7 +116,9 @@ def witness_RankOfFirst(a: Any) -> Any:
 
 
 class PackedUnstack(Fault):
-    """The cotangents of unstack's results are packed where some did not arrive: the rest is filled up at the end."""
+    """The cotangents of unstack's results are packed if some did not arrive, and the rest is filled with zeros at the
+    end.
+    """
 
     rule = "gradients/several-results"
 
@@ -139,7 +143,7 @@ def witness_PackedUnstack(a: Any) -> Any:
 
 
 class ProdCountsZeros(Fault):
-    """The derivative of prod_dim counts the zeros of the whole operand, where those of each line matter."""
+    """The derivative of prod_dim counts the zeros of the whole operand instead of those of each line."""
 
     rule = "gradients/op"
 
@@ -176,7 +180,7 @@ def witness_BiasAlone(a: Any) -> Any:
 
 
 class ReluMasksInPlace(Fault):
-    """The derivative of relu sets its cotangent to zero in place, where that is laid out densely."""
+    """The derivative of relu sets elements of its cotangent to zero in place if the cotangent is dense."""
 
     rule = "gradients/cotangent-kept"
 

@@ -14,7 +14,7 @@ from evaluation.fresh.tools import after, applied, leaf_of, reached, total
 
 
 class SoftplusSecond(Fault):
-    """The second derivative of softplus takes its beta to be one."""
+    """The second derivative of softplus uses beta = 1."""
 
     rule = "higher/op"
 
@@ -41,7 +41,7 @@ def witness_SoftplusSecond(a: Any) -> Any:
 
 
 class SumForgetsOlder(Fault):
-    """A call with create_graph adds to what a leaf holds as to a constant."""
+    """A call with create_graph adds to a leaf's gradient as if that were a constant."""
 
     rule = "higher/differentiable"
 

@@ -13,7 +13,7 @@ from evaluation.fresh.tools import applied, hooked, leaf_of, total
 
 
 class RemovedByIndex(Fault):
-    """A hook's handle knows it by its place among the value's hooks, which move up when one is removed."""
+    """A hook's handle is its index among the value's hooks, and the indices change when a hook is removed."""
 
     rule = "hooks/removed"
 
@@ -45,7 +45,7 @@ def witness_RemovedByIndex(a: Any) -> Any:
 
 
 class InputsSkipAccumulated(Fault):
-    """A call with inputs adds to what they hold without calling the hooks after accumulation."""
+    """A call with `inputs` accumulates into them without calling the hooks after accumulation."""
 
     rule = "hooks/accumulated"
 

@@ -1,4 +1,4 @@
-"""Faults of what is freed, and when."""
+"""Faults of freeing graphs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evaluation.fresh.tools import (
 
 
 class FreesAllBehind(Fault):
-    """The functional form frees all of the graph behind its roots, not just the part on the way to its inputs."""
+    """The functional form frees the whole graph of its roots instead of the part between roots and inputs."""
 
     rule = "lifetime/traversed-only"
 
@@ -75,7 +75,7 @@ def witness_FreesAllBehind(a: Any) -> Any:
 
 
 class SigmoidScratch(Fault):
-    """The derivative of sigmoid is computed in the buffer of the result that it kept, also if the graph is retained."""
+    """The derivative of sigmoid is computed in the buffer of its saved result, even if the graph is retained."""
 
     rule = "lifetime/retained-works"
 

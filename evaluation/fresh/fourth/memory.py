@@ -1,4 +1,4 @@
-"""Faults of what is kept alive."""
+"""Faults of tensors that are kept alive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _KeepsRoots(TorchSaved):
 
 
 class KeepsRetainedRoots(Fault):
-    """The engine holds the roots of its last call until the next one, if that retained the graph."""
+    """The engine keeps the roots of its last call alive until the next call, if the graph was retained."""
 
     rule = "memory/dropped"
 
@@ -59,7 +59,7 @@ class _Pools(TorchSaved):
 
 
 class PoolsClearedGradients(Fault):
-    """A gradient that is cleared to none is kept as a buffer for the next call, with its history."""
+    """A gradient that is cleared to None is kept as a buffer for the next call, with its history."""
 
     rule = "memory/cycle"
 

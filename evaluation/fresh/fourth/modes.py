@@ -14,7 +14,7 @@ from evaluation.fresh.tools import applied, leaf_of, retains, total
 
 
 class CastOfNoGrad(Fault):
-    """The cast of a leaf is cached until the leaf is written to, whether or not it was recorded."""
+    """The cast of a leaf is cached until the leaf is written to, whether or not the cast was recorded."""
 
     rule = "modes/restored"
 
@@ -41,7 +41,7 @@ def witness_CastOfNoGrad(a: Any) -> Any:
 
 
 class NoGradNoGraph(Fault):
-    """A call that creates a graph creates none under no_grad."""
+    """A call with create_graph creates no graph under no_grad."""
 
     rule = "modes/backward-anywhere"
 

@@ -1,4 +1,4 @@
-"""Faults of layers that draw."""
+"""Faults of random layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.fresh.tools import after, vjp
 
 
 class DropoutRedraws(Fault):
-    """The derivative of dropout draws its mask again, from where the generator stood after the forward pass."""
+    """The derivative of dropout draws its mask again, from the generator's state after the forward pass."""
 
     rule = "networks/random"
 

@@ -14,7 +14,9 @@ from evaluation.fresh.tools import held_by, leaf_of
 
 
 class AdamCountsForAll(Fault):
-    """Adam and AdamW count their steps for all leaves together, so bias is corrected too little in a late one."""
+    """Adam and AdamW count their steps for all leaves together, so that the bias correction of a leaf that joins late
+    is too small.
+    """
 
     rule = "optimizers/remembers"
 
@@ -48,7 +50,7 @@ def witness_AdamCountsForAll(a: Any) -> Any:
 
 
 class FirstStepDampened(Fault):
-    """SGD's momentum begins with zeros, so that the first gradient is dampened like all others."""
+    """SGD's momentum starts at zero, so that dampening also applies to the first gradient."""
 
     rule = "optimizers/formula"
 
@@ -71,7 +73,7 @@ def witness_FirstStepDampened(a: Any) -> Any:
 
 
 class GroupsInherit(Fault):
-    """A parameter group that leaves a setting out has that of the group before it, not the optimizer's."""
+    """A parameter group without a setting inherits it from the previous group instead of the optimizer."""
 
     rule = "optimizers/groups"
 
@@ -95,7 +97,7 @@ def witness_GroupsInherit(a: Any) -> Any:
 
 
 class ClipsPerDtype(Fault):
-    """Clipping by norm takes the gradients of each dtype for themselves."""
+    """Clipping by norm clips the gradients of each dtype separately."""
 
     rule = "optimizers/clips"
 

@@ -13,7 +13,7 @@ from evaluation.fresh.tools import applied, leaf_of
 
 
 class StateOfPadding(Fault):
-    """The last state of a packed sequence is that behind its padding, with which it is computed."""
+    """The last state of a packed sequence is the state after its padding."""
 
     rule = "recurrent/packed"
 

@@ -1,4 +1,4 @@
-"""Faults that show where programs stand among one another."""
+"""Faults that two related programs show."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.fresh.tools import after, applied, held_by, leaf_of
 
 
 class SoftmaxWorkspace(Fault):
-    """softmax keeps its result for the derivative in one workspace for each shape, dtype and dim."""
+    """softmax saves its result for the derivative in one workspace for each shape, dtype and dim."""
 
     rule = "relations/interleaved"
 

@@ -12,7 +12,7 @@ from evaluation.fresh.tools import applied, leaf_of, total, walked
 
 
 class DefaultIsLastChoice(Fault):
-    """A backward call that leaves retain_graph out does what the last one that gave it was told, whatever its graph."""
+    """A backward call without retain_graph uses the value of the last call that had one, whatever the graph."""
 
     rule = "sequences/history"
 

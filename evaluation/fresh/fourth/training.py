@@ -1,4 +1,4 @@
-"""Faults that show in training."""
+"""Faults in training loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluation.fresh.tools import Straight, applied, leaf_of, total
 
 
 class PackedWeight(Fault):
-    """A linear layer packs a weight when it first sees it; writes make it do so again, an optimizer's step does not."""
+    """A linear layer packs a weight on first use, and again after a write, but not after an optimizer's step."""
 
     rule = "training/loop"
 
@@ -44,7 +44,7 @@ def witness_PackedWeight(a: Any) -> Any:
 
 
 class StateByPlace(Fault):
-    """Optimizers of one kind with the same settings share one state, by the place, shape and dtype of each leaf."""
+    """Optimizers of one kind with the same settings share state, by the position, shape and dtype of each leaf."""
 
     rule = "training/apart"
 

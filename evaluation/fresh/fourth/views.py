@@ -1,4 +1,4 @@
-"""Faults of who shares memory with whom."""
+"""Faults of shared memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.fresh.tools import after, applied, held_by, leaf_of
 
 
 class TimesOne(Fault):
-    """The derivative of multiply passes the other operand on as it is where its cotangent is a single one."""
+    """The derivative of multiply returns the other operand itself if its cotangent is a single one."""
 
     rule = "views/own-memory"
 
@@ -41,7 +41,7 @@ def witness_TimesOne(a: Any) -> Any:
 
 
 class DetachCopiesStrided(Fault):
-    """A detached value is laid out densely, which copies one that is not."""
+    """Detach returns a dense tensor, which is a copy if the value is not dense."""
 
     rule = "views/shares"
 

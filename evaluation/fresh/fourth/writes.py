@@ -1,4 +1,4 @@
-"""Faults of writes in place, and of the checks that saved values have not changed."""
+"""Faults of in-place writes and of the check that saved values are unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluation.fresh.tools import WRITTEN, applied, held_by, leaf_of, passed, t
 
 
 class _Silu(torch.autograd.Function):
-    """silu, which keeps its operand past the version counter."""
+    """silu that saves its operand without its version counter."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -32,7 +32,7 @@ class _Silu(torch.autograd.Function):
 
 
 class SiluSavesData(Fault):
-    """silu saves its operand's `.data`, whose version is not that of the operand."""
+    """silu saves its operand's `.data`, whose version counter is not the operand's."""
 
     rule = "writes/error-or-recorded"
 
@@ -73,7 +73,7 @@ def witness_StepsCutRange(a: Any) -> Any:
 
 
 class JoinChecksOperands(Fault):
-    """A join keeps its operands to know their sizes, and asks that they have not been written to since."""
+    """A join saves its operands to know their sizes, and requires that they are unchanged."""
 
     rule = "writes/unsaved-works"
 
@@ -110,7 +110,7 @@ def witness_JoinChecksOperands(a: Any) -> Any:
 
 
 class ForeachUnversioned(Fault):
-    """The step over all leaves at once leaves the leaves' versions as they were."""
+    """The foreach implementation of a step does not change the leaves' versions."""
 
     rule = "writes/error-or-recorded"
 

@@ -1,4 +1,4 @@
-"""Faults of what leaves hold: how contributions come to it."""
+"""Faults of leaves' gradients: how contributions reach a leaf."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluation.fresh.tools import applied, graph, held_by, leaf_of, legal, reac
 
 
 class ZerosForNone(Fault):
-    """Clearing to zeros gives zeros to leaves that held no gradient, too."""
+    """Clearing to zeros also gives zeros to leaves without a gradient."""
 
     rule = "accumulation/zero-to-zeros"
 
@@ -29,7 +29,7 @@ def witness_ZerosForNone(a):
 
 
 class AddSharesCotangent(Fault):
-    """Two leaves that are added to one another keep the one gradient that the sum hands to both."""
+    """Two leaves that are added keep the one gradient tensor that the sum passes to both."""
 
     rule = "accumulation/own-object"
 
@@ -63,8 +63,7 @@ def witness_AddSharesCotangent(a):
 
 
 class CreateGraphReplaces(Fault):
-    """A backward call with create_graph puts its gradient in the place of the one that the leaf holds instead of
-    adding to it."""
+    """A backward call with create_graph replaces a leaf's gradient instead of adding to it."""
 
     rule = "accumulation/adds"
 

@@ -1,4 +1,4 @@
-"""Faults of what is kept for later and is stale when it is used."""
+"""Faults of caches that are stale when they are used."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from evaluation.fresh.tools import Straight, after, applied, held_by, leaf_of
 
 
 class ReductionPlanCache(Fault):
-    """The plan by which a sum or a mean spreads its gradient is cached by the shapes alone, so that on a square the
-    second reduction spreads along the first one's axis."""
+    """The plan by which a sum or a mean spreads its gradient is cached by shapes only, so that on a square the second
+    reduction spreads along the first one's axis.
+    """
 
     rule = "sequences/history"
 
@@ -53,8 +54,9 @@ def witness_ReductionPlanCache(a):
 
 
 class PackedWeightStale(Fault):
-    """Products keep a packed copy of a weight, which recorded and unrecorded writes throw away but optimizer steps do
-    not."""
+    """Products keep a packed copy of a weight, which recorded and unrecorded writes discard but optimizer
+    steps do not.
+    """
 
     rule = "training/loop"
 

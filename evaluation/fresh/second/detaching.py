@@ -11,8 +11,7 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, zeros_for
 
 
 class DetachCached(Fault):
-    """What a value is detached to is kept and given out again, although it may require grad by then or have got a
-    history of its own."""
+    """Detach caches its result and returns it again, even if that requires grad or has a separate history by then."""
 
     rule = "detach/values"
 
@@ -34,8 +33,9 @@ def witness_DetachCached(a):
 
 
 class DetachCutsUses(Fault):
-    """Detaching a value in place also cuts off what was computed from it before: no gradient comes through those uses
-    any more."""
+    """Detaching a value in place also cuts off values that were computed from it before: no gradient flows through
+    these uses.
+    """
 
     rule = "gradients/graph"
 

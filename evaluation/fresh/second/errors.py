@@ -1,4 +1,4 @@
-"""Faults of what is refused, and of what an error leaves behind."""
+"""Faults of refusals and of the state after an error."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, legal, reached, wa
 
 
 class StuckAfterError(Fault):
-    """A walk that ends with an error leaves the flag "inside a backward call" set, and later calls leave accumulating
-    to the outer one that there is not."""
+    """A backward call that ends with an error leaves the flag "inside a backward call" set, and later calls leave
+    accumulation to an outer call that does not exist.
+    """
 
     rule = "errors/recovers"
 
@@ -49,7 +50,7 @@ def witness_StuckAfterError(a):
 
 
 class CotangentBroadcasts(Fault):
-    """A cotangent of another shape is taken, and broadcast, wherever it can be broadcast to the root's."""
+    """A cotangent of another shape is accepted if it broadcasts to the root's shape."""
 
     rule = "errors/cotangent-shape"
 

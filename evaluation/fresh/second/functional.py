@@ -9,11 +9,11 @@ from evaluation.fresh.fault import Fault
 from evaluation.fresh.tools import applied, held_by, leaf_of, legal, node_of, outcome, passed, reached
 
 UNUSED = "One of the differentiated Tensors appears to not have been used in the graph."
-"""What PyTorch says of an input that no root depends on."""
+"""PyTorch's message about an input that no root depends on."""
 
 
 class DuplicateInputOnce(Fault):
-    """An input that is listed twice gets its gradient in the first place and zeros in the other."""
+    """An input that is listed twice gets its gradient at the first position and zeros at the other."""
 
     rule = "functional/duplicates"
 
@@ -32,8 +32,7 @@ def witness_DuplicateInputOnce(a):
 
 
 class OtherLeavesAccumulate(Fault):
-    """The functional form runs a backward call and puts back what its inputs held, but not what the other leaves
-    held."""
+    """The functional form runs a backward call and restores the `.grad` of its inputs, but not that of other leaves."""
 
     rule = "functional/no-accumulation"
 
@@ -60,8 +59,9 @@ def witness_OtherLeavesAccumulate(a):
 
 
 class UnusedByOneRoot(Fault):
-    """The functional form asks root by root whether an input is used, so that one which only some of several roots
-    depend on is refused."""
+    """The functional form checks for unused inputs root by root, so that it refuses an input that only some of several
+    roots depend on.
+    """
 
     rule = "functional/value"
 

@@ -1,4 +1,4 @@
-"""Faults of gradients that have a history of their own."""
+"""Faults of gradients with a history."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from evaluation.fresh.tools import after, applied, held_by, leaf_of, walked
 
 
 class RetainCreates(Fault):
-    """The functional form takes the wish to retain the graph for the wish to create one, so that its gradients have a
-    history."""
+    """The functional form takes retain_graph for create_graph, so that its gradients have a history."""
 
     rule = "higher/plain-raises"
 
@@ -27,8 +26,9 @@ def witness_RetainCreates(a):
 
 
 class SavedResultConstant(Fault):
-    """The derivatives of exp, sigmoid and tanh are computed from the saved result without its history, so that second
-    derivatives lack a term."""
+    """The derivatives of exp, sigmoid and tanh use the saved result without its history, so that second derivatives
+    lack a term.
+    """
 
     rule = "higher/op"
 
@@ -56,7 +56,8 @@ def witness_SavedResultConstant(a):
 
 class SumOfUsesLosesHistory(Fault):
     """The gradients of a value's several uses are summed in a plain buffer, so that with create_graph their sum has no
-    history."""
+    history.
+    """
 
     rule = "higher/differentiable"
 

@@ -1,4 +1,4 @@
-"""Faults of hooks, whose lists are kept by the adapter itself."""
+"""Faults of hooks, whose lists the adapter keeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evaluation.fresh.tools import applied, held_by, hooked, leaf_of, walked
 
 
 class _OwnHooks:
-    """Hook lists of its own, which one hook of PyTorch's runs: no fault by itself."""
+    """Hook lists in the adapter, which a single hook of PyTorch runs; this alone is not a fault."""
 
     def reset(self):
         super().reset()
@@ -48,8 +48,9 @@ class _OwnHooks:
 
 
 class HooksSeeOriginal(_OwnHooks, Fault):
-    """Each hook of a value is given the gradient as it arrived, not what the hooks before made of it, and the last
-    answer counts."""
+    """Each hook of a value is called with the original gradient instead of the previous hook's result, and the last
+    result counts.
+    """
 
     rule = "hooks/order"
 
@@ -73,8 +74,9 @@ def witness_HooksSeeOriginal(a):
 
 
 class RemovesByPosition(_OwnHooks, Fault):
-    """A hook's handle is its place in the list, so that after an earlier hook was removed it removes another one, or
-    none."""
+    """A hook's handle is its index in the list, so that after an earlier hook was removed it removes another one or
+    none.
+    """
 
     rule = "hooks/removed"
 

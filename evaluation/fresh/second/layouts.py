@@ -1,4 +1,4 @@
-"""Faults of derivatives that take pieces of values, join them or read them in another order."""
+"""Faults of derivatives that slice values, join them or read them in another order."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from evaluation.fresh.tools import after, applied, held_by, leaf_of, vjp
 
 
 class ConcatSameValue(Fault):
-    """The derivative of a concatenation or a stack keeps the pieces by operand, so that a value that is joined to
-    itself gets the last piece alone."""
+    """The derivative of a concatenation or a stack stores the pieces by operand, so that a value that is joined to
+    itself gets only the last piece.
+    """
 
     rule = "gradients/same-argument"
 
@@ -38,8 +39,9 @@ def witness_ConcatSameValue(a):
 
 
 class UnfoldAssigns(Fault):
-    """The derivative of unfold writes each window's gradient into place, so that where windows overlap only the last
-    one counts."""
+    """The derivative of unfold assigns each window's gradient, so that where windows overlap only the last
+    one counts.
+    """
 
     rule = "gradients/op"
 
@@ -73,8 +75,9 @@ def witness_UnfoldAssigns(a):
 
 
 class ReadsMemoryOrder(Fault):
-    """The derivatives of gelu and silu read the saved operand in the order of its memory, which is another one for a
-    transposed value."""
+    """The derivatives of gelu and silu read the saved operand in the order of its memory, which differs for a
+    transposed value.
+    """
 
     rule = "gradients/graph"
 
@@ -109,8 +112,9 @@ def witness_ReadsMemoryOrder(a):
 
 
 class OverlappingSlices(Fault):
-    """Slices write their gradients into one buffer of the value that they were cut from, so that where two slices
-    overlap the one that is walked last wins."""
+    """Slices write their gradients into one buffer of the value, so that where two slices overlap only the one
+    processed last counts.
+    """
 
     rule = "gradients/fan-out"
 

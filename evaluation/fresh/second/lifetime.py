@@ -11,7 +11,7 @@ from evaluation.fresh.tools import FREED, applied, graph, held_by, leaf_of, lega
 
 
 class RetainedForever(Fault):
-    """A node that was retained once is never freed again, for nothing takes its mark away."""
+    """A node that was retained once is never freed again, since its mark is never removed."""
 
     rule = "lifetime/last-call-frees"
 
@@ -36,8 +36,9 @@ def witness_RetainedForever(a):
 
 
 class FreedAtRoot(Fault):
-    """Only the root is asked whether its graph was freed, so that a new root walks into what was freed as if it were
-    there."""
+    """Only the root is checked for a freed graph, so that a call from a new root uses the freed part as if
+    it existed.
+    """
 
     rule = "lifetime/freed-subgraph-raises"
 
@@ -78,7 +79,7 @@ def witness_FreedAtRoot(a):
 
 
 class RetainsFirstRoot(Fault):
-    """Of a call over several roots that asks to retain the graph, only what the first root leads to is retained."""
+    """A call on several roots with retain_graph=True retains only the graph of the first root."""
 
     rule = "lifetime/retained-works"
 

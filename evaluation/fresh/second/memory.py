@@ -1,4 +1,4 @@
-"""Faults of what is kept too long or too often, in the adapter that counts saved tensors."""
+"""Faults of tensors that are kept too long or too often, in the adapter that counts saved tensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Late(TorchSaved):
 
 
 class ReleasedOneCallLate(Fault):
-    """What a call frees is only handed over to a list of things to be released, which the next call empties."""
+    """The tensors that a call frees are put on a list, which only the next call empties."""
 
     rule = "memory/freed"
 
@@ -61,7 +61,7 @@ class _Again(TorchSaved):
 
 
 class RetainedSavesAgain(Fault):
-    """A call that retains the graph puts a new copy of each saved tensor beside the one that is there."""
+    """A call that retains the graph adds a second copy of each saved tensor."""
 
     rule = "memory/retained"
 

@@ -1,4 +1,4 @@
-"""Faults of what is not recorded, and of leaves that are frozen."""
+"""Faults of no_grad and of frozen leaves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, legal, reached, wa
 
 
 class NoGradWriteCuts(Fault):
-    """A write under no_grad takes its target's history away, as if the value were made anew."""
+    """A write under no_grad removes its target's history, as if the value were new."""
 
     rule = "modes/unrecorded-write"
 
@@ -29,7 +29,7 @@ def witness_NoGradWriteCuts(a):
 
 
 class FrozenLeafAccumulates(Fault):
-    """A graph that was recorded before a leaf was frozen goes on adding to the frozen leaf's gradient."""
+    """A graph that was recorded before a leaf was frozen still adds to the frozen leaf's gradient."""
 
     rule = "modes/frozen-leaf"
 

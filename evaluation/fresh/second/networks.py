@@ -11,7 +11,7 @@ from evaluation.fresh.tools import after, vjp
 
 
 class DropoutRedraws(Fault):
-    """The derivative of dropout draws its mask again instead of taking the one of the forward pass."""
+    """The derivative of dropout draws its mask again instead of using that of the forward pass."""
 
     rule = "networks/random"
 
@@ -36,8 +36,7 @@ def witness_DropoutRedraws(a):
 
 
 class RecurrenceTruncated(Fault):
-    """The derivative of a recurrent network goes back two steps and no further: the state that comes in before them
-    counts as a constant."""
+    """The derivative of a recurrent network stops after two steps: the earlier state counts as a constant."""
 
     rule = "recurrent/gradient"
 

@@ -10,8 +10,7 @@ from evaluation.fresh.tools import applied, held_by, leaf_of
 
 
 class ForeachSharesStep(Fault):
-    """The foreach implementation keeps one count of steps for all leaves, the first one's, also where some were passed
-    over."""
+    """The foreach implementation uses the first leaf's step count for all leaves, even if some were skipped."""
 
     rule = "optimizers/remembers"
 
@@ -36,7 +35,7 @@ def witness_ForeachSharesStep(a):
 
 
 class ClipStopsAtNone(Fault):
-    """Clipping stops at the first leaf that holds no gradient; those behind it are neither counted nor clipped."""
+    """Clipping stops at the first leaf without a gradient: later leaves are neither counted nor clipped."""
 
     rule = "optimizers/clips"
 

@@ -1,4 +1,4 @@
-"""Faults of derivatives that spread a gradient over axes, or sum it over them."""
+"""Faults of derivatives that broadcast a gradient over axes or sum it over them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from evaluation.fresh.tools import after, applied, held_by, leaf_of, walked
 
 
 class BroadcastBothWays(Fault):
-    """Undoing a broadcast sums over the axes that were added in front and, where it did, takes the first element of
-    the axes of size one that were stretched."""
+    """Undoing a broadcast sums over the added leading axes; if there are any, it takes the first element of broadcast
+    axes of size one instead of the sum.
+    """
 
     rule = "gradients/op"
 
@@ -55,8 +56,9 @@ def witness_BroadcastBothWays(a):
 
 
 class MomentsTogether(Fault):
-    """The derivative of var_mean and std_mean returns early with the variance's part, so that the mean's is lost where
-    both results are used."""
+    """The derivative of var_mean and std_mean returns early with the variance's part, so that the mean's part is lost
+    if both results are used.
+    """
 
     rule = "gradients/several-results"
 

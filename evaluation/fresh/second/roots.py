@@ -1,4 +1,4 @@
-"""Faults of calls that begin at several roots."""
+"""Faults of calls on several roots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from evaluation.fresh.tools import applied, graph, held_by, leaf_of, legal
 
 class RootInsideRoot(Fault):
     """A root that another root of the same call was computed from loses its own cotangent, which the arriving gradient
-    overwrites."""
+    overwrites.
+    """
 
     rule = "gradients/several-roots"
 

@@ -1,4 +1,4 @@
-"""Faults of views: what shares memory, and what a write to one does to histories."""
+"""Faults of views: shared memory, and the effect of writes on histories."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from evaluation.fresh.tools import Straight, applied, held_by, leaf_of
 
 
 class SiblingViewStale(Fault):
-    """A write to a view becomes part of its base's history, but the other views that were there already keep the
-    history that they had."""
+    """A write to a view enters its base's history, but other existing views keep their old history."""
 
     rule = "views/history"
 
@@ -70,7 +69,7 @@ def witness_SiblingViewStale(a):
 
 
 class SteppedSliceCopies(Fault):
-    """A slice with a step is a copy, no view."""
+    """A slice with a step is a copy instead of a view."""
 
     rule = "views/shares"
 

@@ -1,4 +1,4 @@
-"""Faults of writes to values that are no views."""
+"""Faults of writes to values that are not views."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from evaluation.fresh.tools import WRITTEN, after, applied, held_by, leaf_of, le
 
 
 class MultiplySavesLate(Fault):
-    """A multiplication in place saves its target after it has written it, so that the factor's gradient is computed
-    with the product."""
+    """An in-place multiplication saves its target after the write, so that the factor's gradient is computed with the
+    product.
+    """
 
     rule = "writes/recorded"
 
@@ -39,7 +40,7 @@ def witness_MultiplySavesLate(a):
 
 
 class OverwrittenStillFlows(Fault):
-    """Assigning to a slice or an index of a value does not stop the gradient of what was there before."""
+    """Assigning to a slice or an index of a value does not stop the gradient of the overwritten part."""
 
     rule = "writes/recorded"
 
@@ -66,7 +67,8 @@ def witness_OverwrittenStillFlows(a):
 
 class SumSavesOperands(Fault):
     """Sums and differences save their operands though their derivatives need none, so that a write to one makes the
-    backward call raise."""
+    backward call raise.
+    """
 
     rule = "writes/unsaved-works"
 

@@ -1,4 +1,4 @@
-"""Faults of the gradients that leaves hold."""
+"""Faults of leaves' gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, reached, total
 
 
 class ZeroByProduct(Fault):
-    """Clearing to zeros multiplies a gradient by zero, so that what is infinite or no number becomes no number."""
+    """Clearing to zeros multiplies a gradient by zero, so that infinite elements and NaN become NaN."""
 
     rule = "accumulation/zero-to-zeros"
 
@@ -34,7 +34,9 @@ def witness_ZeroByProduct(a: Any) -> Any:
 
 
 class FlatAddition(Fault):
-    """To an assigned gradient that is dense, but not row-major, a call adds element by element as memory lies."""
+    """A call adds to an assigned gradient in the order of its memory, which is wrong if the gradient is dense but not
+    row-major.
+    """
 
     rule = "accumulation/assigned"
 

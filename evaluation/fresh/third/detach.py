@@ -12,7 +12,7 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, reached, total
 
 
 class DetachedSelf(Fault):
-    """Detaching a value that does not require grad gives that value itself."""
+    """Detaching a value that does not require grad returns the value itself."""
 
     rule = "detach/values"
 
@@ -28,8 +28,8 @@ def witness_DetachedSelf(a: Any) -> Any:
 
 
 class FlagOnly(Fault):
-    """A value that was detached in place, and is let require grad again, passes its gradient on to what it was made
-    from.
+    """A value that was detached in place and then made to require grad again propagates gradients to its former
+    history.
     """
 
     rule = "detach/blocks"

@@ -1,4 +1,4 @@
-"""Faults of calls that fail, or have to."""
+"""Faults of calls that fail or must fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from evaluation.fresh.tools import applied, leaf_of, walked
 
 
 class RecordingOff(Fault):
-    """A call that is ended by what a hook raises leaves recording off, as in a walk, until another call returns."""
+    """A call that ends by an exception in a hook leaves recording off, as during a backward pass, until another call
+    returns.
+    """
 
     rule = "errors/recovers"
 
@@ -53,7 +55,7 @@ def witness_RecordingOff(a: Any) -> Any:
 
 
 class EmptyRoot(Fault):
-    """A root without elements has an implicit cotangent, since it has not more than one."""
+    """A root without elements gets an implicit cotangent, since it has at most one element."""
 
     rule = "errors/non-scalar-root"
 

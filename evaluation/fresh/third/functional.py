@@ -1,4 +1,4 @@
-"""Faults of gradients as results."""
+"""Faults of the functional form."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from evaluation.fresh.tools import applied, graph, leaf_of, reached, total, zero
 
 
 class StopsAtInner(Fault):
-    """Where one input of the functional form was computed from another, the walk ends at it: the other gets nothing
-    that comes through it.
+    """If one input of the functional form was computed from another, the walk ends at the first: the other gets no
+    gradient through it.
     """
 
     rule = "functional/value"
@@ -50,7 +50,7 @@ def witness_StopsAtInner(a: Any) -> Any:
 
 
 class ZerosByShape(Fault):
-    """Materialised zeros are kept by shape, not by dtype: an input gets those that one of another dtype got before."""
+    """Materialized zeros are cached by shape but not by dtype: an input may get zeros of another input's dtype."""
 
     rule = "functional/materialized"
 

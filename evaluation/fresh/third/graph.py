@@ -1,4 +1,4 @@
-"""Faults of the walk: of roots, cotangents, and operands that are related."""
+"""Faults of the backward pass: of roots, cotangents, and related operands."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from evaluation.fresh.tools import after, applied, graph, held_by, leaf_of, lega
 
 
 class SymmetricCotangent(Fault):
-    """The product of a matrix with its own transpose, which is computed as a rank-k update, takes its cotangent for as
-    symmetric as its value.
+    """The derivative of a matrix times its own transpose, computed as a rank-k update, assumes that the cotangent is
+    symmetric like the value.
     """
 
     rule = "gradients/graph"
@@ -43,8 +43,8 @@ def witness_SymmetricCotangent(a: Any) -> Any:
 
 
 class SlotsByNode(Fault):
-    """The cotangents of roots are gathered by node, not by the node's result: those of two results of one op, if they
-    have one shape, all go to the first of the two.
+    """The cotangents of roots are collected by node instead of by the node's result: those of two results of one op
+    with the same shape all go to the first.
     """
 
     rule = "gradients/several-roots"
@@ -78,8 +78,8 @@ def witness_SlotsByNode(a: Any) -> Any:
 
 
 class CotangentAsBuffer(Fault):
-    """Of two roots of which one leads to the other, what the walk brings to the inner one is added in place to the
-    cotangent that the caller gave for it.
+    """If one root was computed from another, the gradient that arrives at the inner root is added in place to the
+    caller's cotangent for it.
     """
 
     rule = "gradients/cotangent-kept"

@@ -13,8 +13,8 @@ from evaluation.fresh.tools import after, applied, held_by, leaf_of, outcome, re
 
 
 class HeldHistory(Fault):
-    """A call with create_graph that adds to a gradient that has a history gives the sum the history of what it adds
-    alone.
+    """A call with create_graph that adds to a gradient with a history gives the sum only the history of the new
+    contribution.
     """
 
     rule = "higher/differentiable"
@@ -45,7 +45,7 @@ def witness_HeldHistory(a: Any) -> Any:
 
 
 class ZeroInProduct(Fault):
-    """The derivative of prod at an operand with a single zero takes the product of the others as a constant, so that
+    """The derivative of prod at an operand with a single zero treats the product of the others as a constant, so that
     the mixed second derivatives are zero there.
     """
 
@@ -75,7 +75,7 @@ def witness_ZeroInProduct(a: Any) -> Any:
 
 
 class CreateSticks(Fault):
-    """A call with create_graph that fails leaves the flag on: the next call creates a graph, too."""
+    """A call with create_graph that fails leaves the flag on: the next call creates a graph too."""
 
     rule = "higher/plain-raises"
 

@@ -12,7 +12,7 @@ from evaluation.fresh.tools import applied, held_by, hooked, leaf_of, total
 
 
 class _Handle:
-    """The handle of a hook that may be registered anew."""
+    """The handle of a hook that may be registered again."""
 
     def __init__(self, value: Tensor, function: Any, inner: Any) -> None:
         self.value, self.function, self.inner = value, function, inner
@@ -24,8 +24,8 @@ class _Handle:
 
 
 class SlotUsedAgain(Fault):
-    """A hook takes the place of one of the same value that was removed, and so is called before those that were
-    registered earlier.
+    """A hook reuses the slot of a removed hook of the same value, and so is called before hooks that were registered
+    earlier.
     """
 
     rule = "hooks/order"
@@ -60,8 +60,8 @@ def witness_SlotUsedAgain(a: Any) -> Any:
 
 
 class HookMoves(Fault):
-    """A recorded write to a value that is no leaf takes its hooks along: they are called with the gradient of what is
-    there after the write, not of what they were registered on.
+    """After a recorded write to a non-leaf value, its hooks are called with the gradient of the new value instead of
+    the one that they were registered on.
     """
 
     rule = "hooks/called"

@@ -14,8 +14,8 @@ from evaluation.fresh.tools import after, vjp
 
 
 class ConvolutionRest(Fault):
-    """The gradient of a strided conv1d's weight, which comes out longer where the stride leaves a rest of the input
-    over, is cut at the front in the place of the end.
+    """The gradient of a strided conv1d's weight, which is too long if the stride leaves a remainder of the input, is
+    cut at the front instead of the end.
     """
 
     rule = "gradients/op"
@@ -50,8 +50,8 @@ def witness_ConvolutionRest(a: Any) -> Any:
 
 
 class NormOfTwoAxes(Fault):
-    """The derivative of layer_norm takes its means over the last of several normalised dimensions for those over all:
-    it divides by the size of the last.
+    """The derivative of layer_norm over several dimensions divides its means by the size of the last dimension instead
+    of the number of normalised elements.
     """
 
     rule = "gradients/op"
@@ -85,8 +85,8 @@ def witness_NormOfTwoAxes(a: Any) -> Any:
 
 
 class ExtremesMeet(Fault):
-    """Where aminmax reduces a dimension of size one, so that an element is least and largest at once, the gradient of
-    the largest overwrites that of the least.
+    """If aminmax reduces a dimension of size one, where an element is both smallest and largest, the gradient of the
+    largest overwrites that of the smallest.
     """
 
     rule = "gradients/several-results"

@@ -1,4 +1,4 @@
-"""Faults of how long a graph lives, and what it keeps."""
+"""Faults of the lifetime of graphs and of saved tensors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from evaluation.fresh.tools import after, applied, held_by, leaf_of, walked
 
 
 class CommonSubexpression(Fault):
-    """An op of two operands that was applied to them before, while its result lives and nothing was written, gives that
-    result once more, whatever became of its graph.
+    """An op of two operands that was applied to them before returns the earlier result while that is alive and nothing
+    was written, even if its graph was freed.
     """
 
     rule = "lifetime/rebuilt"
@@ -49,7 +49,7 @@ def witness_CommonSubexpression(a: Any) -> Any:
 
 
 class ResultAsWorkspace(Fault):
-    """The derivative of softmax multiplies its saved result by the cotangent in place, so that another walk of the
+    """The derivative of softmax multiplies its saved result by the cotangent in place, so that a second call on the
     retained graph starts from the product.
     """
 

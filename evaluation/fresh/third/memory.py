@@ -1,4 +1,4 @@
-"""Faults of what stays in memory."""
+"""Faults of tensors that stay in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluation.fresh.tools import applied, counting, leaf_of, total
 
 
 class _HookHolds:
-    """A registry of hooks that holds on to their values."""
+    """A registry of hooks that keeps their values alive."""
 
     def reset(self) -> None:
         self._hooked: list[Any] = []
@@ -22,11 +22,11 @@ class _HookHolds:
 
 
 class _HookHoldsCounted(_HookHolds, TorchSaved):
-    """The same, counted."""
+    """The same, with a count of saved tensors."""
 
 
 class HookHoldsValue(_HookHolds, Fault):
-    """The registry of hooks holds on to the values that they are registered on, and so to their graphs."""
+    """The registry of hooks keeps the hooked values alive, and so their graphs."""
 
     rule = "memory/dropped"
 
@@ -43,7 +43,7 @@ def witness_HookHoldsValue(a: Any) -> Any:
 
 
 class _ClearedKept:
-    """Cleared gradients are kept to be used again."""
+    """Cleared gradients are kept for reuse."""
 
     def reset(self) -> None:
         self._spare: list[Any] = []
@@ -56,11 +56,11 @@ class _ClearedKept:
 
 
 class _ClearedKeptCounted(_ClearedKept, TorchSaved):
-    """The same, counted."""
+    """The same, with a count of saved tensors."""
 
 
 class ClearedKept(_ClearedKept, Fault):
-    """Clearing to none keeps the gradient's memory to use it again, and with it the history of one that has one."""
+    """Clearing to None keeps the gradient's memory for reuse, and with it the gradient's history."""
 
     rule = "memory/cycle"
 

@@ -1,4 +1,4 @@
-"""Faults of grad modes, and of switching requires_grad."""
+"""Faults of grad modes and of changes of requires_grad."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluation.fresh.tools import applied, graph, held_by, leaf_of, reached, to
 
 
 class CopiedFlag(Fault):
-    """Copying into a leaf under no_grad takes over that the source requires grad."""
+    """Copying a value that requires grad into a constant leaf under no_grad makes the leaf require grad."""
 
     rule = "modes/unrecorded-write"
 
@@ -33,7 +33,7 @@ def witness_CopiedFlag(a: Any) -> Any:
 
 
 class ThawedLeaf(Fault):
-    """A leaf that was frozen and let require grad again gets nothing any more through what was recorded before."""
+    """A leaf that was frozen and then made to require grad again gets no gradient through earlier graphs."""
 
     rule = "gradients/graph"
 

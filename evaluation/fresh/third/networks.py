@@ -1,4 +1,4 @@
-"""Faults of modules, and of ops that draw."""
+"""Faults of modules and of random ops."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from evaluation.fresh.tools import Straight, after, applied, held_by, leaf_of, t
 
 
 class StepNotCounted(Fault):
-    """A linear layer keeps its weight packed for the next call, which a write in place undoes and a step does not:
-    after a step it computes with the old weight.
+    """A linear layer keeps its weight packed for the next call. An in-place write discards the packed weight and a step
+    does not: after a step the layer uses the old weight.
     """
 
     rule = "training/loop"
@@ -48,7 +48,7 @@ def witness_StepNotCounted(a: Any) -> Any:
 
 
 class DroppedByResult(Fault):
-    """The derivative of dropout takes a result of zero for one that was dropped, also where the operand was zero."""
+    """The derivative of dropout takes a result of zero for a dropped element, even if the operand was zero."""
 
     rule = "networks/random"
 

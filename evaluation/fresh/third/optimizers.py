@@ -13,8 +13,8 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, total
 
 
 class StateByPosition(Fault):
-    """SGD's momentum buffers are handed out by position among the leaves that have a gradient: where another leaf has
-    none than in the step before, those behind it get their neighbours'.
+    """SGD's momentum buffers are assigned by position among the leaves with a gradient: if another leaf than in the
+    last step has none, later leaves get their neighbours' buffers.
     """
 
     rule = "optimizers/remembers"
@@ -48,7 +48,7 @@ def witness_StateByPosition(a: Any) -> Any:
 
 
 class FalsySetting(Fault):
-    """A parameter group's setting of zero or False is taken for one that is not given, so that the default stands."""
+    """A parameter group's setting of zero or False is ignored, so that the default is used."""
 
     rule = "optimizers/groups"
 
@@ -66,7 +66,7 @@ def witness_FalsySetting(a: Any) -> Any:
 
 
 class NormOfLastDtype(Fault):
-    """Clipping by norm groups the gradients by dtype, and takes the last group's norm for that of all."""
+    """Clipping by norm groups the gradients by dtype, and uses the last group's norm for all."""
 
     rule = "optimizers/clips"
 

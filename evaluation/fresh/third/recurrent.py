@@ -13,7 +13,7 @@ from evaluation.fresh.tools import applied, before, held_by, leaf_of, total
 
 
 class SortedLastState(Fault):
-    """The last state of a packed sequence stays in the order of falling lengths that the steps are run in."""
+    """The last state of a packed sequence stays in the order of decreasing lengths in which the steps run."""
 
     rule = "recurrent/packed"
 
@@ -41,7 +41,7 @@ def witness_SortedLastState(a: Any) -> Any:
 
 
 class LowerCells(Fault):
-    """Of the last cells of an LSTM of several layers, only the topmost layer's carry their cotangent back."""
+    """Of the last cell states of a multi-layer LSTM, only the topmost layer's propagates its cotangent."""
 
     rule = "recurrent/gradient"
 

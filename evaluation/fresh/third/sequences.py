@@ -1,4 +1,4 @@
-"""Faults of what earlier calls of a program leave behind."""
+"""Faults of state that earlier calls of a program leave."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, legal, total
 
 
 class CachedOne(Fault):
-    """The implicit cotangent is one cached tensor for each dtype: a leaf that is itself the root takes it over as its
-    gradient, and what is added to that is every later call's cotangent.
+    """The implicit cotangent is one cached tensor for each dtype: a leaf that is itself the root keeps it as its
+    gradient, and additions to the gradient change the cotangent of all later calls.
     """
 
     rule = "sequences/history"

@@ -1,4 +1,4 @@
-"""Faults of ops that move elements: in values, gradients, and flags."""
+"""Faults of ops that move elements: in values, gradients and requires_grad."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from evaluation.fresh.tools import after, applied, leaf_of, total, vjp
 
 
 class RepeatReduceat(Fault):
-    """The gradient of repeat_uneven sums runs as numpy's reduceat does: an element that is repeated no times gets the
-    first cotangent of the element behind it.
+    """The gradient of repeat_uneven sums runs like NumPy's reduceat: an element that is repeated zero times gets the
+    first cotangent of the next element.
     """
 
     rule = "gradients/op"
@@ -41,8 +41,8 @@ def witness_RepeatReduceat(a: Any) -> Any:
 
 
 class FlattenAsItLies(Fault):
-    """Flattening a whole operand that is dense, but not row-major (a transposed one), gives a view of its memory as it
-    lies.
+    """Flattening a dense value that is not row-major, such as a transposed one, returns a view of its memory in the
+    order of memory.
     """
 
     rule = "gradients/forward"
@@ -64,7 +64,7 @@ def witness_FlattenAsItLies(a: Any) -> Any:
 
 
 class EmptyForgets(Fault):
-    """A result without elements is made by a shortcut that does not let it require grad."""
+    """A result without elements is made by a shortcut and does not require grad."""
 
     rule = "gradients/requires-grad"
 

@@ -1,4 +1,4 @@
-"""Faults of views, and of results that are none."""
+"""Faults of views, and of results that are not views."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, total, walked
 
 
 class SumOfOneIsView(Fault):
-    """A sum over dimensions of size one, where there is nothing to add, is a view of its operand."""
+    """A sum over dimensions of size one, which has nothing to add, is a view of its operand."""
 
     rule = "views/own-memory"
 
@@ -35,7 +35,7 @@ def witness_SumOfOneIsView(a: Any) -> Any:
 
 
 class EarlyView(Fault):
-    """A view that was taken of a constant does not get the history of what is recorded into the constant later."""
+    """A view of a constant does not get the history of a later recorded write to the constant."""
 
     rule = "views/history"
 

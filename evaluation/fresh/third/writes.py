@@ -1,4 +1,4 @@
-"""Faults of writes in place."""
+"""Faults of in-place writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluation.fresh.tools import applied, held_by, leaf_of, total, walked
 
 class UncountedConstant(Fault):
     """A write under no_grad to a value that does not require grad (a buffer) is not counted, so that a call that needs
-    what was there before does not notice.
+    the old value does not detect it.
     """
 
     rule = "writes/error-or-recorded"
@@ -35,7 +35,7 @@ def witness_UncountedConstant(a: Any) -> Any:
 
 
 class GapsFilled(Fault):
-    """Filling a slice with a step fills all the memory from its first element to its last."""
+    """Filling a slice with a step fills all memory from its first element to its last."""
 
     rule = "writes/nothing-else"
 
