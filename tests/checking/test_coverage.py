@@ -1,4 +1,4 @@
-"""Coverage: pairs are counted from programs, cross processes as plain data, and are shown with those that never occur."""
+"""Coverage: pairs are counted from programs, cross processes as plain data, and are shown with those never drawn."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def test_what_a_framework_lacks_does_not_apply(tmp_path):
     assert verdicts(seen.report) == dict.fromkeys((COSINE, several, roots), "not applicable") | {ONE: "pass"}
     reasons = {result.test: result.reason for result in seen.report.results}
     assert reasons[COSINE] == "tiny has no cos"
-    assert reasons[roots] == "needs one backward call over several roots, not claimed"
+    assert reasons[roots] == "not claimed: one backward call over several roots"
     assert "split" in (reasons[several] or "")
     assert "cos" in seen.report.header.framework.missing_ops
 

@@ -214,7 +214,7 @@ lifetime/same-root-raises                 stale: not observed in 100 programs; r
                                           documented otherwise
 gradients/op                hardsigmoid   observed in 12 programs
                                           its slope is 1/6 rounded to float32
-                                          https://issues.example/1
+                                          issue: https://issues.example/1
 gradients/op                gelu          not exercised in this run
                                           its slope is 1/6 rounded to float32
 

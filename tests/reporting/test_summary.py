@@ -31,7 +31,7 @@ def test_a_rule_that_few_programs_exercised_is_vacuous(times: int, verdict: str)
 
 def test_a_rule_whose_capability_is_not_claimed_does_not_apply() -> None:
     summary = summarize(replace(SOUND, rules=(*RULES[:2], replace(RULES[2], needs=("retain", "hooks")))))
-    assert (summary.rules[2].verdict, summary.rules[2].reason) == ("not applicable", "needs hooks, not claimed")
+    assert (summary.rules[2].verdict, summary.rules[2].reason) == ("not applicable", "not claimed: hooks")
     assert (str(summary.total), summary.conclusion) == ("2 / 2 / 3", "conformant")
 
 

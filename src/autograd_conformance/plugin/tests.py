@@ -236,7 +236,7 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     rule, op = about(request.node)
     missing = prepared.missing(rule)
     if missing:
-        raise NotApplicable(f"needs {', '.join(missing)}, not claimed")
+        raise NotApplicable(f"not claimed: {'; '.join(missing)}")
     absent = prepared.absent(rule)
     if absent:
         raise NotApplicable(f"needs {', '.join(absent)}")

@@ -29,8 +29,12 @@ class Entry:
     def status(self) -> str:
         """One phrase about the entry for people, with the remedy if the entry is stale."""
         if self.known.seen:
-            ended = f"; {self.known.ended:,} of them could not be judged any further" if self.known.ended else ""
-            return f"observed in {counted(self.known.seen, 'program')}{ended}"
+            programs = counted(self.known.seen, "program")
+            if not self.known.ended:
+                return f"observed in {programs}"
+            if self.known.ended == self.known.seen:
+                return f"observed in {programs}, which could not be judged any further"
+            return f"observed in {programs}; {self.known.ended:,} of them could not be judged any further"
         if self.stale:
             programs = counted(self.programs, "program")
             return f"stale: not observed in {programs}; remove it from the file of known differences"

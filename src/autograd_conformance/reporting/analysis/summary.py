@@ -230,8 +230,8 @@ def _judge(
         return worst.verdict, where + shortened(worst.diagnosis or worst.observed) + more
     missing = [need for need in rule.needs if need not in report.header.framework.capabilities]
     if (missing or rule.absent) and not known:
-        lacks = f"needs {listed(missing)}, not claimed" if missing else f"needs {listed(rule.absent)}"
-        return "not applicable", lacks
+        unclaimed = f"not claimed: {listed(missing, by='; ')}"
+        return "not applicable", unclaimed if missing else f"needs {listed(rule.absent)}"
     if unexplained:
         first = min(unexplained, key=lambda each: ORDER.index(_verdict(each)))
         return _verdict(first), shortened(first.reason or f"{first.test} gave no reason")

@@ -20,7 +20,7 @@ def render(report: Report) -> str:
         found += [f"> **{prose(incomplete_notice(report))}**", ""]
     found += [part for note in report.notes for part in (f"> Note: {prose(note)}", "")]
     if summary.causes:
-        found += [f"{failure_counts(summary.causes)}.", "", "| Defect | Where | Observed |", "|:--|:--|:--|"]
+        found += [f"{failure_counts(summary.causes)}.", "", "| Severity | Rule or op | Observed |", "|:--|:--|:--|"]
         for cause in summary.causes[:CAUSES]:
             observed = prose(shortened(cause.shown.observed))
             found.append(f"| {severity_name(cause)} | {code(cause_title(cause), cell=True)} | {observed} |")

@@ -156,7 +156,7 @@ def _known(summary: Summary) -> Table:
     table.add_column("observed, and reason", overflow="fold", ratio=1)
     for each in summary.known[:ENTRIES]:
         text = Text.assemble((each.status, "yellow" if each.stale else ""), "\n", one_line(each.known.reason))
-        text.append(f"\n{one_line(each.known.link)}" if each.known.link else "")
+        text.append(f"\nissue: {one_line(each.known.link)}" if each.known.link else "")
         table.add_row(Text(one_line(each.known.rule)), Text(one_line(each.known.op or "")), text)
     return table
 
