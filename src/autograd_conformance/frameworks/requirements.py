@@ -76,7 +76,7 @@ def unmet_requirements(adapter: Adapter) -> list[str]:
     keywords = [
         f"{method}'s keyword {keyword}, as it claims {capability.name}"
         for capability, (method, keyword) in KEYWORDS_OF.items()
-        if capability in adapter.capabilities and not _takes(getattr(adapter, method, None), keyword)
+        if capability in adapter.capabilities and not _accepts(getattr(adapter, method, None), keyword)
     ]
     return methods + missing_claims(adapter.capabilities) + keywords
 
@@ -102,7 +102,7 @@ def adopt_new_names(adapter: object) -> None:
                 setattr(each, old, methods[new])
 
 
-def _takes(method: Callable[..., object] | None, keyword: str) -> bool:
+def _accepts(method: Callable[..., object] | None, keyword: str) -> bool:
     """Whether a method accepts a keyword; True if there is no method, which is reported separately."""
     if method is None:
         return True

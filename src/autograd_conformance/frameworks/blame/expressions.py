@@ -68,8 +68,8 @@ class Expressions:
     def is_frameworks(self, thing: object) -> bool:
         """Whether an object, or an element of a container, belongs to the framework."""
         if type(thing) in CONTAINERS and not isinstance(thing, str):
-            held: Iterable[object] = thing.values() if isinstance(thing, dict) else thing  # type: ignore[assignment]
-            return any(map(self.ownership.is_frameworks, islice(held, MANY)))
+            elements: Iterable[object] = thing.values() if isinstance(thing, dict) else thing  # type: ignore[assignment]
+            return any(map(self.ownership.is_frameworks, islice(elements, MANY)))
         return self.ownership.is_frameworks(thing)
 
     def is_container(self, node: ast.expr) -> bool:
@@ -136,8 +136,8 @@ def is_python_function(called: object) -> bool:
 
 def combined(found: Iterable[Subject]) -> Subject:
     """The subject of several parts: the framework if one part involves it, else unknown if one part is unknown."""
-    seen = set(found)
-    return next((each for each in (Subject.FRAMEWORK, Subject.UNKNOWN) if each in seen), Subject.PLAIN)
+    subjects = set(found)
+    return next((each for each in (Subject.FRAMEWORK, Subject.UNKNOWN) if each in subjects), Subject.PLAIN)
 
 
 def failing_expression(at: TracebackType) -> ast.expr | None:

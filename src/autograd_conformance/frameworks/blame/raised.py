@@ -70,12 +70,12 @@ def _is_hooks(error: BaseException) -> bool:
 def chain(error: BaseException) -> list[BaseException]:
     """An exception with those that it was raised from and those that it groups, each once; a chain may be cyclic."""
     found: list[BaseException] = []
-    waiting: list[object] = [error]
-    while waiting and len(found) < MOST:
-        each = waiting.pop(0)
+    pending: list[object] = [error]
+    while pending and len(found) < MOST:
+        each = pending.pop(0)
         if isinstance(each, BaseException) and not any(each is other for other in found):
             found.append(each)
-            waiting += _causes(each)
+            pending += _causes(each)
     return found
 
 

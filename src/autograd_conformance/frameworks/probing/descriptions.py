@@ -95,14 +95,14 @@ SINGLE = ("name", "version")
 """Parts that have a single text."""
 
 
-def _differences(name: str, said: tuple[str, ...], now: tuple[str, ...]) -> Iterator[str]:
+def _differences(name: str, earlier: tuple[str, ...], now: tuple[str, ...]) -> Iterator[str]:
     if name in SINGLE:
-        if said != now:
-            yield f"the {name} is {now[0]!r}, not {said[0]!r}"
+        if earlier != now:
+            yield f"the {name} is {now[0]!r}, not {earlier[0]!r}"
         return
-    if missing := sorted({*said} - {*now}):
+    if missing := sorted({*earlier} - {*now}):
         yield f"the {name} lack {_some(missing)}"
-    if more := sorted({*now} - {*said}):
+    if more := sorted({*now} - {*earlier}):
         yield f"the {name} also have {_some(more)}"
 
 
@@ -111,12 +111,12 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MOST])}{more}"
 
 
-def describe_difference(said: Description, framework: Described, where: str) -> str | None:
+def describe_difference(earlier: Description, framework: Described, where: str) -> str | None:
     """A sentence on how a framework differs from an earlier description of it, or None if it does not.
 
     `where` names the process that loaded the framework now, such as "a worker".
     """
-    found = said.differences(Description.of(framework))
+    found = earlier.differences(Description.of(framework))
     if not found:
         return None
     changed = f"{framework.name}: in {where} its description differs from that of the first load"

@@ -80,14 +80,17 @@ def probe(adapter: Adapter) -> ProbeResult:
     }
     if {"numbers", "vectors"} <= {*forms}:
         raise AdapterError(f"{adapter.name}: {forms['vectors']}; a single number does not read back, either")
-    looks = dict(_unreadable(full, usable[0], _usual(adapter)))
+    unreadable = dict(_unreadable(full, usable[0], _usual(adapter)))
     notes = (
         *(f"{why}: programs in {name} are not drawn" for name, why in dtypes.items()),
         *(f"{why}: leaves that are {name} are not drawn" for name, why in forms.items()),
-        *(f"{METHOD_OF[each]} cannot be read ({why}): rules on it are not applicable" for each, why in looks.items()),
+        *(
+            f"{METHOD_OF[each]} cannot be read ({why}): its rules are not applicable"
+            for each, why in unreadable.items()
+        ),
     )
     return ProbeResult(
-        frozenset(looks), frozenset(dtypes), frozenset(forms), tuple(f"{adapter.name}: {n}" for n in notes)
+        frozenset(unreadable), frozenset(dtypes), frozenset(forms), tuple(f"{adapter.name}: {n}" for n in notes)
     )
 
 

@@ -104,17 +104,17 @@ def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
             )
         return
     named = validation.text(adapter, "dtype", _try(adapter, "dtype()", adapter.dtype, gradient))
-    held = validation.array(adapter, _try(adapter, "read()", adapter.read, gradient), named)
-    if held.shape != shape or held.any():
-        validation.refuse(adapter, "gradient() of a fresh leaf", held, "None, or zeros of the leaf's shape")
+    array = validation.array(adapter, _try(adapter, "read()", adapter.read, gradient), named)
+    if array.shape != shape or array.any():
+        validation.refuse(adapter, "gradient() of a fresh leaf", array, "None, or zeros of the leaf's shape")
     if not traits.begins_with_zeros:
         remedy = "if its framework begins with zeros, declare traits = Traits(begins_with_zeros=True)"
         raise AdapterError(f"{adapter.name}: gradient() of a fresh leaf is not None, but zeros; {remedy}")
 
 
 def _declarations(adapter: Adapter) -> None:
-    wrong = [d for d in adapter.dtypes if d not in DTYPES]
-    if wrong or not adapter.dtypes:
+    invalid = [d for d in adapter.dtypes if d not in DTYPES]
+    if invalid or not adapter.dtypes:
         raise AdapterError(
             f"{adapter.name}: dtypes has to name some of {', '.join(DTYPES)}, not {list(adapter.dtypes)}"
         )

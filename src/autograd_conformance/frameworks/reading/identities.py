@@ -28,9 +28,9 @@ _COUNTS: dict[int, tuple[weakref.ref[Any], int]] = {}
 """Number of programs with equal identities, by the `id` of the adapter or target that ran them, while it exists."""
 
 
-def refuse_unstable(adapter: Adapter, one: object, again: object) -> None:
+def refuse_unstable(adapter: Adapter, one: object, second: object) -> None:
     """Raise the error that one gradient has two identities."""
-    shown = f"{validation.shown(one)} and then {validation.shown(again)}"
+    shown = f"{validation.shown(one)} and then {validation.shown(second)}"
     raise AdapterError(
         f"{adapter.name}: identity() gave {shown} for the same gradient; "
         "it has to give one number, or None if there is none"

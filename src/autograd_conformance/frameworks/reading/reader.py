@@ -70,14 +70,14 @@ class Reader:
             self._read_required("read", lambda value: validation.check_copy(adapter, value, "a gradient"), gradient)
             _TRUSTED.add(id(adapter))
             self.is_trusted = True
-        identity, again = (
+        identity, second = (
             self.read_optional("identity", self.identity, gradient),
             self.read_optional("identity", self.identity, gradient),
         )
         if identity is not None and identity.__class__ is not int:
             identity = validation.number(adapter, "identity", identity)
-        if identity != again:
-            identities.refuse_unstable(adapter, identity, again)
+        if identity != second:
+            identities.refuse_unstable(adapter, identity, second)
         requires, (elements, dtype), memory, strides = self._read_properties(gradient, self.grad_requires_grad)
         return Gradient(elements, dtype, identity, *self._shown(requires, memory, strides))
 

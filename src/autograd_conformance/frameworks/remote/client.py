@@ -229,7 +229,7 @@ class Remote:
         """The regions of a program; empty for a framework without regions."""
         if not self.handshake.has_regions:
             return ()
-        return tuple(region_of(program, steps) for steps in self.connection.units(program))
+        return tuple(region_of(program, steps) for steps in self.connection.regions(program))
 
     @property
     def variables(self) -> Mapping[str, str]:

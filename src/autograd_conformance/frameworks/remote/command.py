@@ -33,8 +33,8 @@ class Command:
     """Number of programs after which the process is replaced; None: it is not replaced."""
 
     def __str__(self) -> str:
-        often = "" if self.programs is None else f"/{self.programs}"
-        return f"remote{often}: {shlex.join(self.words)}"
+        suffix = "" if self.programs is None else f"/{self.programs}"
+        return f"remote{suffix}: {shlex.join(self.words)}"
 
     @property
     def serves_adapter(self) -> bool:
@@ -78,14 +78,14 @@ def served(name: str, python: str | None, programs: int | None) -> str:
         return name
     command = parse(name)
     if command is None:
-        words = (_found(python) if python is not None else sys.executable, str(START), name)
+        words = (_interpreter(python) if python is not None else sys.executable, str(START), name)
         return str(Command(words, programs))
     if python is not None:
         raise UnknownFramework(f"{name!r} is already a command; --framework-python is only for Python adapters")
     return str(Command(command.words, programs))
 
 
-def _found(python: str) -> str:
+def _interpreter(python: str) -> str:
     """Absolute path of an interpreter. Symbolic links are kept, because their target is another environment."""
     path = shutil.which(os.path.expanduser(python))
     if path is None:

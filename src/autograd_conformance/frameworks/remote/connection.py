@@ -66,17 +66,18 @@ class Connection:
     def observe(self, programs: Iterable[Program], printed: bool = False) -> Iterator[Observation]:
         """Run several programs, and yield their observations. Several requests are sent ahead of the replies.
 
-        If a process ends, the programs that it has not run go to its successor. Raises `Crashed` or `TimedOut` of
-        `frameworks.environment.process_end` for the program that the process was running.
+        After `command.programs` programs, another process continues. If a process ends, this raises `Crashed` or
+        `TimedOut` of `frameworks.environment.process_end` for the program that was running, and runs no further
+        programs.
         """
-        waiting: list[tuple[int, Program, bytes]] = []
+        pending: list[tuple[int, Program, bytes]] = []
 
         def lines(most: int | None) -> Iterator[bytes]:
             for program in programs:
                 self.number += 1
                 seed, self.seed = self.seed, None
                 line = protocol.run(self.number, program, printed, seed)
-                waiting.append((self.number, program, line))
+                pending.append((self.number, program, line))
                 yield line
                 if most is not None and self.number - self.since >= most:
                     return
@@ -84,8 +85,8 @@ class Connection:
         while True:
             process = self._process()
             before = self.number
-            for line in self._replies(process, lines(self.command.programs), waiting):
-                number, program, _ = waiting.pop(0)
+            for line in self._replies(process, lines(self.command.programs), pending):
+                number, program, _ = pending.pop(0)
                 yield self._read(partial(protocol.observation, line, number, program), program)
             if self.number == before or self.command.programs is None:
                 return
@@ -93,28 +94,28 @@ class Connection:
                 return
 
     def _replies(
-        self, process: Process, lines: Iterable[bytes], waiting: Sequence[tuple[int, Program, bytes]]
+        self, process: Process, lines: Iterable[bytes], pending: Sequence[tuple[int, Program, bytes]]
     ) -> Iterator[bytes]:
         """Yield the replies to requests. If the process ends, the exception names the program that was running."""
         try:
             yield from process.replies(lines, lambda: self.scale(self.timeout))
         except ProcessEnded as error:
             self.process = None
-            raise Crashed(waiting[0][1], _describe_end(error), error.status) from None
+            raise Crashed(pending[0][1], _describe_end(error), error.status) from None
         except ReplyTimeout as error:
             self.process = None
             partial_line = ", after an incomplete reply" if error.partial_line else ""
-            raise TimedOut(waiting[0][1], f"did not come back in time ({self.timeout:g} s){partial_line}") from None
+            raise TimedOut(pending[0][1], f"did not come back in time ({self.timeout:g} s){partial_line}") from None
         except ReplyTooLong:
             self.process = None
             raise AdapterError(
-                f"{self._name}: its reply is too long; the program was: {_text(waiting[0][1])}"
+                f"{self._name}: its reply is too long; the program was: {_text(pending[0][1])}"
             ) from None
 
-    def units(self, program: Program) -> tuple[tuple[int, ...], ...]:
+    def regions(self, program: Program) -> tuple[tuple[int, ...], ...]:
         """The numbers of the instructions of each region of a program."""
         self.number += 1
-        line = protocol.units(self.number, program)
+        line = protocol.regions(self.number, program)
         form = self._read(lambda: protocol.reply(self._single(line), self.number), program)
         found = form.get("units")
         if not isinstance(found, list) or not all(isinstance(steps, list) for steps in found):
@@ -175,8 +176,8 @@ class Connection:
         try:
             process = Process(self.command.words, environment(self.command))
         except OSError as error:
-            said = f"{self.command.words[0]!r} cannot be started: {error.strerror or error}"
-            raise (UnknownFramework if self.described is None else AdapterError)(said) from None
+            text = f"{self.command.words[0]!r} cannot be started: {error.strerror or error}"
+            raise (UnknownFramework if self.described is None else AdapterError)(text) from None
         self.closing = weakref.finalize(self, process.stop)
         try:
             line = next(

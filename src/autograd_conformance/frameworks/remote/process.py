@@ -100,17 +100,17 @@ class Process:
         Up to `AHEAD` lines are sent before the first reply. `timeout` returns the number of seconds that a reply may
         take, and is called whenever they may have passed.
         """
-        source, outgoing, waiting, more = iter(lines), b"", 0, True
+        source, outgoing, pending, more = iter(lines), b"", 0, True
         poll = select.poll()
         poll.register(self.reading, select.POLLIN)
         since, writes = time.monotonic(), False
         while True:
-            while more and waiting < AHEAD and len(outgoing) < CHUNK:
+            while more and pending < AHEAD and len(outgoing) < CHUNK:
                 line = next(source, None)
                 more = line is not None
                 if line is not None:
-                    outgoing, waiting, since = outgoing + line, waiting + 1, time.monotonic()
-            if not waiting:
+                    outgoing, pending, since = outgoing + line, pending + 1, time.monotonic()
+            if not pending:
                 return
             if outgoing:
                 outgoing = self._write(outgoing)
@@ -119,13 +119,13 @@ class Process:
                 poll.register(self.writing, select.POLLOUT) if writes else poll.unregister(self.writing)
             self._wait(poll, since, timeout)
             self._read()
-            while waiting and self.lines:
+            while pending and self.lines:
                 reply = self.lines.popleft()
-                waiting -= 1
+                pending -= 1
                 self.replied = self.replied or not self.ended
                 yield reply
                 since = time.monotonic()
-            if waiting and time.monotonic() - since > SOON:
+            if pending and time.monotonic() - since > SOON:
                 self._remaining(since, timeout)
 
     def _wait(self, poll: select.poll, since: float, timeout: Callable[[], float]) -> None:

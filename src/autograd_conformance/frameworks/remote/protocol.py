@@ -98,7 +98,7 @@ def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = No
     )
 
 
-def units(number: int, program: Program) -> bytes:
+def regions(number: int, program: Program) -> bytes:
     """The request for the regions of a program."""
     return f'{{"do":"units","id":{number},"program":{codec.dumps(program)}}}\n'.encode()
 
@@ -263,9 +263,9 @@ def _read_traits(value: Json) -> Traits:
     known = {field.name: field.default for field in fields(Traits)}
     if not isinstance(value, Mapping) or not value.keys() <= known.keys():
         raise _Invalid(f"traits has to be an object of some of {', '.join(known)}, not {value!r}")
-    wrong = [name for name, each in value.items() if type(each) is not type(known[name])]
-    if wrong:
-        raise _Invalid(f"the trait {wrong[0]} has to be like {known[wrong[0]]!r}, not {value[wrong[0]]!r}")
+    invalid = [name for name, each in value.items() if type(each) is not type(known[name])]
+    if invalid:
+        raise _Invalid(f"the trait {invalid[0]} has to be like {known[invalid[0]]!r}, not {value[invalid[0]]!r}")
     return Traits(**value)
 
 

@@ -118,17 +118,17 @@ class Worker:
         if "seed" in request and isinstance(adapter, HasRandom):
             call_adapter(adapter.name, "random.seed()", adapter.random.seed, request["seed"])
         program = codec.from_json(request["program"], VOCABULARY)
-        seen = (
+        observation = (
             run_printed(program, adapter) if request.get("printed") else observe(program, adapter, self.probed.missing)
         )
-        return observation_codec.to_json(seen)
+        return observation_codec.to_json(observation)
 
 
 def _printed(request: Mapping[str, Json], dialect: Dialect) -> str:
     """The code of an op for named operands; raises `MalformedProgram` if the request contains other text."""
     op, attrs = request["op"], codec.attrs_from_json(request["attrs"])
-    wrong = next((name for name in request["operands"] if not _OPERAND.fullmatch(str(name))), None)
-    problem = f"{wrong!r} is no name of an operand" if wrong is not None else VOCABULARY.attributes(op, attrs)
+    invalid = next((name for name in request["operands"] if not _OPERAND.fullmatch(str(name))), None)
+    problem = f"{invalid!r} is not an operand" if invalid is not None else VOCABULARY.attributes(op, attrs)
     if problem:
         raise MalformedProgram(problem)
     return fill(dialect.ops[op] if op in dialect.ops else dialect.writes[op], request["operands"], attrs)

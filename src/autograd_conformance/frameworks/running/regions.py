@@ -38,11 +38,11 @@ class RegionRun(Run):
 
     def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         super().__init__(program, adapter, unreadable)
-        self.units = adapter if isinstance(adapter, HasRegions) else None
+        self.region_adapter = adapter if isinstance(adapter, HasRegions) else None
 
     def observations(self) -> Iterator[StepObservation]:
         """Observe every instruction, in order."""
-        found = call_adapter(self.adapter.name, "holds()", self._regions) if self.units else ()
+        found = call_adapter(self.adapter.name, "holds()", self._regions) if self.region_adapter else ()
         begins = {region.first: region for region in found}
         at = 0
         while at < len(self.program):
@@ -55,8 +55,8 @@ class RegionRun(Run):
                 at = region.last + 1
 
     def _regions(self) -> Sequence[Region]:
-        assert self.units is not None
-        return list(regions(self.program, self.units.holds))
+        assert self.region_adapter is not None
+        return list(regions(self.program, self.region_adapter.holds))
 
     def _region(self, region: Region) -> Iterator[StepObservation]:
         """Observe the instructions of a region and the leaves between them. Leaves before the last instruction that can
@@ -69,7 +69,7 @@ class RegionRun(Run):
         observations = {at: self.observe_step(at, program[at]) for at in leaves if at < ends}
         observations.update({at: StepObservation(Skipped()) for at in region.steps if at not in steps})
         if steps:
-            observations.update(self._unit(region if steps == region.steps else region_of(program, steps)))
+            observations.update(self._run_region(region if steps == region.steps else region_of(program, steps)))
         observations.update({at: self.observe_step(at, program[at]) for at in leaves if at > ends})
         for at in whole:
             yield observations[at]
@@ -85,7 +85,7 @@ class RegionRun(Run):
                 missing.update(Ref(at, k) for k in range(results(self.program[at])))
         return tuple(steps)
 
-    def _unit(self, region: Region) -> dict[int, StepObservation]:
+    def _run_region(self, region: Region) -> dict[int, StepObservation]:
         """Run a region, and return the observation of each of its instructions."""
         program, last = self.program, self.program[region.last]
         try:
@@ -94,20 +94,20 @@ class RegionRun(Run):
             raise
         except BaseException as error:  # whatever the framework raises is an observation
             observations = {at: StepObservation(Skipped()) for at in region.steps}
-            looked = self.observe_after(region.first, program[region.first], self.raised(last, error), True, True)
-            return {**observations, region.first: replace(looked, region=region.steps)}
+            observed = self.observe_after(region.first, program[region.first], self.raised(last, error), True, True)
+            return {**observations, region.first: replace(observed, region=region.steps)}
         self.values.update(zip(region.results, made, strict=True))
         observations = {at: StepObservation(Returned((None,) * results(program[at]))) for at in region.steps}
-        looked = self.observe_after(region.last, last, observations[region.last].outcome, True, True)
-        return {**observations, region.last: replace(looked, region=region.steps)}
+        observed = self.observe_after(region.last, last, observations[region.last].outcome, True, True)
+        return {**observations, region.last: replace(observed, region=region.steps)}
 
     def computed(self, region: Region) -> Sequence[Value]:
         """Run a region, and return its results."""
         adapter = self.adapter
-        assert self.units is not None and adapter.dialect is not None, "units are written in the adapter's dialect"
+        assert self.region_adapter is not None and adapter.dialect is not None, "regions are printed in the dialect"
         self.modes.enter(region.modes)
         source = canonical(self.program, region, adapter.dialect)
-        made = self.units.unit(source, [self.values[ref] for ref in region.inputs])
+        made = self.region_adapter.unit(source, [self.values[ref] for ref in region.inputs])
         if len(made) != len(region.results):
             validation.refuse(adapter, "unit()", made, f"{len(region.results)} results")
         return made

@@ -103,7 +103,7 @@ class Run:
         self.modes = EnteredModes(self.adapter)
         self.reader = Reader(self.adapter, unreadable)
         self.saved = self.adapter.saved if Capability.COUNTS_SAVED in capabilities else _nothing
-        self.given: list[tuple[int, np.ndarray, bytes]] = []
+        self.passed_cotangents: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
         call_adapter(adapter.name, "reset()", adapter.reset)
         prepare = getattr(adapter, "prepare", None)  # `HasPreparation`; checking a protocol is as slow as an op
@@ -179,13 +179,13 @@ class Run:
         saved = self.reader.read_optional("saved", self.saved)
         if saved.__class__ is not int and saved is not None:
             saved = validation.number(self.adapter, "saved", saved)
-        if not self.fired and not self.given and not self.reader.failed_reads:
+        if not self.fired and not self.passed_cotangents and not self.reader.failed_reads:
             return StepObservation(outcome, gradients, shown, (), saved)
-        mutated = tuple([k for k, array, before in self.given if array.tobytes() != before])
+        mutated = tuple([k for k, array, before in self.passed_cotangents if array.tobytes() != before])
         unread = tuple(dict.fromkeys(self.reader.failed_reads))
         observation = StepObservation(outcome, gradients, shown, tuple(self.fired), saved, mutated, unobserved=unread)
         self.fired.clear()
-        self.given.clear()
+        self.passed_cotangents.clear()
         self.reader.failed_reads.clear()
         return observation
 
@@ -210,7 +210,7 @@ class Run:
     def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
         """Cotangents as arrays for a call. Their bytes are kept, so that a write to them is detected."""
         arrays = [None if c is None else literal(c) for c in cotangents]
-        self.given = [(k, array, array.tobytes()) for k, array in enumerate(arrays) if array is not None]
+        self.passed_cotangents = [(k, array, array.tobytes()) for k, array in enumerate(arrays) if array is not None]
         return arrays
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:

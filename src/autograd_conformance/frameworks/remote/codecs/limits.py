@@ -37,9 +37,9 @@ def from_json(form: Json) -> Limit:
     if dimensions is not None and not (isinstance(dimensions, list) and all(type(each) is int for each in dimensions)):
         raise MalformedLimit(f"dimensions are a list of whole numbers, not {dimensions!r}")
     flags = {name: form[name] for name in FLAGS if name in form}
-    wrong = [name for name, value in flags.items() if not isinstance(value, bool)]
-    if wrong:
-        raise MalformedLimit(f"{wrong[0]} is true or false, not {flags[wrong[0]]!r}")
+    invalid = [name for name, value in flags.items() if not isinstance(value, bool)]
+    if invalid:
+        raise MalformedLimit(f"{invalid[0]} is true or false, not {flags[invalid[0]]!r}")
     allowed = {name: values for name, values in attrs_from_json(attrs) if isinstance(values, tuple)}
     return Limit(allowed, None if dimensions is None else tuple(dimensions), **flags)
 
