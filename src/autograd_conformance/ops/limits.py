@@ -73,5 +73,5 @@ def outside(limits: Limits, op: str, shapes: Sequence[Shape], attrs: Attrs) -> s
     """Describes why a framework does not support an op on operands of these shapes, as "sum with keepdim=True"; None if
     it does.
     """
-    beyond = limits[op].outside(shapes, attrs) if op in limits else None
-    return None if beyond is None else f"{op} with {beyond}"
+    problem = limits[op].outside(shapes, attrs) if op in limits else None
+    return None if problem is None else f"{op} with {problem}"

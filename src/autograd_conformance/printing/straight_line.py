@@ -88,10 +88,10 @@ def _early(program: Program) -> dict[int, list[Step]]:
     """For each instruction, the steps whose optimizer can be made right after it."""
     found: dict[int, list[Step]] = {}
     freed = {step.target for step in program if isinstance(step, SetRequiresGrad)}
-    seen: list[Optimizer | Step] = []
+    known: list[Optimizer | Step] = []
     for step in program:
-        if isinstance(step, (Optimizer, Step)) and not any(same_optimizer(step, other) for other in seen):
-            seen.append(step)
+        if isinstance(step, (Optimizer, Step)) and not any(same_optimizer(step, other) for other in known):
+            known.append(step)
             leaves = [(r, program[r.at]) for r in step.leaves]
             if isinstance(step, Step) and all(
                 isinstance(leaf, Leaf) and leaf.requires_grad and r not in freed for r, leaf in leaves

@@ -45,8 +45,8 @@ def _attend(j, x, memory, weights, heads, mask, padding):
         scores = j.np.where(j.np.asarray(hidden), -np.inf, scores)
     likely = j.np.exp(scores - j.lax.stop_gradient(j.np.max(scores, axis=-1, keepdims=True)))
     likely = likely / j.np.sum(likely, axis=-1, keepdims=True)
-    seen = j.np.swapaxes(j.np.einsum("bhqk,bhkd->bhqd", likely, v), 1, 2)
-    out = j.np.matmul(j.np.reshape(seen, x.shape), w_out.T)
+    attended = j.np.swapaxes(j.np.einsum("bhqk,bhkd->bhqd", likely, v), 1, 2)
+    out = j.np.matmul(j.np.reshape(attended, x.shape), w_out.T)
     return out if b_out is None else out + b_out, j.np.mean(likely, axis=1)
 
 

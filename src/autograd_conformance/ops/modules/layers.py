@@ -54,9 +54,9 @@ def _convolve(j, x, weight, *shift, stride, padding, bias):
     total: Any = 0.0
     for tap in product(*map(range, weight.shape[2:])):
         stops = tuple(at + (n - 1) * stride + 1 for at, n in zip(tap, lengths, strict=True))
-        seen = j.lax.slice(x, (0, 0, *tap), (*x.shape[:2], *stops), (1, 1, *(stride,) * rank))
+        window = j.lax.slice(x, (0, 0, *tap), (*x.shape[:2], *stops), (1, 1, *(stride,) * rank))
         factors = j.lax.slice(weight, (0, 0, *tap), (*weight.shape[:2], *(at + 1 for at in tap)))
-        total = total + j.np.einsum("nc...,oc->no...", seen, j.np.reshape(factors, weight.shape[:2]))
+        total = total + j.np.einsum("nc...,oc->no...", window, j.np.reshape(factors, weight.shape[:2]))
     total = total + j.np.reshape(shift[0], (1, -1, *(1,) * rank)) if bias else total
     return total[0] if alone else total
 
@@ -114,8 +114,8 @@ def _scales(settings: Settings, shape: tuple[int, ...]) -> Named:
 def _batch_norm(name: str, running: bool, reference: Callable[..., Any], **fields: Any) -> Module:
     def parameters(settings: Settings, sizes: Sizes) -> Named:
         shape = (sizes["features"],)
-        held: Named = (("running_mean", shape), ("running_var", shape)) if running else ()
-        return (*held, *_scales(settings, shape))
+        statistics: Named = (("running_mean", shape), ("running_var", shape)) if running else ()
+        return (*statistics, *_scales(settings, shape))
 
     def call(given: Given, settings: Settings) -> Call:
         layer = made(

@@ -108,11 +108,11 @@ class Call:
 
     def functional(self, given: Given, parameters: Sequence[str]) -> str:
         """The call with the parameters as arguments; it returns all results as one sequence."""
-        held = ", ".join(f'"{name}": {given[name]}' for name in parameters)
+        named = ", ".join(f'"{name}": {given[name]}' for name in parameters)
         positional = f"{self.inputs[0]}," if len(self.inputs) == 1 else ", ".join(self.inputs)
         keywords = ", ".join(f'"{name}": {value}' for name, value in self.keywords.items())
         further = f", {{{keywords}}}" if keywords else ""
-        call = f"torch.func.functional_call({self.made.code(given)}, {{{held}}}, ({positional}){further})"
+        call = f"torch.func.functional_call({self.made.code(given)}, {{{named}}}, ({positional}){further})"
         return f"(lambda y, s: (y, *s))(*{call})" if self.nested else self.result.format(call=call)
 
 

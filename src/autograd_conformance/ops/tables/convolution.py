@@ -46,13 +46,13 @@ def _convolve(j, x, weight, *bias, stride=1, padding=0, dilation=1, groups=1):
     out, per_group, *kernel = weight.shape
     x = _padded(j, x, len(kernel), padding, padding)
     total = 0.0
-    for tap, seen in _taps(j, x, kernel, stride, dilation):
-        grouped = j.np.reshape(seen, (x.shape[0], groups, per_group, -1))
+    for tap, window in _taps(j, x, kernel, stride, dilation):
+        grouped = j.np.reshape(window, (x.shape[0], groups, per_group, -1))
         at = weight
         for i in tap:
             at = j.lax.index_in_dim(at, i, axis=2, keepdims=False)
         total = total + j.np.einsum("ngcp,goc->ngop", grouped, j.np.reshape(at, (groups, out // groups, per_group)))
-    total = j.np.reshape(total, (x.shape[0], out, *seen.shape[2:]))
+    total = j.np.reshape(total, (x.shape[0], out, *window.shape[2:]))
     return total + j.np.reshape(bias[0], (1, -1, *(1,) * len(kernel))) if bias else total
 
 
@@ -89,8 +89,8 @@ def _room(shape: Shape, rank: int, window: tuple[int, int, int]) -> bool:
 
 def _mean_pool(rank: int):
     def reference(j, x, kernel_size, stride, padding):
-        seen = [s for _, s in _taps(j, _padded(j, x, rank, padding, padding), (kernel_size,) * rank, stride, 1)]
-        return sum(seen) / len(seen)
+        windows = [s for _, s in _taps(j, _padded(j, x, rank, padding, padding), (kernel_size,) * rank, stride, 1)]
+        return sum(windows) / len(windows)
 
     return reference
 
@@ -98,15 +98,15 @@ def _mean_pool(rank: int):
 def _max_pool(rank: int):
     def reference(j, x, kernel_size, stride, padding):
         padded = _padded(j, x, rank, padding, padding, value=-1e30)
-        seen = [s for _, s in _taps(j, padded, (kernel_size,) * rank, stride, 1)]
-        return j.np.max(stacked(j, seen, 0), axis=0)
+        windows = [s for _, s in _taps(j, padded, (kernel_size,) * rank, stride, 1)]
+        return j.np.max(stacked(j, windows, 0), axis=0)
 
     return reference
 
 
 def _power_pool(j, x, kernel_size, stride):
-    seen = [s * s for _, s in _taps(j, x, (kernel_size,), stride, 1)]
-    return j.np.sqrt(sum(seen))
+    windows = [s * s for _, s in _taps(j, x, (kernel_size,), stride, 1)]
+    return j.np.sqrt(sum(windows))
 
 
 def _adaptive(j, x, output_size):

@@ -53,7 +53,7 @@ def _step(observed: StepObservation) -> dict[str, Json]:
     form = _outcome(observed.outcome)
     if observed.gradients:
         form["gradients"] = {
-            str(ref): None if held is None else _gradient(held) for ref, held in observed.gradients.items()
+            str(ref): None if gradient is None else _gradient(gradient) for ref, gradient in observed.gradients.items()
         }
     if observed.values:
         form["values"] = {str(ref): _tensor(value) for ref, value in observed.values.items()}
@@ -179,7 +179,7 @@ def _failed_regions(observation: Observation) -> set[int]:
 
 def _complete(program: Program, observation: Observation) -> None:
     """Raises if an observation lacks something, or contains something that does not exist."""
-    held_by, alive = holders(program), set[Ref]()
+    may_have_grad, alive = holders(program), set[Ref]()
     for at, (step, observed) in enumerate(zip(program, observation)):
         match observed.outcome:
             case Skipped():
@@ -199,7 +199,7 @@ def _complete(program: Program, observation: Observation) -> None:
             case _:
                 assert_never(observed.outcome)
         if not results(step) or isinstance(step, Grad):
-            _require_all("gradients", at, observed, observed.gradients, alive & held_by)
+            _require_all("gradients", at, observed, observed.gradients, alive & may_have_grad)
         if isinstance(step, SHOWING):
             _require_all("values", at, observed, observed.values, alive)
 
@@ -227,7 +227,7 @@ def _read_step(at: int, form: Json) -> StepObservation:
             return StepObservation(outcome)
         return StepObservation(
             outcome,
-            {_ref(name): _optional(_read_gradient, held) for name, held in form.get("gradients", {}).items()},
+            {_ref(name): _optional(_read_gradient, gradient) for name, gradient in form.get("gradients", {}).items()},
             {_ref(name): _read_tensor(value) for name, value in form.get("values", {}).items()},
             tuple([_read_call(call) for call in form.get("fired", ())]),
             _optional(_whole, form.get("saved")),

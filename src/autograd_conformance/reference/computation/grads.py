@@ -65,8 +65,8 @@ class Grads(Pullback):
     def grad(self, leaf: Ref) -> Array | None:
         """A leaf's `.grad`: as observed, or as it follows if every call so far was legal."""
         if self.observing:
-            held = self.grads.get(leaf)
-            return None if held is None else self.values[held]
+            tensor = self.grads.get(leaf)
+            return None if tensor is None else self.values[tensor]
         new = range(self._scanned, len(self.steps))
         self._changing += [at for at in new if isinstance(self.steps[at], (Backward, ZeroGrad, AssignGrad))]
         self._scanned = len(self.steps)
@@ -124,17 +124,17 @@ class Grads(Pullback):
 
     def _accumulate_history(self, at: int, call: Backward, ref: Ref, created: dict[GradientEdge, GradientEdge]) -> None:
         """Update the history and the version of a value's `.grad` after a call added to it."""
-        held, old = self.grads.get(ref), self.histories.get(ref)
+        tensor, old = self.grads.get(ref), self.histories.get(ref)
         if call.create_graph:
             new = created[self.edge(ref)]
             self.histories[ref] = new if old is None else self.apply_internal(at, "add", (), (old, new))[0]
             return
-        if held is not None:
-            self.storages.versions[self.storages.storage(held)] = at
+        if tensor is not None:
+            self.storages.versions[self.storages.storage(tensor)] = at
         if old is not None:
             del self.histories[ref]
-            if held is not None:
-                self.outdated.add(held)
+            if tensor is not None:
+                self.outdated.add(tensor)
 
     def receivers(self, call: Backward, contributed: Mapping[GradientEdge, Array]) -> list[Ref]:
         """The values whose `.grad` a call adds to; `contributed` maps edges to the call's contributions."""
@@ -147,11 +147,11 @@ class Grads(Pullback):
             candidates += self.retained
         return [r for r in candidates if self.edge(r) in contributed]
 
-    def _replaces_grad(self, step: Instruction, holder: Ref) -> bool:
+    def _replaces_grad(self, step: Instruction, owner: Ref) -> bool:
         """Whether an instruction is a call with create_graph that replaces a value's `.grad`."""
         if not isinstance(step, Backward) or not step.create_graph:
             return False
-        return holder in self.receivers(step, self.pullback(step))
+        return owner in self.receivers(step, self.pullback(step))
 
     def is_legal(self, call: BackwardCall) -> bool:
         """Whether a call can be computed: its roots require grad and have valid cotangents. Implementations refuse all
@@ -183,48 +183,48 @@ class Grads(Pullback):
 
     def _read(self, at: int, leaf: Ref) -> tuple[Array, ...]:
         """Make a leaf's `.grad` a value of the program, and return it."""
-        held = self.grads.get(leaf) if self.observing else None
-        if held is None:
+        tensor = self.grads.get(leaf) if self.observing else None
+        if tensor is None:
             value = self.grad(leaf)
-            held = self.new_grad_tensor(np.zeros_like(self.values[leaf]) if value is None else value)
-            self._set_history(leaf, held)
+            tensor = self.new_grad_tensor(np.zeros_like(self.values[leaf]) if value is None else value)
+            self._set_history(leaf, tensor)
         ref = Ref(at)
-        self.storages.add_view(ref, Derived(held), restricted=False)
-        self.values[ref], self.requires_grad[ref] = self.values[held], self.requires_grad[held]
-        self.same_object[ref] = self.same_object.get(held, held)
-        if held in self.outdated:
+        self.storages.add_view(ref, Derived(tensor), restricted=False)
+        self.values[ref], self.requires_grad[ref] = self.values[tensor], self.requires_grad[tensor]
+        self.same_object[ref] = self.same_object.get(tensor, tensor)
+        if tensor in self.outdated:
             self.storages.unspecified.add(ref)  # its history may be outdated
         return (self.values[ref],)
 
-    def _set_history(self, holder: Ref, held: Ref) -> None:
+    def _set_history(self, owner: Ref, tensor: Ref) -> None:
         """Give a new gradient tensor the history of the `.grad` that it represents."""
-        history = self.histories.get(holder)
+        history = self.histories.get(owner)
         if history is not None:
-            self.edges[held] = history
-            self.requires_grad[held] = self.requires_grad[history]
+            self.edges[tensor] = history
+            self.requires_grad[tensor] = self.requires_grad[history]
 
     def _renew_histories(self, changed: Iterable[Ref]) -> None:
         """Update the histories of every `.grad` that is one of the changed values."""
         changed = self.same_objects(changed)
-        for holder, held in self.grads.items():
-            if held in changed:
-                if self.requires_grad[held]:
-                    self.histories[holder] = self.edge(held)
+        for owner, tensor in self.grads.items():
+            if tensor in changed:
+                if self.requires_grad[tensor]:
+                    self.histories[owner] = self.edge(tensor)
                 else:
-                    self.histories.pop(holder, None)
+                    self.histories.pop(owner, None)
 
     def _clear(self, step: ZeroGrad) -> None:
         """Clear gradients, to None or to zeros in place; zeros in place outdate a history."""
         for leaf in step.leaves:
             self.histories.pop(leaf, None)
-            held = None if step.set_to_none else self.grads.get(leaf)
-            if held is None:
+            tensor = None if step.set_to_none else self.grads.get(leaf)
+            if tensor is None:
                 continue
             # Clearing counts as a write even if the elements do not change.
-            self.storages.versions[self.storages.storage(held)] = len(self.steps) - 1
-            if self.requires_grad[held]:
-                self.outdated.add(held)
-                self._mark_unspecified(self.same_objects([held, *self.storages.aliases(held)]))
+            self.storages.versions[self.storages.storage(tensor)] = len(self.steps) - 1
+            if self.requires_grad[tensor]:
+                self.outdated.add(tensor)
+                self._mark_unspecified(self.same_objects([tensor, *self.storages.aliases(tensor)]))
 
     def _assign(self, leaf: Ref, given: Ref | None) -> None:
         """Replace a `.grad` by a value, a copy of a value, or None."""
@@ -238,10 +238,10 @@ class Grads(Pullback):
                 self.histories[leaf] = self.edge(given)
         self.identities[leaf] = None
 
-    def _release(self, held: Ref | None) -> None:
+    def _release(self, tensor: Ref | None) -> None:
         """Release the memory of a tensor that was a `.grad`, if the program has no name for the tensor."""
-        if isinstance(held, GradTensor):
-            self.storages.forget([held])
+        if isinstance(tensor, GradTensor):
+            self.storages.forget([tensor])
 
     def _mark_unspecified(self, refs: Iterable[Ref]) -> None:
         """Mark as unspecified those of the values that the program has names for."""
@@ -253,40 +253,40 @@ class Grads(Pullback):
         """Adopt the gradients that were observed after an instruction."""
         recording = isinstance(step, Backward) and step.create_graph
         not_atomic = recording and not isinstance(observed.outcome, Returned)
-        for holder, gradient in observed.gradients.items():
-            held = self.grads.get(holder)
-            assigned = isinstance(step, AssignGrad) and step.leaf == holder
+        for owner, gradient in observed.gradients.items():
+            tensor = self.grads.get(owner)
+            assigned = isinstance(step, AssignGrad) and step.leaf == owner
             if gradient is None:
-                self._release(held)
-                self.grads[holder] = None
-            elif held is not None and not (gradient.value.size or assigned or self._replaces_grad(step, holder)):
+                self._release(tensor)
+                self.grads[owner] = None
+            elif tensor is not None and not (gradient.value.size or assigned or self._replaces_grad(step, owner)):
                 continue  # empty objects are indistinguishable: assume that it is the same one
-            elif assigned and held is not None and not isinstance(held, GradTensor):
-                self.identities[holder] = gradient.identity
+            elif assigned and tensor is not None and not isinstance(tensor, GradTensor):
+                self.identities[owner] = gradient.identity
             else:
-                captured = recording and holder in self.captured_inputs - self.retained
-                extends = recording and held in self.outdated  # the new history contains the old one
-                self._adopt_grad(at, holder, gradient, not_atomic or captured or extends)
+                captured = recording and owner in self.captured_inputs - self.retained
+                extends = recording and tensor in self.outdated  # the new history contains the old one
+                self._adopt_grad(at, owner, gradient, not_atomic or captured or extends)
 
-    def _adopt_grad(self, at: int, holder: Ref, gradient: Gradient, outdated: bool) -> None:
+    def _adopt_grad(self, at: int, owner: Ref, gradient: Gradient, outdated: bool) -> None:
         """Adopt the observed `.grad` of a value, which is the earlier object or a new one. `outdated` marks the history
         of a new object as possibly incomplete.
         """
-        held, value = self.grads.get(holder), gradient.value.astype(np.float64)
+        tensor, value = self.grads.get(owner), gradient.value.astype(np.float64)
         known = gradient.identity is not None and value.size > 0
-        if held is not None and known and self.identities.get(holder) == gradient.identity:
-            if not is_equal(self.values[held], value):
-                self.overwrite(at, held, value)
+        if tensor is not None and known and self.identities.get(owner) == gradient.identity:
+            if not is_equal(self.values[tensor], value):
+                self.overwrite(at, tensor, value)
             return
-        if held is not None and not known and value.size:
-            self._mark_unspecified(self.storages.aliases(held))
-        made = self.grads[holder] = self.new_grad_tensor(value)
+        if tensor is not None and not known and value.size:
+            self._mark_unspecified(self.storages.aliases(tensor))
+        made = self.grads[owner] = self.new_grad_tensor(value)
         self.storages.record_strides(made, value.shape, gradient.strides)
         self.made_by_call.setdefault(at, []).append(made)
-        self.identities[holder] = gradient.identity
-        self._release(held)
+        self.identities[owner] = gradient.identity
+        self._release(tensor)
         if gradient.memory is not None:
             self.storages.record_memory(made, gradient.memory)
-        self._set_history(holder, made)
+        self._set_history(owner, made)
         if outdated:
             self.outdated.add(made)

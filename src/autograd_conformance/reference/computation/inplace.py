@@ -141,8 +141,8 @@ class Writes(Grads):
         made = clipped(step, gradients)
         self._totals.update({leaf: (len(self._changing), gradient) for leaf, gradient in made.items()})
         if self.observing:
-            held = {leaf: ref for leaf in gradients if (ref := self.grads[leaf]) is not None}
-            if len({self.storages.storage(ref) for ref in held.values()}) < len(held):
+            tensors = {leaf: ref for leaf in gradients if (ref := self.grads[leaf]) is not None}
+            if len({self.storages.storage(ref) for ref in tensors.values()}) < len(tensors):
                 self.unspecified = True  # a gradient that several leaves share is clipped several times
-            for leaf, ref in held.items():
+            for leaf, ref in tensors.items():
                 self.overwrite(at, ref, made[leaf])
