@@ -70,10 +70,10 @@ def test_values_of_two_programs_that_differ_are_printed_differently() -> None:
     [
         (4.0, 1.6e-15, ("2.5e+15 times the bound", "largest error 4, bound 1.6e-15")),
         (1.00001, 1.0, ("1.00001 times the bound", "largest error 1.00001, bound 1")),
-        (np.nan, 1e-9, ("not a number", "where a number has to be")),
-        (np.inf, 1e-9, ("infinite", "where a finite number has to be")),
-        (0.5, 0.0, ("beyond the bound", "largest error 0.5, where no error is allowed")),
-        (0.5, np.nan, ("wrong", "largest error 0.5; how far rounding may take it could not be computed")),
+        (np.nan, 1e-9, ("not a number", "a number is expected")),
+        (np.inf, 1e-9, ("infinite", "a finite number is expected")),
+        (0.5, 0.0, ("above the bound", "largest error 0.5; no error is allowed")),
+        (0.5, np.nan, ("wrong", "largest error 0.5; its rounding bound could not be computed")),
     ],
 )
 def test_an_error_is_described_in_correct_words(largest: float, bound: float, words: tuple[str, str]) -> None:
