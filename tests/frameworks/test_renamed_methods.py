@@ -11,8 +11,8 @@ from autograd_conformance.frameworks import registry, requirements
 from autograd_conformance.frameworks.adapter import HasPreparation, HasSimplerModes
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import Program
-from autograd_conformance.programs.parser import parse
 from tests.frameworks.adapters.small import Small
 
 PROGRAM = parse("a = leaf [1, 2]", VOCABULARY)
