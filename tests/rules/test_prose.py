@@ -59,9 +59,9 @@ def test_arrays_of_other_shapes_are_no_units_apart() -> None:
 
 def test_values_of_two_programs_that_differ_are_printed_differently() -> None:
     left, right = (Gradient(value, "float64", None, False, None, None) for value in (ONE, NEXT))
-    said = difference_text(ValuesDiffer("a", True, left, right))
-    assert "[1., 2.], but [1.0000000000000002, 2.0000000000000004] in the second" in said
-    assert said.endswith("(1 unit in the last place of float64 apart)")
+    text = difference_text(ValuesDiffer("a", True, left, right))
+    assert "[1., 2.], but [1.0000000000000002, 2.0000000000000004] in the second" in text
+    assert text.endswith("(1 unit in the last place of float64 apart)")
     assert "1 unit in the last place" in difference_text(SumsDiffer("a", ("b",), left, NEXT))
 
 

@@ -183,7 +183,7 @@ def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], mor
     """Random sequences of all instructions in any order, judged after the first violation of the mutant's rules."""
     target, witness = InProcess(mutant()), parse("a = leaf 1", VOCABULARY)
     entries = [Known(rule, None, "", witness, **more) for rule in rules] + [*known("torch")]  # type: ignore[arg-type]
-    before, behind, continued = alphabet.current(), [], 0
+    before, false_alarms, continued = alphabet.current(), [], 0
     alphabet.use(alphabet_of(target, DTYPES))
 
     @hypothesis.seed(0)
@@ -205,21 +205,21 @@ def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], mor
         reference = Reference() if drawn.program.stateful else Reference(drawn.program)
         found = judge(drawn.program, observation, reference, target.capabilities, waives)
         if found.violation is not None and waived:
-            behind.append((render(drawn.program), waived, found.violation))
+            false_alarms.append((render(drawn.program), waived, found.violation))
         continued += bool(waived) and found.ended_by is None
 
     try:
         judge_all()
     finally:
         alphabet.use(before)
-    assert behind == []
-    assert continued > 0, "no program went on: nothing was shown"
+    assert false_alarms == []
+    assert continued > 0, "judging continued in no program, so nothing was tested"
 
 
 @pytest.mark.parametrize(
-    ("write", "open_"), [("no_grad: write b abs_; ", True), ("no_grad: write a abs_; ", True), ("", False)]
+    ("write", "unspecified"), [("no_grad: write b abs_; ", True), ("no_grad: write a abs_; ", True), ("", False)]
 )
-def test_a_call_for_a_view_that_may_have_lost_its_place(write: str, open_: bool) -> None:
+def test_a_call_for_a_view_that_may_have_lost_its_place(write: str, unspecified: bool) -> None:
     """A write may move a view in the graph. Whether a call for its gradient then goes through the nodes upstream of the
     write is unspecified.
     """
@@ -228,7 +228,7 @@ def test_a_call_for_a_view_that_may_have_lost_its_place(write: str, open_: bool)
     found = list(observed(text))
     assert judged(text, tuple(found))[0].violation is None
     found[-1] = replace(found[-1], outcome=Returned(()))
-    assert (judged(text, tuple(found))[0].violation is None) is open_
+    assert (judged(text, tuple(found))[0].violation is None) is unspecified
 
 
 SOLVED = "a = leaf [[3, 0], [1, 4]]; b = solve_triangular a a upper=True; c = solve_triangular a b upper=True"
@@ -236,14 +236,14 @@ SEED = "with [[1, 2], [3, 4]]"
 
 
 @pytest.mark.parametrize(
-    ("text", "open_"),
+    ("text", "unspecified"),
     [
         (f"{SOLVED}; d, e = grad c wrt b, a {SEED} create=True; backward e inputs d {SEED}", True),
         (f"{SOLVED}; d = grad c wrt b {SEED} create=True; e = sin d; backward e inputs d {SEED}", False),
     ],
     ids=["of one derivative", "computed from it outside"],
 )
-def test_a_gradient_may_be_computed_from_another_one_of_its_derivative(text: str, open_: bool) -> None:
+def test_a_gradient_may_be_computed_from_another_one_of_its_derivative(text: str, unspecified: bool) -> None:
     """The matrix's gradient may be computed from the right-hand side's: gradients that flow from one to the other are
     unspecified.
     """
@@ -252,4 +252,4 @@ def test_a_gradient_may_be_computed_from_another_one_of_its_derivative(text: str
     (held,) = (gradient for ref, gradient in found[-1].gradients.items() if gradient is not None and ref.at == 3)
     other = {Ref(3): replace(held, value=2 * held.value)}
     found[-1] = replace(found[-1], gradients={**found[-1].gradients, **other})
-    assert (judged(text, tuple(found))[0].violation is None) is open_
+    assert (judged(text, tuple(found))[0].violation is None) is unspecified

@@ -49,10 +49,10 @@ def diagnose(
         return None
     before = {r: np.zeros_like(c) if old.get(r) is None else np.asarray(old[r]) for r, c in expected.items()}
     observed = {r: np.zeros_like(c) if new[r] is None else np.asarray(new[r]) for r, c in expected.items()}
-    for diagnosis, wrong in _explanations(reference, call, leaf, old, before, expected, alone):
-        if _same(before[leaf] + expected[leaf], wrong[leaf]):
+    for diagnosis, faulty in _explanations(reference, call, leaf, old, before, expected, alone):
+        if _same(before[leaf] + expected[leaf], faulty[leaf]):
             continue
-        if all(wrong[r].shape == observed[r].shape and _same(observed[r], wrong[r]) for r in expected):
+        if all(faulty[r].shape == observed[r].shape and _same(observed[r], faulty[r]) for r in expected):
             return diagnosis
     return None
 

@@ -119,7 +119,7 @@ def _way(context: Context, ref: Ref) -> str:
 
 
 def _version_mismatches(context: Context) -> str:
-    """The tensors that the call needs and that were written to since they were recorded, as the start of a sentence."""
+    """The start of a note that names the ops whose saved tensors were overwritten; empty if there are none."""
     nodes = [node for node in context.nodes if node.at < context.violation.at and version_mismatch(context.tape, node)]
     kept = {storage for node in nodes for storage in kept_storages(node)}
     since = {w for storage in kept for w in context.writes.get(storage, ()) if any(w > node.at for node in nodes)}

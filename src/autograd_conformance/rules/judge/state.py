@@ -28,16 +28,12 @@ HUGE = 1e30
 
 
 FORM = (Strides, SavedTensorCount)
-"""Differences after which the model can adopt the observed state: a gradient's strides, and the number of saved
-tensors.
-"""
+"""Differences after which judging can continue with the observed strides or number of saved tensors."""
 
 
 @dataclass(eq=False)
 class Judging:
-    """The judging of one program. The checks read it, and set `unspecified` in it where the rules do not specify what
-    follows.
-    """
+    """The state of judging one program. A check sets `unspecified` if the rules do not specify what follows."""
 
     program: Program
     capabilities: frozenset[Capability]

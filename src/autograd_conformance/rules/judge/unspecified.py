@@ -13,9 +13,7 @@ from autograd_conformance.tape.trace import TraceStep
 
 
 def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
-    """Adopt the observed gradients of a call whose gradients are unspecified, with an unknown history, and continue;
-    False if that is impossible.
-    """
+    """Adopt the observed gradients of a call whose gradients are unspecified; returns whether judging can continue."""
     step, reference = traced.step, judging.reference
     if not judging.stateful or not isinstance(step, (Backward, Grad)):
         return False
@@ -46,9 +44,7 @@ def has_known_outcome(judging: Judging, step: Instruction) -> bool:
 
 
 def adopt_unspecified_values(judging: Judging, traced: TraceStep) -> bool:
-    """Adopt the observed results of an op or a detach that only makes more unspecified values, and continue; False if
-    that is impossible.
-    """
+    """Adopt the observed results of an op or a detach of unspecified values; returns whether judging can continue."""
     step, reference = traced.step, judging.reference
     if judging.unspecified or reference.unspecified or not isinstance(step, (Apply, Detach)):
         return False

@@ -187,9 +187,9 @@ def _rules_of_freed(
 def _always_failing_hooks(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
     """The errors of the failing hooks that a call certainly runs."""
     called = tape.hooks_on(traversal.must_fire - tape.reference.rebased)
-    broken = [(handle, hook) for handle, hook in called if hook.effect in FAILING_HOOKS]
-    missed = tape.may_skip(call, broken)
-    return dict(FAILING_HOOKS[hook.effect] for handle, hook in broken if handle not in missed)
+    failing = [(handle, hook) for handle, hook in called if hook.effect in FAILING_HOOKS]
+    missed = tape.may_skip(call, failing)
+    return dict(FAILING_HOOKS[hook.effect] for handle, hook in failing if handle not in missed)
 
 
 def _refuses_unused(call: BackwardCall) -> bool:
@@ -255,8 +255,8 @@ def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:
     """Whether a call adds to a gradient in a storage that a node of its traversal may have saved."""
     storages = tape.reference.storages
     held = [ref for r in traversal.must_accumulate if (ref := tape.reference.grads.get(r)) is not None]
-    seen_by_program = [r for r in held if not isinstance(r, GradTensor) or len(storages.aliases(r)) > 1]
-    added = set(map(storages.storage, seen_by_program))
+    visible = [r for r in held if not isinstance(r, GradTensor) or len(storages.aliases(r)) > 1]
+    added = set(map(storages.storage, visible))
     return bool(added) and any(added & set(kept_storages(node)) for node in traversal.all_nodes)
 
 

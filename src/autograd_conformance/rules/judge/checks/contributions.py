@@ -1,6 +1,4 @@
-"""Contributions of backward calls to gradients: their rounding bounds, and whether a gradient is the old or the new
-one.
-"""
+"""Contributions of backward calls to gradients: rounding bounds, and comparison with old and new gradients."""
 
 from __future__ import annotations
 
@@ -129,5 +127,7 @@ def op_of_rule(rule: str, traversal: Traversal) -> str | None:
 
 
 def op_of_call(traversal: Traversal) -> str | None:
-    """The op whose derivative is all that a call goes through, apart from weights."""
+    """The only op that a call goes through, or the only op whose derivative it goes through, apart from weights; else
+    None.
+    """
     return str(traversal.nodes[0].op) if traversal.alone else derived_op(traversal)

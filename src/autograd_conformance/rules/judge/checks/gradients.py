@@ -245,8 +245,8 @@ def _common_op(traversal: Traversal, one: Ref, other: Ref) -> str | None:
     """The first op, on the way from the leaves to the roots, that depends on both leaves."""
     reach: dict[Ref, set[Ref]] = {}
     for node in reversed(traversal.nodes):
-        met = {leaf for edge in node.args for leaf in reach.get(edge, {edge})} & {one, other}
-        reach.update(dict.fromkeys(node.entry.outs, met))
-        if len(met) == 2:
+        reached = {leaf for edge in node.args for leaf in reach.get(edge, {edge})} & {one, other}
+        reach.update(dict.fromkeys(node.entry.outs, reached))
+        if len(reached) == 2:
             return str(node.op)
     return None

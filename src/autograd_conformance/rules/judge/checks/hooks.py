@@ -113,8 +113,8 @@ def _check_arguments(
             gradient = observed.gradients.get(target)
             if not is_same(fired.value, value_of(gradient)):
                 place = Place.ACCUMULATED_HOOK
-                wrong, right = OtherGradient(place), RightGradient(place)
-                return _violation(judging, "hooks/accumulated", at, fired.hook, wrong, right, call)
+                observed_gradient, right_gradient = OtherGradient(place), RightGradient(place)
+                return _violation(judging, "hooks/accumulated", at, fired.hook, observed_gradient, right_gradient, call)
         elif fired.hook in must and want is not None and not _is_right_gradient(judging, call, fired, target, want):
             rule, place = modified or "hooks/called", Place.HOOK
             if judging.applies(rule):

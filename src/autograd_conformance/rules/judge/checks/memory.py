@@ -1,6 +1,4 @@
-"""Checks of memory: views share that of their base, other values have separate memory, and gradients use no value's
-memory.
-"""
+"""Checks of memory: a view shares its base's memory, and other values and gradients have separate memory."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Checks of the number of live saved tensors, which follows from the number that each instruction was observed to save.
+"""Checks of the number of live saved tensors.
 
 A framework that counts its saved tensors reports after each instruction how many are alive; a tensor that two ops saved
-counts twice. When an op is applied, the increase is the number of tensors that it saved. From then on the tape model
-keeps a lower and an upper bound on how many of them are alive. A call that does not retain the graph certainly frees
-the nodes that it goes through, and possibly frees those that it may go through. Deleting a value frees the tensors that
-no other value and no gradient keeps alive. The observed count must be within the sums of these bounds. Unspecified
-behaviour widens the bounds, and is not judged.
+counts twice. The increase at an op is the number of tensors that this op saved. From then on, the tape model keeps a
+lower and an upper bound on how many of them are alive. A call that does not retain the graph certainly frees the
+tensors of the nodes that it goes through, and possibly frees those of the nodes that it may go through. Deleting a
+value frees the tensors that no other value and no gradient keeps alive. The reported count must be within the sums of
+these bounds. Unspecified behaviour widens the bounds, and is not judged.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Checks of state that must not change: gradients after instructions that clear, assign or do something else, and after
-errors.
-"""
+"""Checks of gradients and values that must not change, and of gradients that are cleared or assigned."""
 
 from __future__ import annotations
 
