@@ -111,7 +111,7 @@ _RULES = (
     _must("gradients/op", "The gradient of a single op MUST be its vector-Jacobian product.", CHAIN_RULE, MECHANICS),
     _must("gradients/graph", "A backward call MUST give every leaf that the root depends on the gradient of the computation as it was recorded.", BACKWARD, SECOND_TIME),
     _must("gradients/fan-out", "A value that is used several times MUST receive the sum of the contributions of all its uses.", MECHANICS, of=(JOINED,)),
-    _must("gradients/same-argument", "An op that takes the same value twice MUST contribute to its gradient once for each operand position.", MECHANICS, of=(TWO_OPERANDS,)),
+    _must("gradients/same-argument", "An op that takes the same value twice MUST contribute to that value's gradient once for each operand position.", MECHANICS, of=(TWO_OPERANDS,)),
     _must("gradients/several-results", "Every result of an op with several results MUST carry its cotangent back to the operands.", MECHANICS, of=(SEVERAL_RESULTS,)),
     _must("gradients/several-roots", "One backward call over several roots MUST give the sum of their gradients; a root listed twice counts twice.", AUTOGRAD_BACKWARD, needs=(Capability.MULTIPLE_ROOTS,)),
     _must("gradients/cotangent", "A given cotangent MUST weight the root's elements: the result is the vector-Jacobian product with that cotangent.", BACKWARD, needs=(Capability.COTANGENTS,)),
@@ -170,7 +170,7 @@ _RULES = (
     _must("modes/frozen-leaf", "A leaf that ceases to require grad MUST keep the gradient that it had, whatever backward call reaches it.", MECHANICS, needs=(Capability.SWITCHES,)),
     _must("modes/toggle-refused", "Switching off requires_grad of a value that is no leaf MUST raise.", MECHANICS, needs=(Capability.SWITCHES,)),
     # higher: gradients of gradients
-    _must("higher/differentiable", "A gradient computed with create_graph MUST be differentiable, and its own gradients right.", BACKWARD, CONTROLS, needs=(Capability.CREATE_GRAPH,), of=(SAVING,)),
+    _must("higher/differentiable", "A gradient computed with create_graph MUST be differentiable, and its gradients MUST be right.", BACKWARD, CONTROLS, needs=(Capability.CREATE_GRAPH,), of=(SAVING,)),
     _must("higher/plain-raises", "A gradient computed without create_graph MUST have no history: a backward call on it raises.", BACKWARD, CONTROLS, needs=(Capability.NO_GRAD_CHECK, Capability.ASSIGNS), of=(SAVING,)),
     _must("higher/op", "The second derivative of a single op MUST be that of its definition.", CHAIN_RULE, BACKWARD, needs=(Capability.CREATE_GRAPH,), of=(SAVING,)),
     _must("higher/op-third", "The third derivative of a single op MUST be that of its definition.", CHAIN_RULE, BACKWARD, needs=(Capability.CREATE_GRAPH,), of=(SAVING,)),
@@ -208,7 +208,7 @@ _RULES = (
     _must("detach/view-raises", "Detaching a view in place MUST raise.", DETACH_IN_PLACE, needs=(Capability.DETACH, Capability.WRITES, Capability.VIEWS), of=(VIEWING,)),
     # errors: calls that are refused, and their effects
     _must("errors/no-grad-root", "A backward call on a root that does not require grad MUST raise.", BACKWARD, needs=(Capability.NO_GRAD_CHECK,)),
-    _must("errors/non-scalar-root", "A backward call without cotangent on a root that has not exactly one element MUST raise.", BACKWARD, AUTOGRAD_BACKWARD, needs=(Capability.NON_SCALAR_CHECK,), of=(SEVERAL_ELEMENTS,)),
+    _must("errors/non-scalar-root", "A backward call without cotangent on a root that does not have exactly one element MUST raise.", BACKWARD, AUTOGRAD_BACKWARD, needs=(Capability.NON_SCALAR_CHECK,), of=(SEVERAL_ELEMENTS,)),
     _must("errors/cotangent-shape", "A cotangent whose shape is not the root's MUST be refused.", BACKWARD, needs=(Capability.COTANGENT_CHECK, Capability.COTANGENTS)),
     _must("errors/legal-returns", "A legal call MUST return.", BACKWARD, MECHANICS),
     _should("errors/refusal-keeps-gradients", "A call that is refused for its arguments SHOULD leave every gradient as it was.", AUTOGRAD_BACKWARD, needs=(Capability.IMPERATIVE,)),
@@ -227,7 +227,7 @@ _RULES = (
     _must("relations/scaling", "A cotangent that is multiplied by a number MUST give gradients that are multiplied by that number.", BACKWARD, CHAIN_RULE, needs=(Capability.COTANGENTS,)),
     _must("relations/sharing", "A value that is used several times MUST give the same gradients as if it were recomputed for each use.", MECHANICS, CHAIN_RULE, of=(COMBINING,)),
     _must("relations/order", "Independent instructions MUST give the same results in every order.", MECHANICS),
-    _must("relations/repeated", "Several backward calls on a retained graph MUST give that many times the gradients of one call.", BACKWARD, CONTROLS, GRUS, needs=(Capability.ACCUMULATES, Capability.RETAIN)),
+    _must("relations/repeated", "n backward calls on a retained graph MUST give n times the gradients of one call.", BACKWARD, CONTROLS, GRUS, needs=(Capability.ACCUMULATES, Capability.RETAIN)),
     _must("relations/interleaved", "A program whose instructions are interleaved with those of another MUST give the same results as it does alone.", MECHANICS, TWO_NETWORKS),
     # optimizers: steps, and the clearing and clipping of gradients
     _must("optimizers/formula", "A step MUST move each leaf by the optimizer's published formula.", OPTIM, BUFFERS, needs=(Capability.OPTIMIZERS,)),

@@ -132,24 +132,26 @@ CALLS = Need(
 )
 """The need of every rule: without such a call a framework differentiates nothing."""
 
-SAVING = Need("an op whose derivative needs saved values", _some(_saves))
+SAVING = Need("an op whose derivative needs saved tensors", _some(_saves))
 TWO_OPERANDS = Need(
-    "an op that makes one value of two",
+    "an op that computes one value from two",
     lambda offer: any(map(_unites if offer.single else _takes_two, offer.ops)),
 )
 COMBINING = Need(
-    "an op that makes of two values another one like them",
+    "an op that combines two values into one of the same shape",
     lambda offer: any(map(_is_closed if offer.single else _takes_two, offer.ops)),
 )
 SEVERAL_RESULTS = Need(
-    "an op of several results, of values of several elements",
+    "an op with several results, on values with several elements",
     lambda offer: not offer.single and any(row_of(op).sequence or op in TUPLES for op in offer.ops),
 )
-VIEWING = Need("an op that gives a view", _some(lambda op: row_of(op).aliases is Certainty.ALWAYS))
-SEVERAL_ELEMENTS = Need("tensors of several elements, and a call that can begin at one", lambda offer: not offer.single)
+VIEWING = Need("an op that returns a view", _some(lambda op: row_of(op).aliases is Certainty.ALWAYS))
+SEVERAL_ELEMENTS = Need(
+    "tensors with several elements, and a call that can begin at such a tensor", lambda offer: not offer.single
+)
 ADDING = Need("the op add", lambda offer: "add" in offer.ops)
 STATE = Need("the ops add and multiply", lambda offer: {"add", "multiply"} <= offer.ops)
-WRITING = Need("an op in place", lambda offer: bool(offer.writes))
+WRITING = Need("an in-place op", lambda offer: bool(offer.writes))
 
 JOINED = either(TWO_OPERANDS, claimed(Capability.MULTIPLE_ROOTS))
 """The need for two values to contribute to one call."""
