@@ -83,8 +83,8 @@ class Draft(Choices):
     """
 
     requiring: Sequence[bool] = (True, True, True, True, False)
-    """Drawn evenly: whether a fresh operand requires grad; also whether a leaf is an input of a functional call made in
-    place of a backward call.
+    """Values to draw from evenly for `requires_grad` of a fresh operand. Also used for whether a leaf is an input of a
+    functional call made in place of a backward call.
     """
 
     def __init__(self, draw: Draw, dtype: str | None = None, tracked: bool = False) -> None:
@@ -145,16 +145,16 @@ class Draft(Choices):
         """
         found = tuple(name for name in names if name in self.alphabet.ops)
         if not found:
-            lacking = (
-                f"{name}, which is {'wrong' if name in self.alphabet.excluded else 'not there'}" for name in names
+            unsupported = (
+                f"{name} ({'breaks a rule' if name in self.alphabet.excluded else 'missing'})" for name in names
             )
-            raise (UnsupportedShape if self.alphabet.retries else UnsupportedOp)(f"it needs {' or '.join(lacking)}")
+            raise (UnsupportedShape if self.alphabet.retries else UnsupportedOp)(f"needs {' or '.join(unsupported)}")
         return found
 
     def require_absent_grad(self) -> None:
         """Raise `Unsupported` if a leaf's `.grad` is never None."""
         if self.alphabet.traits.begins_with_zeros and not self.can(Capability.ZERO_TO_NONE):
-            raise Unsupported("every leaf holds a gradient, of zeros in the beginning")
+            raise Unsupported("needs leaves without a gradient; the framework gives every leaf a .grad of zeros")
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
@@ -164,11 +164,10 @@ class Draft(Choices):
             return options
         found = tuple(filter(self.alphabet.admits, options))
         if not found and self.alphabet.absent_forms:
-            raise UnsupportedShape(
-                f"leaves of other forms are not there: {', '.join(sorted(self.alphabet.absent_forms))}"
-            )
+            absent = ", ".join(sorted(self.alphabet.absent_forms))
+            raise UnsupportedShape(f"needs leaves of other forms; the framework has none that are {absent}")
         if not found:
-            raise UnsupportedShape("it needs tensors of several elements, and a call that can begin at one")
+            raise UnsupportedShape("needs tensors of several elements, and backward calls on them")
         return found
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
@@ -210,7 +209,7 @@ class Draft(Choices):
         """Raise `UnsupportedShape` if the framework does not support this form of an op or a write."""
         unsupported = self.unsupported_form(step)
         if unsupported is not None:
-            raise UnsupportedShape(f"the framework does not take {unsupported}")
+            raise UnsupportedShape(f"the framework does not support {unsupported}")
 
     def unsupported_form(self, step: Apply | InPlace) -> str | None:
         """The unsupported part of an op or a write, in words; None if the framework supports it."""
@@ -365,9 +364,7 @@ class Draft(Choices):
         none.
         """
         if "sum" not in self.alphabet.ops:
-            raise UnsupportedShape(
-                "several elements have to become one: it needs explicit cotangents, or a working sum"
-            )
+            raise UnsupportedShape("needs explicit cotangents, or a working sum, for roots of several elements")
         return self.apply("sum", (value,), self.choices("sum", value)[0])[0]
 
     def choices(self, op: str, *operands: Ref) -> Sequence[Attrs]:
@@ -375,7 +372,7 @@ class Draft(Choices):
         shapes = tuple(map(self.shape, operands))
         found = choices_of(self.alphabet.row(op), shapes)
         if not found:
-            raise UnsupportedShape(f"the framework does not take {op} of the shapes {shapes}")
+            raise UnsupportedShape(f"the framework does not support {op} on operands of shapes {shapes}")
         return found
 
     def cotangent(self, root: Ref) -> Literal | None:

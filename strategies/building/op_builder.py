@@ -61,7 +61,7 @@ class OpBuilder(Draft):
         new leaves. `on` is the first operand if the op accepts it.
         """
         if name is None and not self.alphabet.weighted:
-            raise Unsupported("no program can be drawn: no op of the framework works")
+            raise Unsupported("no program can be drawn: the framework has no working op")
         op = self.alphabet.row(name or self.pick(self.alphabet.weighted))
         first = (
             on
@@ -238,7 +238,7 @@ class OpBuilder(Draft):
         same = tuple(name for name, shape in made.items() if shape == self.shape(value))
         found = same or tuple(name for name, shape in made.items() if shape is not None and not saving)
         if not found:
-            raise UnsupportedShape("no op takes this value in the way that the situation needs")
+            raise UnsupportedShape("the framework has no op that the situation could apply to this value")
         return found
 
     def _made(self, row: Op, args: tuple[Ref, ...]) -> Shape | None:
@@ -263,7 +263,7 @@ class OpBuilder(Draft):
         name = named or next((row.name for row in pairs if self._made(row, (one, other)) is not None), None)
         if name is None:
             if pairs:
-                raise UnsupportedShape("no op takes these two values")
+                raise UnsupportedShape("the framework has no op that accepts these two values")
             self.available(*usual)
         assert name is not None, "`available` has raised"
         attrs = choices_of(self.alphabet.row(name), (self.shape(one), self.shape(other)))

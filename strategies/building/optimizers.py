@@ -68,7 +68,7 @@ def optimizer(b: Draft, count: int, name: str | None = None, grouped: bool | Non
 
 
 def groups(b: Draft, name: str, settings: Attrs, count: int) -> Groups:
-    """Parameter groups for `count` leaves. Two groups of three override one setting."""
+    """Parameter groups for `count` leaves. Two groups in three override one setting."""
     found: list[tuple[int, Attrs]] = []
     while count:
         size = 1 + b.below(count)

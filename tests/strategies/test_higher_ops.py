@@ -234,8 +234,8 @@ def test_ops_without_second_derivatives_are_not_in_programs_that_need_them(tmp_p
     current = alphabet.current()
     assert {"cosh", "pow", "logcumsumexp", "lgamma"} <= current.first_order_only
     assert "pow" in current.ops
-    assert not {"pow", "cosh"} & set(current.twice.ops)
-    assert "sin" in current.twice.weighted
+    assert not {"pow", "cosh"} & set(current.second_order.ops)
+    assert "sin" in current.second_order.weighted
     assert {"sinh", "layer_norm", "gru"} <= current.second_order_only
-    assert {"sinh", "layer_norm"} <= set(current.twice.ops)
-    assert not {"sinh", "layer_norm", "cosh", "gru"} & set(current.thrice.ops)
+    assert {"sinh", "layer_norm"} <= set(current.second_order.ops)
+    assert not {"sinh", "layer_norm", "cosh", "gru"} & set(current.third_order.ops)

@@ -291,5 +291,5 @@ def test_unneeded_writes_are_not_drawn_where_a_region_is_one_node(make: Callable
 
     run()
     one_node = alphabet_of(InProcess(TorchCompileAot()), ("float64",))
-    with alphabet.using(one_node), pytest.raises(Unsupported, match="one node"):
+    with alphabet.using(one_node), pytest.raises(Unsupported, match="one graph node"):
         run()
