@@ -245,7 +245,7 @@ def test_a_run_that_nobody_could_end_is_told_by_the_next(tmp_path):
     faulthandler.cancel_dump_traceback_later()
     seen = run(tmp_path, SINE)
     assert seen.code == 0
-    assert "the last run here died while running the program that is now in" in seen.output
+    assert "the previous run with this report folder died; the program that it was running is in" in seen.output
     assert (tmp_path / "replay" / "gradients-op.op-exp.json").exists()
     assert not list(tmp_path.glob("journal-*"))
 

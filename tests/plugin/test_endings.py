@@ -58,9 +58,9 @@ def test_a_limit_of_failures_is_no_whole_run(workers, tmp_path: Path):
     footer = seen.report.footer
     assert footer is not None
     assert (seen.code, footer.exit_code, footer.verdict) == (1, 1, "interrupted")
-    assert footer.reason == "stopped after 1 failure, as asked"
+    assert footer.reason == "stopped after 1 failure (--maxfail)"
     assert footer.not_run == 14 - len(seen.report.results) > 0
-    assert f"INTERRUPTED: stopped after 1 failure, as asked. {footer.not_run} tests did not run." in seen.output
+    assert f"INTERRUPTED: stopped after 1 failure (--maxfail). {footer.not_run} tests did not run." in seen.output
     assert "NOT CONFORMANT" in seen.output
 
 
@@ -107,7 +107,7 @@ def test_a_part_of_the_suite_is_no_verdict_on_the_framework(workers, tmp_path: P
 def test_what_needs_a_memory_of_earlier_runs_is_refused(option, tmp_path: Path):
     seen = run(tmp_path, option, ONE)
     assert seen.code == 4
-    assert f"{option} cannot work: nothing is remembered from one run to the next" in seen.output
+    assert f"{option} cannot work, because runs keep no cache" in seen.output
     assert not (tmp_path / "records.jsonl").exists()
 
 
@@ -119,9 +119,9 @@ def test_those_options_are_known_by_the_names_of_their_values(pytestconfig: pyte
     ("option", "said"),
     [
         ("--hypothesis-profile=fast", "there is no profile 'fast' for --hypothesis-profile; there are quick, standard"),
-        ("--patience=0", "argument --patience: '0' is no number of seconds above 0"),
-        ("--seconds=soon", "argument --seconds: 'soon' is no number of seconds above 0"),
-        ("--programs=0", "argument --programs: '0' is no whole number above 0"),
+        ("--patience=0", "argument --patience: '0' is not a number of seconds above 0"),
+        ("--seconds=soon", "argument --seconds: 'soon' is not a number of seconds above 0"),
+        ("--programs=0", "argument --programs: '0' is not a whole number above 0"),
     ],
 )
 def test_a_value_that_makes_no_sense_is_one_sentence(option, said, tmp_path: Path):

@@ -88,9 +88,9 @@ def test_a_disk_that_fills_up_ends_the_run_with_its_summary(workers, tmp_path: P
     done = finished(words, environment, tmp_path)
     assert done.code == 11, done.output
     said = " ".join(done.output.split())
-    assert "INTERRUPTED: the report cannot be written any more (" in said
+    assert "INTERRUPTED: the report can no longer be written (" in said
     assert "NO VERDICT" in done.output
-    assert f"The report is not whole: {tmp_path / 'records.jsonl'}: File too large" in said
+    assert f"The report is incomplete: {tmp_path / 'records.jsonl'}: File too large" in said
     assert "Traceback" not in done.output
     report = load(tmp_path / "records.jsonl", allow_truncated=True)
     assert report.footer is None

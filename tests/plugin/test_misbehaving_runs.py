@@ -99,7 +99,7 @@ def test_what_no_one_else_does_to_a_worker_is_a_crash(tmp_path):
 def test_without_a_worker_the_run_ends_there_and_says_so(name, tmp_path):
     seen = run(tmp_path, ONE, "-n", "0", *ending(name), framework=f"{MISBEHAVING}:{name}")
     assert seen.code == 1
-    assert "without a worker (-n 0): a crash or a hang of the framework ends the run" in seen.output
+    assert "no worker (-n 0): a crash or a hang of the framework ends the run" in seen.output
     assert f"Observed: {ENDED[name]}" in " ".join(seen.output.split())
     assert verdicts(seen.report) == {ONE: "timeout" if name == "Hangs" else "crash"}
     assert seen.report.footer is not None

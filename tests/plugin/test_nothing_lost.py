@@ -253,6 +253,6 @@ def test_a_part_of_the_end_that_fails_leaves_the_rest(part, tmp_path: Path):
     seen = run(tmp_path, "suites/test_articles.py", "-k", "test_claim", "-n", "1", "-p", plugin)
     assert seen.code == 3, seen.output
     assert "INTERNALERROR" not in seen.output
-    assert "The report is not whole: the part" in seen.output
+    assert "The report is incomplete: the part" in seen.output
     assert seen.report.footer is not None
     assert seen.report.results

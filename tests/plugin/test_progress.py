@@ -13,7 +13,7 @@ import pytest
 
 from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.plugin.progress import Progress
-from autograd_conformance.plugin.recording.recorder import PROPERTY
+from autograd_conformance.plugin.recording.properties import PROPERTY
 from autograd_conformance.plugin.run_plan import PLAN, Plan
 from autograd_conformance.reporting.records.encoding import encode
 from autograd_conformance.reporting.records.records import Result

@@ -53,7 +53,7 @@ def test_what_is_not_judged_is_not_called_fixed(text: str, said: str, tmp_path: 
     path.write_text(json.dumps(codec.to_json(parse(text, VOCABULARY))))
     replayed = replay(path, InProcess(Torch()))
     assert replayed.verdict == "cannot run"
-    assert f"{said} not smooth at its operands, so what follows from it is not judged" in (replayed.reason or "")
+    assert f"{said} not smooth at its operands, so nothing after it is judged" in (replayed.reason or "")
 
 
 def test_an_error_of_which_nobody_can_tell_whose_it_is_is_not_called_fixed(tmp_path: Path):
@@ -61,7 +61,7 @@ def test_an_error_of_which_nobody_can_tell_whose_it_is_is_not_called_fixed(tmp_p
     path.write_text(json.dumps(codec.to_json(parse("a = leaf [1, 2]; b = exp a; backward b with [1, 1]", VOCABULARY))))
     replayed = replay(path, InProcess(load("tests.frameworks.adapters.blamed:RaisesItself")))
     assert replayed.verdict == "cannot run"
-    said = f"{path}: whose an error is cannot be told: RuntimeError: apply('exp'): status 7"
+    said = f"{path}: an error may be the framework's or the adapter's: RuntimeError: apply('exp'): status 7"
     assert (replayed.reason or "").startswith(said)
 
 

@@ -1,1 +1,1 @@
-"""Pytest's side of the suite: options, tests, results, and the record of a run."""
+"""The pytest plugin of the suite: options, tests, results, and the report of a run."""

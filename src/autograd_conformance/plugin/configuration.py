@@ -1,4 +1,4 @@
-"""Pytest's configuration for a run: the options, the session, and what workers are told."""
+"""Pytest's configuration hooks: they read the options, open the session, and send settings to workers."""
 
 from __future__ import annotations
 
@@ -33,20 +33,19 @@ WARNINGS = (
     "ignore:grad and param do not obey the gradient layout contract:UserWarning",
     "ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning",
 )
-"""What becomes of warnings: advice that programs do not follow on purpose, and where an error that is due arose, is
-not shown.
-"""
+"""Filters for warnings: programs ignore some advice on purpose, and the origin of an expected error is not printed."""
 
 
 OVER = "the run's time (--seconds) was over"
-"""Why a run ended that was still at work when its report had to be written."""
+"""Reason in the report if the tests were still running when the report had to be written."""
 
 RESTARTS = 1_000
-"""How many workers may die before the run gives up, where --max-worker-restart does not say it."""
+"""Number of workers that may die before the run gives up, without --max-worker-restart."""
 
 CHUNK = 2
-"""How many tests a worker is sent at a time, where --maxschedchunk does not say it: pytest-xdist sends a quarter of all
-that are left, and some tests take a thousand times as long as others."""
+"""Number of tests that a worker gets at a time, without --maxschedchunk. By default pytest-xdist sends a quarter of the
+remaining tests, and some tests take a thousand times as long as others.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,8 +76,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """What was staged is written, for a watched process leaves at once. What is alive ends with the process: pytest,
-    which looks for garbage five times now, need not look at it.
+    """Writes staged reference code, since a watched process ends at once. Freezes all objects, so that pytest's five
+    garbage collections at the end skip them.
     """
     if SESSION in config.stash:
         store().close()
@@ -124,7 +123,7 @@ def _as_controller(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
-    """Start workers that look for no module in the current folder, where anything may lie."""
+    """Starts workers that do not import modules from the current folder."""
     for spec in specs:
         if spec.popen and spec.python is None:
             spec.python = shlex.join(PYTHON)
@@ -132,7 +131,7 @@ def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Hand on to a worker of pytest-xdist what is found out once."""
+    """Sends a worker of pytest-xdist the seed, the audit's result, the framework's description, and the limits."""
     session = node.config.stash.get(SESSION, None)
     if session is not None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed

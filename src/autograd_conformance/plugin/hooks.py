@@ -1,7 +1,7 @@
-"""Pytest's side of the suite: the options, the framework under test, and the records that tests send.
+"""The hooks and fixtures of the suite's pytest plugin, where pytest finds them by name.
 
-In the checkout `pytest -n auto --framework NAME` runs `suites/` against NAME and leaves a report; elsewhere
-`cli` does. Pytest finds the hooks and fixtures by their names, here.
+In the checkout, `pytest -n auto --framework NAME` runs `suites/` against NAME and writes a report. Elsewhere the
+command `autograd-conformance` does (`cli`).
 """
 
 from autograd_conformance.plugin.configuration import (

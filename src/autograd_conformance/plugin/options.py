@@ -1,4 +1,4 @@
-"""The options of a run: the suite's own among pytest's, which of pytest's are refused, and Hypothesis's profiles."""
+"""The options of a run: the suite's own, the options of pytest that are refused, and Hypothesis's profiles."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.programs.language import DTYPES
 
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
-"""Programs per rule; each op by itself gets a tenth."""
+"""Number of programs per rule. A test of a single op gets a tenth."""
 
 PROFILE = "quick"
-"""The profile of a run that does not name one."""
+"""The profile of a run that names none."""
 
 
 CONFIRMS = 20
-"""How many failures each process runs again alone, where `--confirm` does not say it: each takes some seconds."""
+"""Number of failures that each process confirms in a separate process, without `--confirm`. Each takes a few
+seconds.
+"""
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Tell pytest of the suite's options."""
+    """Adds the suite's options to pytest's."""
     group = parser.getgroup(
         "conformance",
-        "autograd conformance (--hypothesis-profile: quick, the default, standard or thorough; --strict: a broken "
-        "SHOULD rule, and a known difference that is seen no longer, fail the run)",
+        "autograd conformance (--hypothesis-profile: quick, the default, standard or thorough; --strict: violated "
+        "SHOULD rules and stale known differences fail the run)",
     )
     names = ", ".join(frameworks())
     group.addoption(
@@ -44,13 +46,13 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--framework-python",
         metavar="PATH",
-        help="the interpreter of another environment, with NumPy and the framework, in which the adapter is served",
+        help="the Python interpreter of another environment with NumPy and the framework; the adapter runs there",
     )
     group.addoption(
         "--fresh-process",
         type=_number,
         metavar="N",
-        help="run the framework in a process of its own, and start another one after every N programs",
+        help="run the framework in a separate process, and start a new one after every N programs",
     )
     group.addoption(
         "--known",
@@ -58,59 +60,57 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a TOML file of differences that are known and fail no run (default: those that come with the suite; may "
-        "be given several times)",
+        help="a TOML file of known differences, which do not fail the run; may be repeated (default: the file that comes "
+        "with the suite)",
     )
     group.addoption(
         "--update-known",
         type=Path,
         metavar="FILE",
-        help="add what is broken to a file of known differences, with a witness and the tightest limits",
+        help="add each violation to a file of known differences, with a witness and the tightest limits",
     )
     group.addoption(
         "--confirm",
         type=_count,
         default=CONFIRMS,
         metavar="N",
-        help="how many failures each process runs again, alone, in a process of their own, to say whether that "
-        f"reproduces them (default: {CONFIRMS}; 0: none)",
+        help="number of failures that each process runs again in a separate process, to report whether they reproduce "
+        f"(default: {CONFIRMS}; 0: none)",
     )
-    group.addoption("--report", default="report", metavar="DIR", help="where the report goes (default: report)")
-    group.addoption(
-        "--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype that programs compute in (default: both)"
-    )
+    group.addoption("--report", default="report", metavar="DIR", help="the folder of the report (default: report)")
+    group.addoption("--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype of programs (default: both)")
     group.addoption(
         "--device",
         default="cpu",
         metavar="DEVICE",
-        help="handed to the adapter's factory; PyTorch's take any device of PyTorch, and package.module:device where a "
-        "module has to be imported for it (default: cpu)",
+        help="the device for the adapter's factory; PyTorch's adapters accept any device of PyTorch, and "
+        "package.module:device if a module has to be imported for it (default: cpu)",
     )
     group.addoption(
         "--patience",
         type=_seconds,
         default=TIMEOUT,
         metavar="SECONDS",
-        help=f"how long one program may take before it counts as a timeout (default: {TIMEOUT:g})",
+        help=f"seconds after which a program counts as a timeout (default: {TIMEOUT:g})",
     )
     group.addoption(
         "--programs",
         type=_number,
         metavar="N",
-        help="at most about so many programs in the whole run, shared out among the rules (default: the profile's)",
+        help="approximate maximum number of programs in the whole run, shared among the rules (default: the profile's)",
     )
     group.addoption(
         "--seconds",
         type=_seconds,
         metavar="S",
-        help="how long the whole run may take, its audit and report included (default: as long as the profile takes)",
+        help="time limit of the whole run, its audit and report included (default: none)",
     )
     group.addoption(
         "--replay",
         action="append",
         default=[],
         metavar="FILE",
-        help="run a program file again: exit 0 fixed, 1 still failing, 4 cannot run (may be given several times)",
+        help="run a program file again; exit code 0: fixed, 1: still failing, 4: cannot run (may be repeated)",
     )
 
 
@@ -120,20 +120,20 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
 
 
 def _number(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if not number:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return number
 
 
 def _count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 
 
@@ -147,26 +147,26 @@ REMEMBERING = {
     "cacheshow": "--cache-show",
     "cacheclear": "--cache-clear",
 }
-"""Pytest's options that need its memory of earlier runs, by the names of their values."""
+"""Options of pytest that need its cache of earlier runs, by their names in `config.option`."""
 
 
 OWN = ("recorder", "progress", "workers")
-"""The names under which the suite's own plugins of a run are registered: without one there is no report, or no end."""
+"""Names of the suite's own plugins. Without them there is no report, or the run does not end."""
 
 
 def check_options(config: pytest.Config) -> None:
-    """Refuse what pytest would take and then not do, or take as an error of its own."""
+    """Refuses options that pytest would accept and ignore, or report as an error of its own."""
     _check_hidden(config)
     if getattr(config.option, "dist", "no") == "each":
         raise pytest.UsageError(
-            "--dist=each runs every test in each process and would count its programs several times; "
-            "use -n N, which shares the tests out"
+            "--dist=each runs every test in each process, so its programs would count several times; "
+            "use -n N, which distributes the tests"
         )
     if not config.pluginmanager.has_plugin("cacheprovider"):
         for name, option in REMEMBERING.items():
             if getattr(config.option, name, None):
                 raise pytest.UsageError(
-                    f"{option} cannot work: nothing is remembered from one run to the next; "
+                    f"{option} cannot work, because runs keep no cache; "
                     "run a failure again with --replay=FILE, or name its test"
                 )
     profile = config.getoption("--hypothesis-profile")
@@ -180,23 +180,25 @@ def check_options(config: pytest.Config) -> None:
 
 
 def _check_hidden(config: pytest.Config) -> None:
-    """Refuse what leaves a run without report or without tests, most of all where an environment variable asks for it
-    and nobody sees that.
+    """Refuses options that leave a run without a report or without tests, in particular if an environment variable sets
+    them.
     """
     for name in OWN:
         if config.pluginmanager.is_blocked(name):
             raise pytest.UsageError(
-                f"-p no:{name} switches off a part of the suite without which there is no report; "
-                "leave it out, here or in PYTEST_ADDOPTS"
+                f"-p no:{name} switches off a plugin that the report needs; "
+                "remove it from the command line or from PYTEST_ADDOPTS"
             )
     asked = {"--co", "--collect-only"} & {str(word) for word in config.invocation_params.args}
     if config.option.collectonly and not asked:
-        raise pytest.UsageError("PYTEST_ADDOPTS, or a file of settings, says --collect-only: no test would be run")
+        raise pytest.UsageError(
+            "--collect-only is set in PYTEST_ADDOPTS or a settings file, so no test would run; remove it there"
+        )
 
 
 def load_profiles() -> None:
-    """Tell Hypothesis of the profiles, and use the one of runs that name none; what it keeps, which is tables of
-    Unicode, goes to the user's caches, for this process and those that it starts, and not into the current folder.
+    """Registers the Hypothesis profiles and loads the default one. Hypothesis's own files, tables of Unicode, go to the
+    user's cache folder and not to the current folder; child processes inherit this setting.
     """
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(caches() / "hypothesis"))
     for name, examples in PROFILES.items():
@@ -205,8 +207,8 @@ def load_profiles() -> None:
             max_examples=examples,
             backend=BACKEND,
             deadline=None,
-            derandomize=False,  # Hypothesis would derandomize where CI is set, and the seed would say nothing
-            database=None,  # a run is determined by its seed; failures are kept as replay files
+            derandomize=False,  # Hypothesis would derandomize if CI is set, and ignore the seed
+            database=None,  # a run depends on its seed only; failures are kept as replay files
             report_multiple_bugs=False,
             print_blob=False,
             phases=[Phase.generate, Phase.shrink],
@@ -214,7 +216,7 @@ def load_profiles() -> None:
                 HealthCheck.too_slow,
                 HealthCheck.data_too_large,
                 HealthCheck.function_scoped_fixture,
-                HealthCheck.filter_too_much,  # a framework that lacks much gets fewer of the programs that are drawn
+                HealthCheck.filter_too_much,  # a framework with little support rejects many drawn programs
             ],
         )
     settings.load_profile(PROFILE)

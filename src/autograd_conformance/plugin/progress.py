@@ -1,7 +1,8 @@
-"""The progress of a run, in one line: rules done, programs a second, failures so far, and about how long it takes yet.
+"""One line with the progress of a run: finished rules, programs per second, failures so far, and the estimated
+remaining time.
 
-On a terminal the line takes the place of pytest's dots and is rewritten; elsewhere it comes now and then, among them.
-`-q` leaves it out, and so does `-v`, which names every test.
+On a terminal the line replaces pytest's dots and is rewritten. Elsewhere it is printed from time to time among the
+dots. `-q` and `-v` switch it off.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from autograd_conformance.checking.limits import Limits
-from autograd_conformance.plugin.recording.recorder import PROPERTY
+from autograd_conformance.plugin.recording.properties import PROPERTY
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.reporting.prose import counted, duration
 from autograd_conformance.reporting.records.encoding import decode
@@ -21,24 +22,24 @@ from autograd_conformance.reporting.records.records import Result
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 
 ON_TERMINAL, ELSEWHERE = 0.2, 30.0
-"""Seconds between two lines."""
+"""Seconds between two lines, on a terminal and elsewhere."""
 
 
 class Progress:
-    """A pytest plugin of the controlling process that says how far the run is."""
+    """A pytest plugin of the controlling process that prints the progress of the run."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.reporter: Any = None
         self.begun: float | None = None
-        """When the first test began: what came before, the audit among it, says nothing of how long tests take."""
+        """Start of the first test. The time before, such as that of the audit, does not count for the estimate."""
         self.written = time.monotonic()
         self.done: Counter[str] = Counter()
-        """How many tests of each rule have ended."""
+        """Number of finished tests of each rule."""
         self.rules = self.tests = self.rules_done = self.programs = self.failures = 0
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Find pytest's reporter, and write instead of its dots where a line can be rewritten."""
+        """Finds pytest's reporter, and replaces its dots if a line can be rewritten."""
         reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or reporter.verbosity != 0:
             return
@@ -49,7 +50,7 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """No dots where the line is."""
+        """Suppresses the dots if the line replaces them."""
         if self.reporter is None or not self.reporter.isatty() or not hasattr(report, "when"):
             return None
         if report.when == "call" and report.outcome in ("passed", "failed"):
@@ -57,12 +58,12 @@ class Progress:
         return ("skipped", "", "SKIPPED") if report.outcome == "skipped" else None
 
     def pytest_runtest_logstart(self) -> None:
-        """A test begins."""
+        """Notes the start of the first test."""
         self.begun = self.begun or time.monotonic()
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count what a test did; say how far the run is where it is time to."""
+        """Counts a test's results, and prints the line if enough time has passed."""
         if self.reporter is None:
             return
         for name, value in report.user_properties:
@@ -99,7 +100,7 @@ class Progress:
             self.reporter.write_line(line)
 
     def line(self, seconds: float) -> str:
-        """How far the run is after so many seconds of testing."""
+        """The line after this many seconds of testing."""
         parts = [
             f"{self.rules_done:,} of {counted(self.rules, 'rule')} done",
             f"{counted(self.programs, 'program')}, {self.programs / max(seconds, 1e-9):,.0f} a second",
@@ -108,14 +109,14 @@ class Progress:
         return "; ".join([*parts, f"about {duration(self.left(seconds))} left"])
 
     def left(self, seconds: float) -> float:
-        """About how many seconds the tests take yet: as the ones before, or until the limit."""
+        """Estimated remaining seconds: at the rate so far, or until the limit."""
         ended = sum(self.done.values())
         expected = seconds * (self.tests - ended) / ended if ended else 0.0
         limit = self.limits.seconds_left()
         return expected if limit is None else min(expected, limit)
 
     def pytest_sessionfinish(self) -> None:
-        """The line ends: what follows is written below it."""
+        """Prints the last line; further output appears below it."""
         if self.reporter is not None and self.reporter.isatty() and self.rules:
             now = time.monotonic()
             self._say(self.line(now - (self.begun or now)))

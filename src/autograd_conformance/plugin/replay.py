@@ -1,4 +1,4 @@
-"""Replaying a program file: runs it again and says fixed, still failing, or cannot run."""
+"""Replays a program file: runs it again and prints "fixed", "still failing" or "cannot run"."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ from autograd_conformance.tape.trace import first_nonsmooth
 Verdict = Literal["fixed", "still failing", "cannot run"]
 
 CODES: dict[Verdict, int] = {"fixed": Exit.PASSED, "still failing": Exit.NOT_CONFORMANT, "cannot run": Exit.USAGE}
-"""The exit code for each verdict; what each code means stands in `reporting.analysis.verdicts`."""
+"""Exit code of each verdict; `reporting.verdicts` describes the codes."""
 
 INTERRUPTED = Exit.STOPPED
-"""The exit code of a replay that the user stops; pytest's own."""
+"""Exit code of a replay that the user stops, the same as pytest's."""
 
 WORKER = "replay"
-"""The name of a replaying process's journal."""
+"""Name of the replaying process's journal."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of a replayed program, or of two that are related."""
+    """The result of a replay."""
 
     verdict: Verdict
-    """Whether it passes now."""
+    """Whether the program passes now."""
     reason: str | None = None
-    """Why it cannot run, or the rule that it still breaks."""
+    """Why the program cannot run, or the rule that it still violates."""
     broken: RuleViolated | None = None
-    """How it still breaks the rule."""
+    """The violation, if there still is one."""
 
 
 def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: float) -> int:
-    """Replay a file in a process of its own, which calls `main` with a folder for its journal; the exit code.
+    """Replays a file in a child process, which calls `main` with a folder for its journal; returns the exit code.
 
-    A program that ends the process, or does not come back in `timeout` seconds, is failing still; `watchdog` is after
-    how many the process is ended.
+    A program that ends the process, or runs longer than `timeout` seconds, is still failing. The process is ended after
+    `watchdog` seconds.
     """
     with TemporaryDirectory() as folder:
         observer = journal.Observer(Path(folder), WORKER, watchdog)
@@ -82,18 +82,18 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: f
 
 
 def _ended(path: Path, program: Program, how: str) -> int:
-    """Say that a program ended its process."""
+    """Prints that a program ended its process; returns the exit code."""
     print("\n".join(["The program:", "", *code(program, None), ""]))
     return _say(path, "still failing", how)
 
 
 def replayed(path: Path, session: Session, folder: Path) -> int:
-    """Replay a file in this process, whose journal is in a folder, and say what became of it; the exit code."""
+    """Replays a file in this process, with its journal in `folder`, and prints the result; returns the exit code."""
     session.journal = journal.Journal(folder, WORKER, session.watchdog)
     session.journal.begin(str(path), "", None)
     try:
         outcome = replay(path, session.target, session.known, session.journal.end)
-    except ENDED as error:  # in a process elsewhere
+    except ENDED as error:  # the framework's own process ended
         session.journal.close()
         return _ended(path, error.program, error.how)
     if outcome.broken:
@@ -108,12 +108,14 @@ def _say(path: Path, verdict: Verdict, reason: str | None) -> int:
 
 
 def _nothing() -> None:
-    """Nothing is to be done when a program has run."""
+    """Does nothing after a program has run."""
 
 
 def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callable[[], object] = _nothing) -> Replayed:
-    """Run the program in a file again, after those that it says have to run first. A known difference is told of where
-    nothing is broken behind it. `done` is called each time that the framework has run a program.
+    """Runs the program in a file again, after the programs that the file lists to run before it.
+
+    A known difference counts as still failing if there is no other violation. `done` is called after each program that
+    the framework has run.
     """
     try:
         found, before = read(path)
@@ -123,10 +125,10 @@ def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callab
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Replayed("cannot run", f"{path}: {reason}")
 
-    def excused(program: Program, violation: Violation) -> bool:
+    def is_waived(program: Program, violation: Violation) -> bool:
         return any(is_known(entry, program, violation) for entry in known)
 
-    outcome = run_after(found, before, target, excused, done)
+    outcome = run_after(found, before, target, is_waived, done)
     return replace(outcome, reason=f"{path}: {outcome.reason}") if outcome.verdict == "cannot run" else outcome
 
 
@@ -134,24 +136,24 @@ def run_after(
     found: Program | Related,
     before: Sequence[Program],
     target: Target,
-    excused: Callable[[Program, Violation], bool],
+    is_waived: Callable[[Program, Violation], bool],
     done: Callable[[], object] = _nothing,
 ) -> Replayed:
-    """Run a program, or two that are related, after those that have to run before; also on the target that counts saved
-    tensors where that is another one. What is excused is told of where nothing else is broken.
+    """Runs a program, or two related programs, after those in `before`; also on the target that counts saved tensors,
+    if that is a separate one. A waived violation is reported if there is no other.
     """
     wanted = (found.first, found.second) if isinstance(found, Related) else (found,)
-    for each in (*before, *wanted):  # all of them before any of them runs
+    for each in (*before, *wanted):  # checked for all programs before any runs
         if (outcome := _unsupported(each, target)) is not None:
             return outcome
     for each in before:
         target.observe(each)
         done()
-    return _related(found, target, done) if isinstance(found, Related) else _alone(found, target, excused, done)
+    return _related(found, target, done) if isinstance(found, Related) else _alone(found, target, is_waived, done)
 
 
 def _unsupported(program: Program, target: Target) -> Replayed | None:
-    """Why a program cannot be run on a target, if it cannot."""
+    """The result "cannot run" for a program that the framework does not support; None if it supports the program."""
     if not len(program):
         return Replayed("cannot run", "the program has no instructions")
     missing = sorted(unsupported_by(program, target))
@@ -165,7 +167,7 @@ def _unsupported(program: Program, target: Target) -> Replayed | None:
 
 
 def _alone(
-    program: Program, target: Target, excused: Callable[[Program, Violation], bool], done: Callable[[], object]
+    program: Program, target: Target, is_waived: Callable[[Program, Violation], bool], done: Callable[[], object]
 ) -> Replayed:
     counter = target.saved_tensor_counter
     for each in (target,) if counter in (None, target) else (target, counter):
@@ -173,13 +175,13 @@ def _alone(
         done()
         listed: list[Violation] = []
 
-        def excuses(violation: Violation, listed: list[Violation] = listed) -> bool:
-            fine = excused(program, violation)
+        def waives(violation: Violation, listed: list[Violation] = listed) -> bool:
+            fine = is_waived(program, violation)
             listed.extend([violation] if fine else [])
             return fine
 
         reference = Reference(program, each.traits)
-        violation = judge(program, observation, reference, each.capabilities, excuses).violation
+        violation = judge(program, observation, reference, each.capabilities, waives).violation
         violation = violation or next(iter(listed), None)
         if violation is not None:
             return Replayed("still failing", violation.rule, RuleViolated(program, observation, violation, each))
@@ -187,19 +189,20 @@ def _alone(
 
 
 def _unjudged(program: Program, observation: Observation, target: Target) -> Replayed | None:
-    """Why nothing can be said of a program in which no rule is broken, where that is so: nobody can tell whose an error
-    is, or, at a kink, a pole or a tie, frameworks differ by convention.
+    """The result "cannot run" for a program without a violation that cannot be judged: an error may be the framework's
+    or the adapter's, or an op is not smooth at its operands, where frameworks differ by convention. None if it was
+    judged.
     """
     error = undecided_error(*observation)
     if error is not None:
-        return Replayed("cannot run", f"whose an error is cannot be told: {error.type}: {error.message}")
+        return Replayed(
+            "cannot run", f"an error may be the framework's or the adapter's: {error.type}: {error.message}"
+        )
     at = first_nonsmooth(program, observation, target.traits)
     if at is None:
         return None
     op = op_of(program[at])
-    said = (
-        f"line {at + 1}: {op} is not smooth at its operands, so what follows from it is not judged; change the numbers"
-    )
+    said = f"line {at + 1}: {op} is not smooth at its operands, so nothing after it is judged; change the numbers"
     return Replayed("cannot run", said)
 
 
@@ -215,17 +218,17 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
 
 
 def read(path: Path) -> tuple[Program | Related, tuple[Program, ...]]:
-    """The program in a file, or two that are related, and those that have to run before."""
+    """The program or related programs in a file, and the programs that have to run before."""
     return from_form(_form(path))
 
 
 def from_form(form: Any) -> tuple[Program | Related, tuple[Program, ...]]:
-    """The same of a file's JSON form."""
+    """The same as `read`, from the JSON form of a file."""
     return _program(form), _preceding(form)
 
 
 def _program(form: Any) -> Program | Related:
-    """The program in a file, or two that are related: the JSON form, or a failure record that holds it."""
+    """The program or related programs in a JSON form, or in a failure record."""
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
     if relations_codec.is_relation(form):
@@ -234,7 +237,7 @@ def _program(form: Any) -> Program | Related:
 
 
 def _preceding(form: Any) -> tuple[Program, ...]:
-    """The programs that have to run before the one in a file, where that one fails only after others."""
+    """The programs that have to run before, for a failure that needs them."""
     before = form.get("before", ()) if isinstance(form, dict) else ()
     if not isinstance(before, (list, tuple)):
         raise MalformedProgram("'before' has to be a list of programs")

@@ -1,4 +1,4 @@
-"""What a test has found, as records that travel with pytest's own report of it."""
+"""The records of a test, which travel with pytest's own report of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.frameworks.environment.process_end import TimedOut
 from autograd_conformance.frameworks.registry import AdapterError
-from autograd_conformance.plugin.recording.recorder import ADAPTER, PROPERTY, TALLY, UNWRITABLE
+from autograd_conformance.plugin.recording.properties import ADAPTER, PROPERTY, TALLY, UNDECIDED, UNWRITABLE
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.state import CHECK, PLANNED, SESSION, about
 from autograd_conformance.processes.journal import Entry
@@ -34,14 +34,14 @@ from autograd_conformance.reporting.records.terms import Outcome
 from autograd_conformance.reporting.render import text
 
 REPORTED = 10_000
-"""How many characters of the report of an error are kept from each of its ends, where it is no plain text."""
+"""Largest number of characters that are kept from each end of an error report that is not plain text."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    raised = call.excinfo and call.excinfo.value  # pytest puts a skip of its own in the place of a test's
+    raised = call.excinfo and call.excinfo.value  # pytest replaces the exception of a skipped test
     report = yield
-    if call.when == "teardown" and SESSION in item.config.stash:  # what was found is sent
+    if call.when == "teardown" and SESSION in item.config.stash:  # the failures have been sent
         pending.discard(item.config.stash[SESSION].folder, item.config.stash[SESSION].worker)
     if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
         return report
@@ -68,15 +68,17 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def _make_sendable(report: pytest.TestReport) -> None:
-    """Have a report's text in a form that another process and a terminal take: a framework may have written of it."""
+    """Escapes a report's text so that other processes and terminals can handle it; a framework may have written parts
+    of it.
+    """
     text = str(report.longrepr or "")
     if text.encode(errors="replace").decode() != text:
         report.longrepr = harmless(text, REPORTED)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends it, and ends the worker where it cannot
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends it; if it cannot, it ends the worker
 def pytest_warning_recorded(warning_message: Any) -> None:
-    """Have a warning in a form that another process takes: of Python's own class, with a text that can be sent."""
+    """Replaces a warning by one of Python's own classes, with a text that other processes can handle."""
     warning = warning_message.message
     if isinstance(warning, Warning):
         own = next(each for each in type(warning).__mro__ if each.__module__ == "builtins")
@@ -84,8 +86,8 @@ def pytest_warning_recorded(warning_message: Any) -> None:
 
 
 def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome, str]:
-    """What came of a test that was skipped, and why: by the suite, by a mark or a fixture of somebody else's, or from
-    within the framework, which is no way to answer.
+    """Verdict and reason of a skipped test. The suite may skip it, or a mark or fixture of the user. A skip from within
+    the framework is an error.
     """
     reason = str(raised)
     match raised:
@@ -96,11 +98,11 @@ def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome
         case _ if during == "setup":
             return "skipped", reason
         case _:
-            return "error", f"the test was skipped from within: {reason}"
+            return "error", f"the framework skipped the test: {reason}"
 
 
 def _doubt(session: Session) -> str | None:
-    """Why nothing that this process judges can be believed, if so."""
+    """Why this process's judge cannot be trusted, as a message; None if it can."""
     session.judge_checks += 1
     return judge_error(session.judge_checks)
 
@@ -113,7 +115,7 @@ def _records(
     verdict: Outcome = "pass"
     reason: str | None = None
     doubt = _doubt(session) if check is not None else None
-    if doubt:  # neither what passed nor what failed here says anything
+    if doubt:  # neither passes nor failures are reliable
         verdict, reason = "error", doubt
         report.outcome, report.longrepr = "failed", doubt
     elif isinstance(check, BoundedCheck) and check.cut and report.outcome == "skipped":
@@ -126,7 +128,7 @@ def _records(
         broken = violation_in(call.excinfo.value) or (check.shortest if check is not None and ended is None else None)
         if broken is not None:
             verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
-            past = tuple(session.past)  # what shrinks and explains a failure runs programs, too
+            past = tuple(session.past)  # shrinking and explaining a failure also run programs
             failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
             pending.save(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
             failure = time_limit.confirm(failure, session, past)
@@ -143,9 +145,9 @@ def _records(
                 pending.save(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
             failure, is_undecided = time_limit.confirm_process_end(failure, status, session, tuple(session.past))
             if is_undecided:
-                verdict, reason = "cannot be told", time_limit.undecided_text(failure)
+                verdict, reason = UNDECIDED, time_limit.undecided_text(failure)
                 report.outcome = "skipped"
-                report.longrepr = (str(item.path), 0, f"cannot be told: {reason}")
+                report.longrepr = (str(item.path), 0, f"{UNDECIDED}: {reason}")
             else:
                 report.longrepr = text.render(failure)
                 yield failure
@@ -153,12 +155,13 @@ def _records(
         shown = [(known.rule, known.reason) for known in check.differences]
         shown += [(found.about.rule, found.observed) for found in check.findings.values()]
         own = [reason for broken, reason in shown if op is not None or broken == rule]
-        if own:  # those of other rules count against these
+        if own:  # differences of other rules do not qualify this one
             verdict, reason = "known difference", "; ".join(own)
         elif check.missing_kernels and not check.exercised[rule]:
             verdict, reason = "not applicable", f"no kernel for it: {check.missing_kernels.most_common(1)[0][0]}"
     if check is not None and check.remarks.undecided and verdict in ("pass", "not applicable"):
-        verdict, reason = "cannot be told", f"whose an error is: {check.remarks.undecided.most_common(1)[0][0]}"
+        error = check.remarks.undecided.most_common(1)[0][0]
+        verdict, reason = UNDECIDED, f"an error may be the framework's or the adapter's: {error}"
     if check is not None and not doubt:
         yield from advisory.advisory_failures(check, item.nodeid, session)
         verdict = "fail" if verdict == "pass" and rule in check.advice else verdict

@@ -1,4 +1,4 @@
-"""The plan of a run: how many tests it has, how many are about each rule, and whether they are all there are."""
+"""The plan of a run: the number of its tests, the number for each rule, and whether it has all tests of the suites."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from typing import Any
 from autograd_conformance.places import SUITES
 
 PLAN = "conformance plan"
-"""The user property under which every test says what it knows of the plan: whoever collects the tests is, with
-pytest-xdist, not who reports on them.
+"""User property with which every test sends the plan. With pytest-xdist, the process that collects the tests is not the
+one that writes the report.
 """
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is going to do, as whoever collected its tests knows it."""
+    """The plan of a run, as the process that collected its tests knows it."""
 
     tests: Mapping[str, int]
-    """How many tests are about each rule."""
+    """Number of tests of each rule."""
     deselected: int
-    """How many tests the options left out."""
+    """Number of tests that options deselected."""
     whole: bool = False
-    """Whether these are all tests of the suites."""
+    """Whether the run has all tests of the suites."""
 
     @classmethod
     def of(cls, rules: Iterable[str], deselected: int, whole: bool = False) -> Plan:
-        """The plan of tests, given the rule of each."""
+        """The plan of a run, given the rule of each test."""
         return cls(Counter(rules), deselected, whole)
 
     def to_json(self, rule: str) -> dict[str, Any]:
-        """What a test of a rule says of it, as plain data."""
+        """The plan as JSON data, sent by a test of this rule."""
         return {
             "rule": rule,
             "of_rule": self.tests[rule],
@@ -48,7 +48,7 @@ class Plan:
 
 @lru_cache(maxsize=1)
 def functions() -> frozenset[tuple[str, str]]:
-    """Every test function of the suites, with the name of its file: as the files have it, whatever was collected."""
+    """All test functions of the suites, each with its file name, whatever was collected."""
     return frozenset((path.name, name) for path in SUITES.glob("test_*.py") for name in _functions(path))
 
 

@@ -1,4 +1,4 @@
-"""What the plugin keeps with pytest's configuration and with each test, and how a run opens its session."""
+"""The suite's state in pytest's configuration and tests, and the opening of the session."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COLLECTED = pytest.StashKey[int]()
 
 
 def runs_suites(config: pytest.Config) -> bool:
-    """Whether the run takes tests from suites/; the suite's own tests need no framework under test."""
+    """Whether the run has tests of the suites. The suite's own tests need no framework."""
     names = [arg.split("::")[0] for arg in config.args]
     if any(name.startswith("autograd_conformance.suites") for name in names):  # with --pyargs
         return True
@@ -55,7 +55,7 @@ def runs_suites(config: pytest.Config) -> bool:
 
 
 def seed_of(given: str | None) -> str:
-    """The seed of the run, drawn where none is given."""
+    """The seed of the run; drawn if the user gives none."""
     try:
         return str(random.SystemRandom().randrange(2**32) if given is None else int(given))
     except ValueError:
@@ -63,7 +63,7 @@ def seed_of(given: str | None) -> str:
 
 
 def open_session(config: pytest.Config, worker: str) -> Session:
-    """The session of this process, its framework loaded, or the end of the run where that cannot be."""
+    """The session of this process, with the framework loaded. Ends the run if that is impossible."""
     option = config.option
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
@@ -97,8 +97,10 @@ def open_session(config: pytest.Config, worker: str) -> Session:
 
 
 def audited(config: pytest.Config) -> AuditResult:
-    """The outcome of the audit, which is held once in a run, in a process of its own: for a mode whose units cost much,
-    of the framework without it, and then of the mode, with the ops that are right without it.
+    """The result of the audit, which runs once per run in separate processes.
+
+    For a mode in which compiling is expensive, the framework without the mode is audited first, and then the mode, with
+    the ops that passed.
     """
     if AUDITED not in config.stash:
         session = config.stash[SESSION]
@@ -114,7 +116,7 @@ def audited(config: pytest.Config) -> AuditResult:
 
 
 def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[str] = frozenset()) -> AuditResult:
-    """The outcome of the audit of a framework, less some ops; where it cannot be held, the run ends."""
+    """Audits a framework without some ops; ends the run if the audit fails."""
     session = config.stash[SESSION]
     profile = config.getoption("--hypothesis-profile") or PROFILE
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
@@ -144,7 +146,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
 
 
 def about(item: pytest.Item) -> tuple[str, str | None]:
-    """The rule and the op that a test is about."""
+    """The rule and the op of a test."""
     marker = item.get_closest_marker("rule")
     assert marker is not None, f"{item.nodeid} has no rule marker"
     return marker.args[0], getattr(item, "callspec", None) and item.callspec.params.get("op")  # type: ignore[attr-defined]

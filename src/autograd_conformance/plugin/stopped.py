@@ -1,4 +1,4 @@
-"""The end of a run that the suite itself calls for: pytest prints it as one line that says why."""
+"""The exception with which the suite ends a run. Pytest prints it as one line with the reason."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 
 class StoppedRun(pytest.exit.Exception):  # type: ignore[name-defined, misc]
-    """The run ends here, for a reason and with an exit code."""
+    """Ends the run with a reason and an exit code."""
 
     def __init__(self, reason: str, code: int) -> None:
         super().__init__(reason, code)

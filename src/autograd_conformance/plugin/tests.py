@@ -1,4 +1,4 @@
-"""The tests of a run: which there are, what each needs, and the check that each is given."""
+"""The tests of a run: their order, what each needs, and the check that each gets."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Unsupported, UnsupportedOp
 
 UNDRAWN = 20
-"""About how many programs a test has that draws none."""
+"""Approximate number of programs of a test that draws none."""
 
 MANY = frozenset(("op", "write"))
-"""What there are tests of each of."""
+"""Fixtures of the tests that exist once for each op or write."""
 
 BEGUN = 5
-"""For how many programs' time a test begins: for a new function, about, where these cost much."""
+"""Number of programs in the first share of a test without a verdict, about the time to compile one region."""
 
 CORPUS = SUITES / "test_corpus.py"
-"""The tests that have one program each."""
+"""The file of tests with one program each."""
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
@@ -60,13 +60,13 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Count the tests that there are, before anybody leaves any out."""
+    """Counts the tests before any is deselected."""
     item.config.stash[COLLECTED] = item.config.stash.get(COLLECTED, 0) + (item.path.parent == SUITES)
 
 
 def _is_whole(config: pytest.Config, items: Sequence[pytest.Item]) -> bool:
-    """Whether these are all tests of the suites: none named alone, no file or function missing, none left out since,
-    with a word or without.
+    """Whether these are all tests of the suites: no test was selected by name, no file or function is missing, and none
+    was deselected, with or without a report to pytest.
     """
     named = any("::" in arg for arg in config.args)
     there = {(item.path.name, getattr(item, "originalname", item.name)) for item in items}
@@ -75,9 +75,10 @@ def _is_whole(config: pytest.Config, items: Sequence[pytest.Item]) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The corpus comes first: what was found once is looked for before anything is drawn. Where units cost much, rules
-    of which each program takes two come last, then what has no verdict, and at the end the tests of each op, or write:
-    there are many, and a run that ends early is to have tried every rule.
+    """Sorts the tests: the corpus comes first, so that known programs run before drawn ones.
+
+    If compiling is expensive, the last tests are those of rules about two programs, then those without a verdict, and
+    then those of each op or write. These are many, and a run that ends early should have tried every rule.
     """
     session = items[0].config.stash.get(SESSION, None) if items else None
     costly = session is not None and session.target.programs_each > 0
@@ -112,14 +113,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _group(item: pytest.Item) -> tuple[str, bool, bool]:
-    """What tests have in common that put one rule to the test in one way: by the corpus, for each op, or otherwise."""
+    """The tests with the same key test one rule in the same way: by the corpus, for each op, or otherwise."""
     return about(item)[0], item.path == CORPUS, _is_many(item)
 
 
 def _demand(item: pytest.Item, session: Session, alike: int) -> Demand:
-    """What a test asks for. Its first programs are those that its rule needs, one where there is one for each op, and
-    enough to begin where there is no verdict. Where units cost much, so do programs: of tests that are `alike`, each
-    has its part of what the rule needs, for the audit tried each op already, and what has no verdict waits.
+    """The number of programs that a test requests.
+
+    The first programs are those that the rule needs: one if there is a test for each op, and a few if there is no
+    verdict. If compiling is expensive, so are programs: the `alike` tests of a group share the programs that the rule
+    needs, since the audit has tried each op already, and tests without a verdict get none first.
     """
     programs, costly = _programs(item, session), session.target.programs_each > 0
     drawn = getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None  # type: ignore[attr-defined]
@@ -135,29 +138,29 @@ def _demand(item: pytest.Item, session: Session, alike: int) -> Demand:
 
 
 def _is_many(item: pytest.Item) -> bool:
-    """Whether a test is one of those of each op, or write."""
+    """Whether a test exists once for each op or write."""
     return not MANY.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def _is_advice(item: pytest.Item) -> bool:
-    """Whether a test's rule has no verdict."""
+    """Whether the rule of a test has no verdict."""
     rule = _rule(item)
     return rule is not None and rule.level is Level.INFO
 
 
 def _is_relation(item: pytest.Item) -> bool:
-    """Whether a test's rule is about two programs that have to agree."""
+    """Whether the rule of a test compares two programs."""
     rule = _rule(item)
     return rule is not None and rule.family == "relations"
 
 
 def _rule(item: pytest.Item) -> Rule | None:
-    """The rule that a test is about; None for a test of somebody else's."""
+    """The rule of a test; None for a test that is not the suite's."""
     return RULES[about(item)[0]] if item.get_closest_marker("rule") else None
 
 
 def _programs(item: pytest.Item, session: Session) -> float:
-    """How many programs a test is about to run: none where it does not apply, else its profile's."""
+    """Number of programs that a test is about to run: 0 if it does not apply, else that of its profile."""
     rule, op = about(item)
     if session.missing(rule) or (op is not None and op not in session.target.ops):
         return 0.0
@@ -174,7 +177,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def prepared(pytestconfig: pytest.Config) -> Session:
-    """The session, its alphabet in use."""
+    """The session, after the audit, ready to draw and run programs."""
     session = pytestconfig.stash[SESSION]
     audited(pytestconfig)
     session.prepare()
@@ -183,7 +186,7 @@ def prepared(pytestconfig: pytest.Config) -> Session:
 
 @pytest.fixture(scope="session")
 def journal(prepared: Session) -> Iterator[Journal]:
-    """The session's journal, which goes when the process ends in good order."""
+    """The session's journal, which is removed at a regular end of the process."""
     prepared.journal = own = Journal(prepared.folder, prepared.worker, prepared.watchdog)
     yield own
     own.close()
@@ -192,8 +195,8 @@ def journal(prepared: Session) -> Iterator[Journal]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
-    """A situation that cannot be brought about with what the framework has does not apply to it. Where a draw came upon
-    an op that is not there, others may need none: the test is run again, and passes over such draws.
+    """Skips a test as not applicable if the framework lacks something for its situation. If only a draw needed a
+    missing op, the test runs again without such draws.
     """
     try:
         return (yield)
@@ -207,20 +210,20 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
             raise
         if drawable.absent_forms:
             absent = ", ".join(sorted(drawable.absent_forms))
-            raise NotApplicable(f"it needs leaves of forms that are not there: {absent}") from None
+            raise NotApplicable(f"needs leaves of unsupported forms: {absent}") from None
         raise NothingDrawn(_why_nothing_fits(drawable)) from None
 
 
 def _why_nothing_fits(drawable: alphabet.Alphabet) -> str:
-    """Why no draw fits a framework that has few ops, or few forms of them."""
+    """Why no draw fits a framework with few ops, or few forms of them."""
     if drawable.one_element:
-        return "it needs tensors of several elements, and a call that can begin at one"
-    no_sum = "it needs a sum: none is there, or it is wrong"
-    return no_sum if "sum" not in drawable.ops else "no draw fits the ops that the framework has"
+        return "needs tensors with several elements, and a call from such a root"
+    no_sum = "needs a working `sum`"
+    return no_sum if "sum" not in drawable.ops else "the ops of the framework allow no such program"
 
 
 def _retry(item: pytest.Function, lacking: UnsupportedOp) -> bool:
-    """Run a test again, in which a draw that comes upon an op that is not there is drawn anew."""
+    """Runs a test again, without draws that need a missing op."""
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     try:
         with alphabet.using(alphabet.current().retrying()):
@@ -232,7 +235,7 @@ def _retry(item: pytest.Function, lacking: UnsupportedOp) -> bool:
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -> Iterator[Check]:
-    """Checks programs for this test; skips where the framework does not claim what the rule needs."""
+    """The check for a test. Skips the test if the framework does not claim a capability that the rule needs."""
     rule, op = about(request.node)
     missing = prepared.missing(rule)
     if missing:
@@ -248,7 +251,7 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):
         yield check
-    del request.node.stash[CHECK]  # pytest keeps every test to the end of the run
+    del request.node.stash[CHECK]  # pytest keeps each test until the end of the run
     journal.end()
     if BUDGET in request.config.stash:
         seconds = check.first_seconds if isinstance(check, BoundedCheck) else 0.0
@@ -256,14 +259,14 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
 
 
 def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: RuleViolated) -> None:
-    """Write down what a test found, before it is shrunk; where that goes wrong, the test itself is not disturbed."""
+    """Stores a violation before it is shrunk. An error here does not affect the test."""
     with suppress(Exception):
         failure = unexplained(broken, test, session)
         pending.save(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
 
 
 def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:
-    """A check for a test, which ends with the test's share where the run has a budget."""
+    """A check for a test, bounded by the test's share if the run has a budget."""
     check = session.check(rule)
     if BUDGET not in request.config.stash:
         return check
@@ -272,5 +275,5 @@ def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check
     if bounded.share.spent(0, tested=False):
         bounded.cut = True
         request.node.stash[CHECK] = bounded
-        raise Spent("the budget ended before it began")
+        raise Spent("the budget ended before the test began")
     return bounded

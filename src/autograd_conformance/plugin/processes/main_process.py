@@ -1,4 +1,4 @@
-"""The process that the user starts: it watches the one in which pytest runs and the framework is loaded."""
+"""The process that the user starts. It watches a child process, in which pytest runs and the framework is loaded."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from autograd_conformance.reporting.render.terminal import print_summary
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Start what loads a framework in a process that this one watches."""
+    """Runs pytest in a watched child process."""
     option = config.option
     if option.help or getattr(option, "markers", False) or hasattr(config, "workerinput"):
-        return None  # in a worker of pytest-xdist, the controller is what watches
+        return None  # the controlling process watches the workers of pytest-xdist
     if not (runs_suites(config) or option.replay):
         return None
-    option.hypothesis_seed = seed_of(option.hypothesis_seed)  # for whoever runs programs, or tells how that ended
+    option.hypothesis_seed = seed_of(option.hypothesis_seed)  # for the child, and for reporting how it ended
     if option.collectonly:
         return None
     if option.replay:
@@ -53,7 +53,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
-    """Says whether the process of a run hangs: while it loads the framework, or in a program that it runs itself."""
+    """A function that decides whether the process of a run hangs: while it loads the framework, or in a program."""
     option = config.option
     loading = time.monotonic() + scaled_timeout(max(option.patience, LOADING)) * 1.5
     observer = Observer(Path(option.report).expanduser(), "main", _watchdog(config))
@@ -72,7 +72,7 @@ def _watchdog(config: pytest.Config) -> float:
 
 
 def _replay(config: pytest.Config, files: list[Path]) -> int:
-    """Replay each file in a process of its own, where there can be one; the worst of their exit codes."""
+    """Replays each file, in a separate process if possible; returns the worst exit code."""
 
     def main(folder: Path, files: list[Path]) -> int:
         config._do_configure()
@@ -92,21 +92,21 @@ def _replay(config: pytest.Config, files: list[Path]) -> int:
 
 
 def _count_workers(config: pytest.Config) -> None:
-    """One worker where nobody counted them: a crash or a hang of the framework is then the end of the worker alone."""
+    """Uses one worker if the user set no number, so that a crash or hang of the framework ends only the worker."""
     option = config.option
     if getattr(option, "numprocesses", 0) is None and not (option.usepdb or option.trace or option.tx):
         option.numprocesses, option.dist, option.tx = 1, "load", ["popen"]
 
 
 def _main(config: pytest.Config) -> int:
-    """The run, as pytest goes on with it, to its very end."""
+    """Runs pytest to its end."""
     here = config.pluginmanager.get_plugin(PLUGIN)
     go_on = config.pluginmanager.subset_hook_caller("pytest_cmdline_main", [here])
     return _finished(config, lambda: int(go_on(config=config)))
 
 
 def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
-    """What `pytest.main` does with what comes out of a run, which a watched process has to do itself."""
+    """Handles the exceptions of a run as `pytest.main` does; a watched process has to do this itself."""
     try:
         return main()
     except pytest.UsageError as error:
@@ -126,14 +126,14 @@ def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
 
 
 def _stopped(config: pytest.Config, ended: guard.ChildEnd) -> int:
-    """Write the end of a run that did not stop in time when it was to, and print its summary."""
+    """Writes the end of the report for a run that did not stop in time, and prints its summary."""
     code = int(pytest.ExitCode.INTERRUPTED)
     try:
         folder = Path(config.option.report).expanduser()
-        reason = "stopped, and ended as it did not react"
+        reason = "stopped by the user; the process did not react and was ended"
         report, page = end_stopped(folder, reason, code) if ended.begun else (None, folder)
     except Exception as error:
-        print(f"stopped; the report has no end: {harmless(str(error))}", file=sys.stderr)
+        print(f"stopped; the report is incomplete: {harmless(str(error))}", file=sys.stderr)
         return code
     if report is None:
         print("stopped before the run began", file=sys.stderr)
@@ -143,7 +143,7 @@ def _stopped(config: pytest.Config, ended: guard.ChildEnd) -> int:
 
 
 def _report_end(config: pytest.Config, ended: guard.ChildEnd) -> int:
-    """What there is to say of a run whose process was ended; its exit code, which is never that of a good run."""
+    """Reports how the process of a run ended; returns an exit code, which is never that of a passing run."""
     how = describe_exit(ended.status)
     entry = pop(Path(config.option.report).expanduser(), "main")
     if ended.stopped:
@@ -162,7 +162,7 @@ def _report_end(config: pytest.Config, ended: guard.ChildEnd) -> int:
         session, code = open_session(config, "main"), int(pytest.ExitCode.TESTS_FAILED)
         failure = failures.crash_failure(entry, session, failures.describe_ending(entry, session.timeout, ended.status))
         print(f"\n\n{text.render(failure)}")
-        print(f"the run ended there (-n 1 goes on): {end_cut_off(session, entry, failure, code)}")
+        print(f"the run ended there; with -n 1 it would continue. Report: {end_cut_off(session, entry, failure, code)}")
         return code
 
     return guard.run_watched(report_crash).code or int(pytest.ExitCode.INTERNAL_ERROR)

@@ -1,7 +1,8 @@
-"""The workers of pytest-xdist: those that end before they have begun, that hang, and that are to stop.
+"""Watches the workers of pytest-xdist: those that end before they are ready, those that hang, and all when the run is
+stopped.
 
-The framework may be loaded in one process, but not in another like it. It may also switch off the watchdog of the
-process that it runs in, so the controlling process looks at the journals of its workers, and ends one that hangs.
+A framework may load in one process and fail to load in another. It may also switch off the watchdog of its process, so
+the controlling process reads the journals of its workers, and ends a worker that hangs.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from autograd_conformance.checking.session import ADAPTER_ERROR, Session
 from autograd_conformance.processes.journal import Observer
 
 MOST = 3
-"""How many workers may end so: one may have been killed from outside."""
+"""Number of workers that may end before they are ready. A single one may have been killed from outside."""
 
 LOOK = 1.0
-"""Seconds between two looks at the workers' journals."""
+"""Seconds between two checks of the workers' journals."""
 
 
 class Workers:
-    """Ends the run where workers of pytest-xdist never were ready: another one in their place would not be, either.
-    Ends workers that hang, and all of them where the run is to stop.
+    """Ends the run if several workers could not load the framework, since a replacement could not either. Ends workers
+    that hang, and all workers when the run is stopped.
     """
 
     def __init__(self, session: Session) -> None:
@@ -32,13 +33,13 @@ class Workers:
         self.ready: set[str] = set()
         self.unready = 0
         self.processes: dict[str, Any] = {}
-        """The processes of the workers that are alive, by their names."""
+        """Processes of the running workers, by name."""
         self.over = threading.Event()
         self.looking = threading.Thread(target=self._look, daemon=True)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)  # before the audit, which takes long
     def pytest_configure_node(self, node: Any) -> None:
-        """A worker begins."""
+        """Notes a worker that starts."""
         process = getattr(getattr(node.gateway, "_io", None), "popen", None)
         if process is not None:
             self.processes[node.gateway.id] = process
@@ -47,12 +48,12 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:
-        """A worker has loaded the framework."""
+        """Notes a worker that has loaded the framework."""
         self.ready.add(node.gateway.id)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object | None) -> None:
-        """A worker has ended."""
+        """Notes a worker that has ended; ends the run if too many could not load the framework."""
         self.processes.pop(node.gateway.id, None)
         if node.gateway.id in self.ready:
             return
@@ -65,18 +66,18 @@ class Workers:
             )
 
     def pytest_keyboard_interrupt(self) -> None:
-        """The run is to stop: a worker may be busy for long, and what it does now is not waited for."""
+        """Ends all workers when the run is stopped, without waiting for their tests."""
         self.over.set()
         for process in self.processes.values():
             with suppress(OSError):
                 process.kill()
 
     def pytest_unconfigure(self) -> None:
-        """The run ends."""
+        """Ends the watching."""
         self.over.set()
 
     def _look(self) -> None:
-        """End each worker whose program takes too long; its journal says which program that is."""
+        """Ends each worker whose program takes too long. The worker's journal names the program."""
         observers: dict[str, Observer] = {}
         while not self.over.wait(LOOK):
             for worker, process in list(self.processes.items()):

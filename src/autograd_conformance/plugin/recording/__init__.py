@@ -1,1 +1,1 @@
-"""The record of a run: what tests send, written to the report's folder as the run proceeds."""
+"""The report of a run: its folder, its stream of records, and the summary at its end."""

@@ -1,4 +1,4 @@
-"""The folder of a report: held by one run at a time, and empty of what an earlier run left."""
+"""The folder of a report: one run at a time locks it, and removes the files of an earlier run."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 LOCK = ".lock"
-"""The file in the folder that a run holds a lock on; the system frees it when the process ends, however it ends."""
+"""File that a run locks. The system releases the lock when the process ends, for whatever reason."""
 
 
 class UnusableFolder(Exception):
-    """A folder that no report can be written to; the message says why, and what to do."""
+    """A folder to which no report can be written; the message says why, and what to do."""
 
 
 class ReportFolder:
-    """A folder that this process alone writes a report to, until `release`."""
+    """A folder that only this process writes a report to, until `release`."""
 
     def __init__(self, path: Path) -> None:
-        """Make the folder and hold it; raises `UnusableFolder`."""
+        """Creates the folder and locks it; raises `UnusableFolder`."""
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ class ReportFolder:
             raise unusable(path, error) from None
 
     def clear(self) -> None:
-        """Remove an earlier run's page, drawings and replay files, and what killed processes left."""
+        """Removes the page, drawings and replay files of an earlier run, and the files of killed processes."""
         try:
             files = ("report.md", "drawings/report-*.svg", "replay/*.json")
             for old in (path for pattern in files for path in self.path.glob(pattern)):
@@ -42,17 +42,17 @@ class ReportFolder:
             raise unusable(self.path, error) from None
 
     def remove_journals(self) -> None:
-        """Remove the journals of processes that are gone, and what they had not sent."""
+        """Removes the journals of processes that have ended, and the failures that they had not sent."""
         for left in (*self.path.glob("journal-*"), *self.path.glob("found-*")):
             left.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Let other runs have the folder."""
+        """Unlocks the folder."""
         self.lock.release()
 
 
 def unusable(path: Path, error: OSError) -> UnusableFolder:
-    """A folder that cannot be written to, as the system says it."""
+    """The exception for a folder that cannot be written to, with the system's reason."""
     return UnusableFolder(
         f"no report can be written to {path}: {error.strerror or error}; name another folder with --report=DIR"
     )

@@ -1,5 +1,7 @@
-"""The end of a run that writes its known differences: each entry is read by what reads all, and tried against the other
-ways in which the run saw the same rule broken; what cannot be written so stays a failure.
+"""Writes the known differences of a run (`--update-known`).
+
+Each entry is read back by the reader of such files, and compared with the other violations of the same rule: an entry
+must not cover them. A violation without a valid entry stays a failure.
 """
 
 from __future__ import annotations
@@ -24,15 +26,15 @@ from autograd_conformance.reporting.records.records import Result
 from autograd_conformance.rules.violations.violation import Violation
 
 UNNAMED = "nothing names the case"
-"""Why most findings that are not written are not."""
+"""The most frequent reason why a finding is not written."""
 
 TEST = "known differences"
-"""What stands in the place of a test's name in the record of a finding that is not written."""
+"""Name of the test in the record of a finding that is not written."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A finding, and what its witness shows when it runs once more."""
+    """A finding, and the violations of its witness in a new run."""
 
     finding: Finding
     session: Session
@@ -44,12 +46,12 @@ class Shown:
 
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
-        """Those that are what the finding is about."""
+        """The violations of the witness with the finding's signature."""
         return tuple(broken.violation for broken in self.broken)
 
     @cached_property
     def broken(self) -> tuple[RuleViolated, ...]:
-        """The same, as failures."""
+        """The same violations, as exceptions."""
         target = self.session.target_of(self.finding.about.rule).crash_as_error()
         observation, seen = target.observe(self.program), list[Violation]()
 
@@ -64,20 +66,20 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A finding that is no known difference."""
+    """A finding that does not become a known difference."""
 
     shown: Shown
     why: str
 
     @property
     def line(self) -> str:
-        """The finding in a line."""
+        """The finding on one line."""
         about = self.shown.finding.about
         op = f", {about.op}" if about.op else ""
         return f"{about.rule}{op}: {self.shown.finding.witness}" + (f" ({self.why})" if self.why != UNNAMED else "")
 
     def records(self) -> Iterator[Failure | Result]:
-        """A failure, where the witness shows it once more, and the result."""
+        """The failure, if the witness still shows it, and the result."""
         finding = self.shown.finding
         for broken in self.shown.broken[:1]:
             yield failure(broken, TEST, self.shown.session)
@@ -94,29 +96,29 @@ class Unwritten:
 
     @property
     def fails(self) -> bool:
-        """Whether the run fails for it."""
+        """Whether the run fails because of this finding."""
         return self.shown.session.strict or not is_advice(self.shown.finding.about.rule)
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What a run writes into a file of known differences, and what it cannot write."""
+    """The findings that a run writes to a file of known differences, and those that it cannot write."""
 
     written: tuple[Finding, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
 
     def lines(self) -> list[str]:
-        """What cannot be written, for the terminal and the file."""
+        """The findings that cannot be written, as lines for the terminal and the file."""
         if not self.unwritten:
             return []
         ways = counted(len(self.unwritten), "way")
-        head = f"{ways} in which rules are broken could not be written as known differences, because {UNNAMED}:"
+        head = f"{ways} of violating a rule could not be written as known differences, because {UNNAMED}:"
         return [head, *(f"  {each.line}" for each in self.unwritten)]
 
 
 def update(path: Path, findings: Sequence[Finding], common: Common, session: Session, since: str) -> Update:
-    """Add an entry to a file for each finding of which something names the case; the file is made where there is none,
-    and is left as it was where it would be refused as a whole.
+    """Adds an entry to a file for each finding whose case has a name. Creates the file if there is none, and leaves it
+    as it was if the whole would be invalid.
     """
     all_ = [Shown(finding, session) for finding in findings]
     made = {each.finding: each.finding.entry(since, common) for each in all_}
@@ -131,7 +133,7 @@ def update(path: Path, findings: Sequence[Finding], common: Common, session: Ses
 
 
 def _refused(shown: Shown, text: str | None, all_: Sequence[Shown], path: Path) -> str | None:
-    """Why an entry is not written, if it is not: it is refused by what reads entries, or excuses another finding."""
+    """Why an entry is not written: it is invalid, or it covers another finding. None if it is written."""
     if text is None:
         return UNNAMED
     try:
@@ -139,12 +141,12 @@ def _refused(shown: Shown, text: str | None, all_: Sequence[Shown], path: Path) 
     except MalformedKnownDifferences as error:
         return f"{error}".partition(": ")[2]
     others = [each for each in all_ if _differs(shown.finding.about, each.finding.about)]
-    wide = next((each for each in others if _excuses(entry, each)), None)
-    return None if wide is None else f"the entry would excuse {wide.finding.about.rule}: {wide.finding.witness}, too"
+    wide = next((each for each in others if _covers(entry, each)), None)
+    return None if wide is None else f"the entry would also cover {wide.finding.about.rule}: {wide.finding.witness}"
 
 
 def _differs(one: Signature, other: Signature) -> bool:
-    """Whether one rule is broken in two ways: by two ops, or by what was observed."""
+    """Whether two findings violate one rule in different ways: by different ops or outcomes."""
     same_message = one.message is not None and one.message == other.message
     return one.rule == other.rule and not same_message and _way(one) != _way(other)
 
@@ -153,13 +155,13 @@ def _way(about: Signature) -> tuple[object, ...]:
     return about.op, about.raised, about.message, about.result_dtype, about.wrong_shape
 
 
-def _excuses(entry: Known, shown: Shown) -> bool:
+def _covers(entry: Known, shown: Shown) -> bool:
     return any(is_known(entry, shown.program, violation) for violation in shown.violations)
 
 
 def _write(path: Path, entries: Sequence[str], unwritten: Sequence[str]) -> None:
-    """Add entries to a file, and as comments what is not written; `MalformedKnownDifferences`, and the file as it was,
-    where the whole cannot be read.
+    """Adds entries to a file, and comments about findings that are not written. Raises `MalformedKnownDifferences` and
+    leaves the file as it was if the whole is invalid.
     """
     old = (path.read_text(encoding="utf-8") if path.exists() else "") or HEADER
     comments = "".join(f"# {line}\n" for line in unwritten)

@@ -1,4 +1,4 @@
-"""The parts of the end of a run: each may fail without the others, and says so."""
+"""The parts of the end of a run. Each may fail without the others, and the failure is reported."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from autograd_conformance.programs.foreign.text import harmless, message, type_o
 T = TypeVar("T")
 
 INTERNAL_ERROR, ADAPTER_ERROR = 3, 10
-"""The exit codes of a run that is right so far, and a part of whose end failed: pytest's own, and the adapter's."""
+"""Exit codes of a run that passes but for a failed part of its end: pytest's own, and the adapter's."""
 
 
 @dataclass
 class Parts:
-    """The parts of the end of a run that failed, each in words."""
+    """The failed parts of the end of a run."""
 
     failed: list[str] = field(default_factory=list)
     code: int = 0
-    """The exit code for what failed."""
+    """Exit code for the failed parts."""
 
     def attempt(self, name: str, call: Callable[[], T], instead: T) -> T:
-        """What a part gives; what to go on with `instead` where it fails, whatever it raises."""
+        """The result of a part; `instead` if the part raises any exception."""
         try:
             return call()
         except AdapterError as error:

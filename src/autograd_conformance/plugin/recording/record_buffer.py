@@ -1,4 +1,4 @@
-"""The records of a run as the controlling process keeps them: in the report's file, and in memory should that fail."""
+"""The records of a run in the controlling process: in the report's file, and in memory in case that fails."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from autograd_conformance.reporting.render import markdown
 
 
 class RecordBuffer:
-    """Records that are written to a file as long as it takes them, and kept in any case."""
+    """Keeps records in memory, and writes them to a file as long as that is possible."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.writer = Writer(path)
         self.records: list[Record] = []
         self.problem: str | None = None
-        """What could not be written, and why; the file holds what came before, each line whole but the last."""
+        """The file that could not be written, and why. The report has the earlier records, each line complete except
+        the last.
+        """
 
     def write(self, record: Record) -> None:
-        """Keep a record."""
+        """Keeps a record."""
         self.records.append(record)
         if self.problem is None:
             try:
@@ -29,18 +31,18 @@ class RecordBuffer:
                 self.failed(self.path, error)
 
     def failed(self, path: Path, error: OSError) -> None:
-        """Something of the report could not be written."""
+        """Notes that a file of the report could not be written."""
         self.problem = self.problem or f"{path}: {error.strerror or error}"
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         try:
             self.writer.close()
         except OSError as error:
             self.failed(self.path, error)
 
     def write_page(self, page: Path) -> None:
-        """Write the page for people."""
+        """Writes the report as a page."""
         try:
             markdown.write(self.report(), page)
         except OSError as error:

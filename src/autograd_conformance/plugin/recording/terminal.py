@@ -1,4 +1,4 @@
-"""The end of a run in pytest's terminal: each cause once, in the place of pytest's list of every failure."""
+"""The end of a run in pytest's terminal: each cause once, instead of pytest's list of all failures."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_
 from autograd_conformance.reporting.render.terminal import print_summary
 
 WIDTH = 100
-"""The columns that a run takes at least."""
+"""Smallest width of the output, in columns."""
 
 USUAL = "fE"
-"""What pytest lists at its end where nobody chose (``-r``): failures and errors, a line each."""
+"""Pytest's default for `-r`: a line for each failure and error."""
 
 
 def leave_out(report: Any, records: list[Record]) -> None:
-    """Keep a test's report out of pytest's list of failures in full where the records tell its failure: it is told with
-    its cause. Errors of a test stay in the list, and JUnit's file has all.
+    """Keeps a test's report out of pytest's list of failures if its records already describe the failure. Errors stay
+    in the list, and JUnit's file has everything.
     """
     told = any(isinstance(each, Result) and each.verdict in FAILURE_VERDICTS for each in records)
     if told and any(isinstance(each, Failure) for each in records):
@@ -30,7 +30,7 @@ def leave_out(report: Any, records: list[Record]) -> None:
 
 
 def print_end(terminal: Any, report: Report, page: Any) -> None:
-    """Print the causes, unless there are to be no tracebacks either, and the run on one screen."""
+    """Prints the causes, unless tracebacks are switched off, and the summary."""
     width = max(WIDTH, terminal._tw.fullwidth) if terminal.isatty else WIDTH
     console = Console(file=terminal._tw._file, width=width)
     option = terminal.config.option

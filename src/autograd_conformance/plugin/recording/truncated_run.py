@@ -1,4 +1,4 @@
-"""The end of what a process that died could not write itself: the result of its test, or of the whole run."""
+"""The last records of a run whose process died before it could write them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def result_of(entry: Entry, failure: Failure) -> Result:
 
 
 def end_cut_off(session: Session, entry: Entry, failure: Failure, exit_code: int) -> Path:
-    """Give the records of a run that died without a worker their end, and make its page; the page's path."""
+    """Completes the records of a run that died without a worker, and writes its page. Returns the page's path."""
     _, page = _ended(session.folder, (failure, result_of(entry, failure)), None, exit_code)
     return page
 
 
 def end_stopped(folder: Path, reason: str, exit_code: int) -> tuple[Report, Path]:
-    """Give the records of a run that was stopped, and did not write its end itself, their end, and make its page; the
-    whole report, and the page's path.
+    """Completes the records of a run that was stopped and did not write its own end, and writes its page. Returns the
+    report and the page's path.
     """
     return _ended(folder, tuple(pending.take(folder)), reason, exit_code)
 

@@ -1,0 +1,228 @@
+"""The end of a run: known differences, claims, coverage, the footer and the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+import pytest
+
+from autograd_conformance.checking.audit.outcome import Fault
+from autograd_conformance.checking.check import is_advice
+from autograd_conformance.checking.session import REPORT_ERROR, now
+from autograd_conformance.claims.records import claim_records, limited_case_runner
+from autograd_conformance.failures.confirmation.time_limit import confirm
+from autograd_conformance.failures.record import audit_failure
+from autograd_conformance.known_differences import Known as Entry
+from autograd_conformance.plugin.recording.known_update import update
+from autograd_conformance.plugin.recording.run_state import RunState
+from autograd_conformance.processes import journal
+from autograd_conformance.reporting.analysis.differences import entries
+from autograd_conformance.reporting.analysis.summary import exit_code, summarize
+from autograd_conformance.reporting.prose import counted
+from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.reporting.records.records import Footer, KnownRecord, Result
+
+RIGHT = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+"""Pytest's exit codes of sessions without failures."""
+
+ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+"""Pytest's exit codes of sessions that were not stopped."""
+
+
+class RunEnd:
+    """Writes the last records of a run, and its page."""
+
+    def __init__(self, run: RunState) -> None:
+        self.run = run
+        self.is_finished = False
+
+    def finish(self, exitstatus: int) -> int:
+        """Writes the last records and the page, once, and returns the exit code of the run. Each part may fail without
+        the others.
+        """
+        if self.is_finished:
+            return exitstatus
+        self.is_finished = True
+        attempt = self.run.parts.attempt
+        attempt("failures that were not sent", self.run.write_unsent, None)
+        if self.run.termination.over and self._has_failed():
+            exitstatus = int(pytest.ExitCode.TESTS_FAILED)
+        if attempt("faults that the audit found", self._write_audited, False) and exitstatus in RIGHT:
+            exitstatus = pytest.ExitCode.TESTS_FAILED
+        if attempt("the file of known differences", self._update, False) and exitstatus in RIGHT:
+            exitstatus = pytest.ExitCode.TESTS_FAILED
+        with self._journaled():
+            attempt("known differences", self._write_known, None)
+            attempt("claims of articles", self._write_claims, None)
+        attempt("coverage", self._write_coverage, None)
+        stale = self.run.session.strict and attempt("stale known differences", self._has_stale, False)
+        if stale and exitstatus == pytest.ExitCode.OK:
+            exitstatus = int(pytest.ExitCode.TESTS_FAILED)
+        footer = attempt("the end", lambda: self._footer(exitstatus), None) or self._least_footer(exitstatus)
+        footer = self._with_failed_parts(footer)
+        self.run.writer.write(footer)
+        self.run.writer.close()
+        attempt("the page", lambda: self.run.writer.write_page(self.run.page), None)
+        code = REPORT_ERROR if self.run.writer.problem else footer.exit_code
+        return self.run.parts.code if code in RIGHT and self.run.parts.code else code
+
+    def _write_audited(self) -> bool:
+        """Writes the faults that the audit found and no test has shown, since the op's test may be deselected or
+        impossible without the op. Returns whether one of them fails the run.
+        """
+        shown = self.run.failed_ops | {each.about.op for each in self.run.tally.findings}
+        faults = [(op, fault) for op, fault in self.run.session.audited.faults.items() if op not in shown]
+        name = "faults that the audit found"
+        failing = [self.run.parts.attempt(name, partial(self._write_fault, op, fault), True) for op, fault in faults]
+        return any(failing)
+
+    def _write_fault(self, op: str, fault: Fault) -> bool:
+        """Writes a fault that the audit found, unless it is known. Returns whether it fails the run."""
+        if op in {entry.op for entry in self.run.session.known} and (
+            fault.at is None or self.run.is_stopped() or self.run.session.knows(fault.program)
+        ):
+            return False
+        failure = audit_failure(op, fault, self.run.session)
+        if not self.run.is_stopped():
+            failure = confirm(failure, self.run.session)
+        self.run.writer.write(failure)
+        result = Result(
+            test=failure.test,
+            rule=failure.rule,
+            op=op,
+            verdict=failure.verdict,
+            programs=1,
+            exercised={failure.rule: 1},
+            seconds=0.0,
+        )
+        self.run.write(result)
+        return self.run.session.strict or not is_advice(fault.rule)
+
+    def _update(self) -> bool:
+        """Adds violations to the file of known differences. Returns whether a violation that cannot be added fails the
+        run.
+        """
+        if self.run.session.update is None:
+            return False
+        findings, common = self.run.tally.findings, self.run.tally.common
+        self.run.known_update = update(self.run.session.update, findings, common, self.run.session, now()[:10])
+        for each in self.run.known_update.unwritten:
+            for record in each.records():
+                self.run.write(record)
+        return any(each.fails for each in self.run.known_update.unwritten)
+
+    def _has_failed(self) -> bool:
+        """Whether a written failure fails the run."""
+        failures = [each for each in self.run.writer.records if isinstance(each, Failure)]
+        return any(self.run.session.strict or not is_advice(each.rule) for each in failures)
+
+    @contextmanager
+    def _journaled(self) -> Iterator[None]:
+        """Journals the programs that run at the end, as those of tests, since one may hang or end the process."""
+        if self.run.is_stopped():
+            yield
+            return
+        folder, worker = self.run.session.folder, self.run.session.worker
+        own = self.run.parts.attempt(
+            "the journal", lambda: journal.Journal(folder, worker, self.run.session.watchdog), None
+        )
+        if own is None:
+            yield
+            return
+        own.begin("the end of the run", "errors/legal-returns", None)
+        self.run.session.journal = own
+        try:
+            yield
+        finally:
+            self.run.session.journal = None
+            self.run.parts.attempt("the journal", own.close, None)
+
+    def _write_known(self) -> None:
+        """Writes the known differences, each with the number of programs that showed it."""
+        for number, entry in enumerate(self.run.session.known):
+            seen = self.run.tally.differences[number]
+            if entry.inherited and not seen:
+                continue
+            tested = (entry.rule, entry.op) in self.run.exercised  # otherwise the run says nothing about it
+            if not seen and tested and not self.run.is_stopped():
+                seen = int(self.run.parts.attempt("witnesses of known differences", partial(self._shows, entry), False))
+            about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
+            self.run.writer.write(KnownRecord(**about, seen=seen, ended=self.run.tally.ended[number]))
+        for new in self.run.known_update.written:
+            self.run.writer.write(KnownRecord(rule=new.about.rule, op=new.about.op, reason=new.observed, seen=new.seen))
+
+    def _shows(self, entry: Entry) -> bool:
+        return self.run.session.is_shown(entry)
+
+    def _write_claims(self) -> None:
+        """Writes the results of the articles' claims."""
+        if self.run.tally.articles:
+            target = self.run.session.target
+            observe = limited_case_runner(target, lambda: not self.run.is_stopped())
+            for claim in claim_records(self.run.tally.articles, target.dialect, observe):
+                self.run.writer.write(claim)
+
+    def _write_coverage(self) -> None:
+        """Writes the coverage of ops, and the framework's choices among allowed outcomes."""
+        for each in self.run.tally.coverage():
+            self.run.writer.write(each)
+        for behaviour in self.run.tally.behaviours():
+            self.run.writer.write(behaviour)
+
+    def _has_stale(self) -> bool:
+        return any(each.stale for each in entries(self.run.writer.report()))
+
+    def _least_footer(self, exitstatus: int) -> Footer:
+        """A footer with only the facts that are always known."""
+        return Footer(
+            verdict="interrupted",
+            finished=now(),
+            seconds=round(time.monotonic() - self.run.started, 2),
+            tests=self.run.tests,
+            programs=self.run.programs,
+            exit_code=int(exitstatus),
+            reason=self.run.reason,
+        )
+
+    def _with_failed_parts(self, footer: Footer) -> Footer:
+        """The footer, marked as interrupted if some part of the end failed."""
+        if not self.run.parts.failed:
+            return footer
+        reason = "; ".join(filter(None, [footer.reason, *dict.fromkeys(self.run.parts.failed)]))
+        code = self.run.parts.code if footer.exit_code in RIGHT else footer.exit_code
+        return replace(footer, verdict="interrupted", reason=reason, exit_code=code)
+
+    def _footer(self, exitstatus: int) -> Footer:
+        """The footer of the run, and its exit code. Pytest's own exit code is not enough if a limit of failures or the
+        budget ended the run.
+        """
+        session = self.run.pytest_session
+        not_run = max(0, session.testscollected - len(self.run.ended_tests)) if session else 0
+        limit = session.config.option.maxfail if session else 0
+        if session and limit and session.testsfailed >= limit:
+            exitstatus = pytest.ExitCode.TESTS_FAILED  # also with workers
+            self.run.reason = (
+                f"stopped after {counted(session.testsfailed, 'failure')} (--maxfail)" if not_run else None
+            )
+        verdict: Literal["complete", "cut short", "interrupted"] = "complete"
+        if not_run or exitstatus not in ENDS:
+            verdict = "interrupted"
+        elif self.run.cut_short:
+            verdict = "cut short"
+            self.run.reason = "the run's budget (--programs or --seconds) ended"
+        footer = replace(
+            self._least_footer(exitstatus),
+            verdict=verdict,
+            not_run=not_run,
+            deselected=self.run.deselected,
+            missing_ops=tuple(sorted(self.run.session.audited.missing)),
+            notes=tuple(self.run.tally.remarks.lines()),
+            selection=not self.run.whole,
+        )
+        summary = summarize(replace(self.run.writer.report(), footer=footer))
+        return replace(footer, exit_code=exit_code(summary, footer, int(exitstatus)))

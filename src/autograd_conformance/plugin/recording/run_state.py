@@ -1,0 +1,78 @@
+"""The state of a run in the controlling process: its counts so far, and its stream of records."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from autograd_conformance.checking.counts.tally import Tally
+from autograd_conformance.checking.session import Session
+from autograd_conformance.failures.interrupted import pending
+from autograd_conformance.plugin.recording.known_update import Update
+from autograd_conformance.plugin.recording.parts import Parts
+from autograd_conformance.plugin.recording.record_buffer import RecordBuffer
+from autograd_conformance.processes.termination import Termination
+from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.reporting.records.records import Record, Result
+
+
+class RunState:
+    """The counts of a run so far, and the stream of its records."""
+
+    def __init__(self, session: Session, writer: RecordBuffer, page: Path, termination: Termination) -> None:
+        self.session, self.writer, self.page, self.termination = session, writer, page, termination
+        self.started = time.monotonic()
+        self.pytest_session: pytest.Session | None = None
+        self.stop_code = int(pytest.ExitCode.INTERNAL_ERROR)
+        """Exit code of a run that is stopped before its end."""
+        self.reason: str | None = None
+        """Why the run ended early, for the report."""
+        self.parts = Parts()
+        self.tests = self.programs = self.deselected = 0
+        self.whole = False
+        """Whether the collected tests are all tests of the suites, as reported by the first test."""
+        self.recorded: set[str] = set()
+        """Tests with a result."""
+        self.ended_tests: set[str] = set()
+        """Tests that have ended, whether the suite's or not."""
+        self.cut_short = False
+        """Whether the budget ended some test early."""
+        self.tally = Tally()
+        self.exercised: set[tuple[str, str | None]] = set()
+        """The exercised rules, each without an op and with the op of the test."""
+        self.known_update = Update()
+        """The entries written to a file of known differences."""
+        self.failed_ops: set[str] = set()
+        """Ops with a failure in some test."""
+
+    def write(self, record: Record) -> None:
+        if isinstance(record, Failure) and record.op is not None:
+            self.failed_ops.add(record.op)
+        if isinstance(record, Result):
+            self.cut_short |= record.verdict == "cut short"
+            self.recorded.add(record.test)
+            self.tests += 1
+            self.programs += record.programs
+            self.exercised.update((rule, op) for rule in record.exercised for op in (None, record.op))
+        self.writer.write(record)
+
+    def is_stopped(self) -> bool:
+        """Whether the run was stopped, so that no more programs may run."""
+        return self.termination.received is not None or self.session.is_late()
+
+    def stop(self, reason: str) -> None:
+        """Ends the run after the tests that are running."""
+        assert self.pytest_session is not None
+        self.reason = reason
+        self.pytest_session.shouldstop = reason
+        workers = self.pytest_session.config.pluginmanager.get_plugin("dsession")
+        if workers is not None:  # pytest-xdist does not read the session's flag
+            workers.shouldstop = reason
+
+    def write_unsent(self, worker: str = "*") -> None:
+        """Writes failures that workers found and had not sent when they ended."""
+        for record in pending.take(self.session.folder, worker):
+            if record.test not in self.recorded:  # type: ignore[union-attr]
+                self.write(record)
