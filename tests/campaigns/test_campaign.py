@@ -391,7 +391,7 @@ def test_two_environments_of_one_framework_are_two_reports(storage: Storage, tmp
 
 def test_programs_that_two_series_draw_are_never_counted_twice(storage: Storage) -> None:
     """Plans in which two series overlap are refused. This campaign was made without a plan."""
-    with pytest.raises(StorageError, match=r"does not count: with one seed two runs drew the same programs"):
+    with pytest.raises(StorageError, match=r"does not count: two runs have the same seed"):
         carried_on(begun(storage, ONE, replace(ONE, confirm=1)), Here())
 
 

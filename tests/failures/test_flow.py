@@ -48,7 +48,7 @@ def test_the_first_wrong_gradient_is_the_one_behind_the_faulty_op() -> None:
         ("e", (), True), ("d", (5,), True), ("c", (4,), True), ("b", (5, 3), False), ("a", (2,), False),
     ]  # fmt: skip
     assert found.first is found.gradients[3] and found.first.line == 2
-    assert first_wrong_gradient(found).startswith("The first gradient that is wrong is that of b (line 2), which lines")
+    assert first_wrong_gradient(found).startswith("The first wrong gradient is that of b (line 2), computed by lines")
 
 
 def test_a_right_gradient_that_is_held_wrongly_is_told_as_that() -> None:
@@ -56,7 +56,7 @@ def test_a_right_gradient_that_is_held_wrongly_is_told_as_that() -> None:
     flown = told(Printed(OVERWRITES), text)
     found = flown.first
     assert found and (found.name, found.held, found.expected, found.observed) == ("a", True, "[8., 8.]", "[6., 4.]")
-    assert "passes on to a (line 1) is right, but a.grad is not" in first_wrong_gradient(flown)
+    assert "computes for a (line 1) is right, but a.grad is wrong" in first_wrong_gradient(flown)
 
 
 def test_what_the_functional_form_returns_is_seen() -> None:
@@ -87,7 +87,7 @@ def test_hooks_under_which_the_failure_is_another_say_nothing() -> None:
     assert all(each.observed is None for each in found.gradients if not each.held)
     assert found.first is not None and found.first.held
     assert first_wrong_gradient(found).startswith(
-        "The first gradient that was seen to be wrong is a.grad (line 1): it is"
+        "The first wrong gradient that could be observed is a.grad (line 1): it is"
     )
 
 

@@ -40,11 +40,11 @@ def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
     )  # fmt: skip
     assert decode(encode(failure)) == failure
     right, wrong = pictures(failure)
-    assert "observed" not in right.svg and "goes wrong" not in right.title
-    assert "expected" in wrong.svg and "line 4 goes wrong" in wrong.title
+    assert "observed" not in right.svg and "fails" not in right.title
+    assert "expected" in wrong.svg and "line 4 fails" in wrong.title
     parted, _ = pictures(replace(failure, parts=()))
-    assert "observed" in parted.svg and "line 4 goes wrong" in parted.title
-    assert wrong.words[-1].startswith("The first gradient that is wrong is that of a (line 1)")
+    assert "observed" in parted.svg and "line 4 fails" in parted.title
+    assert wrong.words[-1].startswith("The first wrong gradient is that of a (line 1)")
 
 
 def test_two_programs_that_break_no_rule_by_themselves():

@@ -66,7 +66,7 @@ def test_a_gradient_that_is_no_number_is_called_so(tmp_path) -> None:
         broken("a = leaf [1.5, 2]; b = exp a; backward b with [1, 1]", NoNumber("exp")), "t", Session("torch", tmp_path)
     )
     said = " ".join(text.render(found).split())
-    assert "Error: not a number (where a number has to be)" in said
+    assert "Error: not a number (a number is expected)" in said
     assert "too small" not in said and "nan times" not in said
     assert "is not a number, and JAX's is one" in said
 

@@ -53,7 +53,7 @@ def test_the_page_says_what_was_found_and_what_was_not_tried() -> None:
     assert "| 1.0 |  | not tried |  |" in page
     assert r"no \| such\_module" in page
     assert Bisected("gradients/op", "tiny", rows[:3], ()).answer == (
-        "It is in no version that was tried and runs it. Not tried, for a newer one cannot run it: 1.0."
+        "No tried version that can run the program fails. Not tried, because a newer version cannot run it: 1.0."
     )
-    assert Bisected("gradients/op", "tiny", rows[:2], ()).answer == "No version that was tried can run it."
+    assert Bisected("gradients/op", "tiny", rows[:2], ()).answer == "None of the tried versions can run the program."
     assert Bisected("gradients/op", "tiny", rows, (("1.2", "1.4", False),)).answer.startswith("Last bad: 1.2, first")

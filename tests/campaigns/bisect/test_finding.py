@@ -65,7 +65,7 @@ def test_a_failure_of_records_is_a_finding(name: str, tmp_path: Path) -> None:
         ("a.json", "{", "Expecting property name"),
         ("a.json", "[1]", "a program is a JSON object"),
         ("a.json", "[" * 100_000, "nested too deeply"),
-        ("a.toml", "program = 'a = leaf 1'", "look at found_in, rule, says"),
+        ("a.toml", "program = 'a = leaf 1'", "check found_in, rule, says"),
         ("a.toml", "[[known]]\nrule = 'no/rule'", "no/rule"),
         ("a.jsonl", "{}", "a.jsonl"),
     ],
