@@ -89,6 +89,8 @@ MOVED = {
     "reporting.severity": "reporting.analysis.severity",
     "reporting.summary": "reporting.analysis.summary",
     "reporting.verdicts": "reporting.analysis.verdicts",
+    "plugin.main_process": "plugin.processes.main_process",
+    "plugin.workers": "plugin.processes.workers",
     "reports": "reporting",
     "reports.causes": "reporting.analysis.causes",
     "reports.changes": "reporting.comparison.changes",

@@ -1,8 +1,10 @@
-"""Random parts of the example, each tried with a few tests: `python -m tests.checking.subsets --count 600 --seed 1`.
+"""Random subsets of the example adapter, each run with a few tests: `python -m tests.checking.subsets --count 600
+--seed 1`.
 
-Every part has to come to a verdict, or be refused in one sentence; and as the example keeps all rules, no part breaks
-one. A part runs as a user would run it, but for two things that save time: it is forked from a process that has loaded
-the suite, and the audit is held in that same process. Each runs a few tests only, others each time.
+Each subset has to get a verdict, or be refused in one sentence. No subset violates a rule, since the whole example
+violates none. A subset runs as a user would run it, with two differences that save time: its process is forked from one
+that has loaded the suite, and the audit runs in the same process. Each subset runs a few tests, different ones each
+time.
 """
 
 from __future__ import annotations
@@ -38,20 +40,20 @@ SETTINGS = ("-q", "-n", "0", "-p", "no:randomly", "--hypothesis-profile=quick", 
 
 
 @dataclass(frozen=True)
-class Tried:
-    """What became of a part of the example."""
+class Attempt:
+    """The result of running a subset of the example."""
 
     name: str
     code: int
     conclusion: str | None
-    """None where it was refused."""
+    """None if the subset was refused."""
     faults: tuple[str, ...]
-    """What must not be; none where all is well."""
+    """Unexpected results; none if all is well."""
     output: str
 
 
 def collected() -> list[str]:
-    """The names of all tests of the suites."""
+    """Names of all tests of the suites."""
     found: list[str] = []
 
     class Collects:
@@ -64,7 +66,7 @@ def collected() -> list[str]:
 
 
 def chosen(tests: Sequence[str], subset: Subset, number: int, most: int) -> list[str]:
-    """Some tests for a part: of those that are there once for each op, mostly with one that it has."""
+    """Some tests for a subset. Of the tests for each op, mostly those of ops in the subset."""
     functions: dict[str, list[str]] = {}
     for test in tests:
         functions.setdefault(test.partition("[")[0], []).append(test)
@@ -74,8 +76,8 @@ def chosen(tests: Sequence[str], subset: Subset, number: int, most: int) -> list
     return [drawn.choice(those or functions[f]) for f, those in zip(picked, fitting, strict=True)]
 
 
-def tried(number: int, seed: int, tests: Sequence[str], most: int) -> Tried:
-    """What becomes of one part, in a process of its own."""
+def attempt(number: int, seed: int, tests: Sequence[str], most: int) -> Attempt:
+    """Runs one subset in a separate process."""
     subset, name = Subset.drawn(seed, number), f"Subset_{seed}_{number}"
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "output")
@@ -92,18 +94,18 @@ def tried(number: int, seed: int, tests: Sequence[str], most: int) -> Tried:
         said = output.strip()
         refused = code == ADAPTER_ERROR and "adapter error: " in said and len(said.splitlines()) <= 2
         faults += [] if refused and not subset.usable else [f"no report, exit code {code}: {said[-300:]}"]
-        return Tried(name, code, None, tuple(faults), output)
+        return Attempt(name, code, None, tuple(faults), output)
     summary = summarize(report)
     wrong = [r for r in report.results if r.verdict not in ("pass", "not applicable")]
     faults += [f"{r.verdict}: {r.test}: {r.reason}" for r in wrong]
     faults += [f"{f.verdict}: {f.rule}: {f.observed}" for f in report.failures]
     due = Exit.NO_VERDICT if summary.conclusion == "no verdict" else Exit.PASSED
     faults += [] if code == due and subset.usable else [f"exit code {code}, {summary.conclusion}"]
-    return Tried(name, code, summary.conclusion, tuple(faults), output)
+    return Attempt(name, code, summary.conclusion, tuple(faults), output)
 
 
 def _become(out: Path, words: list[str]) -> None:
-    """Be the run of one part, in a process that was forked for it; it never comes back."""
+    """Turns a forked process into the run of one subset; does not return."""
     code = 3
     try:
         handle = os.open(out, os.O_CREAT | os.O_WRONLY)
@@ -121,7 +123,7 @@ def _audit(name: str, device: str, dtypes: Sequence[str], timeout: float, thrice
 
 
 def main() -> int:
-    """Try many parts, and tell which did not come to a good end."""
+    """Runs many subsets, and prints those with unexpected results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=600)
     parser.add_argument("--first", type=int, default=0, help="the number of the first part")
@@ -133,7 +135,7 @@ def main() -> int:
     for number in range(given.first, given.first + given.count):
         if time.monotonic() - began > given.seconds:
             break
-        seen = tried(number, given.seed, tests, given.tests)
+        seen = attempt(number, given.seed, tests, given.tests)
         ends[seen.conclusion or "refused"] += 1
         if seen.faults:
             bad += 1

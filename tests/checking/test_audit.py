@@ -1,4 +1,4 @@
-"""What the audit finds is a verdict, whatever the tests do; a framework with little in it can be tested, too."""
+"""The findings of the audit are verdicts, whatever the tests do. A framework with few ops can be tested, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What an audit found is kept: what was right is not audited again, until the framework, its adapter or we change."""
+"""Audit results are stored: an op that was right is not audited again until the framework, its adapter or the suite
+changes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The budget of a run: shares of it, tests that it cuts short, and what is concluded then."""
+"""The budget of a run: its shares, tests that are cut short, and the resulting verdicts."""
 
 from __future__ import annotations
 

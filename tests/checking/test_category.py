@@ -1,4 +1,4 @@
-"""In which way a program differs, and the ops that it hangs on, found by running it: the tiny autograd with faults."""
+"""The category of a violation, and the ops without which it disappears, on a tiny autograd with faults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.frameworks.adapters.faulty import Faulty
 
 
 def case(text: str) -> Case:
-    """A program that breaks a rule, with what was observed of it."""
+    """A program that violates a rule, with its observation."""
     program, target = parse(text), InProcess(Faulty())
     observation = target.observe(program)
     violation = first_violation(program, observation, target)
@@ -60,7 +60,9 @@ def test_the_ops_without_which_a_program_differs_no_more(text: str, deviation: C
 
 
 def test_every_way_to_differ_has_words():
-    """What needs no more than its type: the rest is seen by the type checker, and in the runs of mutants."""
+    """Covers the categories that depend on the type alone. The type checker covers the others, and so do runs of
+    mutants.
+    """
     made = [kind() for kind in get_args(Observed) if not kind.__dataclass_fields__]
     assert len(made) > 5
     assert len({category_of(violation(observed)).what for observed in made}) == len(made)

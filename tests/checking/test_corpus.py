@@ -1,4 +1,6 @@
-"""Each program of the corpus is sound, asks for what its rule needs, and breaks no rule but as PyTorch is known to."""
+"""Each program of the corpus is valid, exercises its rule, and violates no rule except for PyTorch's known
+differences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coverage: pairs are counted from programs, cross processes as plain data, and are shown with those never drawn."""
+"""Coverage: pairs are counted from programs, cross processes as JSON, and are shown together with pairs never drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge keeps to its own functions of NumPy's, and a run in which it no longer judges as it should says so."""
+"""The judge keeps its own NumPy functions, and a run reports if its judge no longer works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn depends on the seed alone, whatever modules are loaded; all that can be drawn is as likely."""
+"""Draws depend on the seed alone, whatever modules are loaded, and all choices are equally likely."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUMBERS = st.integers(0, MOST)
 
 
 def draws(strategy: st.SearchStrategy[int] = NUMBERS, count: int = 300) -> list[int]:
-    """What one seed draws."""
+    """The draws of one seed."""
     drawn: list[int] = []
 
     @hypothesis.seed(1)
@@ -39,7 +39,7 @@ def draws(strategy: st.SearchStrategy[int] = NUMBERS, count: int = 300) -> list[
 
 @pytest.fixture
 def adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a module, not loaded yet, with a number in its source."""
+    """The name of a module that is not loaded yet, with a number in its source."""
     (tmp_path / "number_in_an_adapter.py").write_text("NUMBER = 724_113\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     return "number_in_an_adapter"

@@ -1,4 +1,4 @@
-"""Whatever part of the example is left, it comes to a verdict; `python -m tests.checking.subsets` tries hundreds."""
+"""Any subset of the example gets a verdict; `python -m tests.checking.subsets` runs hundreds."""
 
 from __future__ import annotations
 

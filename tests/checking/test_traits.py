@@ -1,4 +1,4 @@
-"""What a framework's traits change: which programs it gets, and which of the legal answers it has to give."""
+"""Traits of a framework decide which programs it gets, and which of the allowed outcomes it has to give."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Errors that cannot be written down as they are, and adapters that raise outside of a program, end no run and change
-no verdict.
+"""Errors that cannot be recorded as they are, and adapters that raise outside of a program, end no run and change no
+verdict.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ RAISED = {
 
 
 def _often(adapter: Adapter) -> None:
-    """Run a program several times: some exceptions come late."""
+    """Runs a program several times, since some exceptions come late."""
     for _ in range(10):
         observed(parse(TWICE), adapter)
 

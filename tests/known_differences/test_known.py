@@ -1,5 +1,5 @@
-"""Expectations files: every known difference has a witness that shows it, and a malformed file says what is wrong and
-where.
+"""Files of known differences: every entry has a witness that shows it, and an invalid file is refused with the reason
+and line.
 """
 
 from __future__ import annotations
@@ -395,7 +395,7 @@ ENTRY = f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "r"\n{WITNESS}\
 
 
 def refused(path: Path, text: str | bytes) -> str:
-    """How a file is refused."""
+    """The message with which a file is refused."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(MalformedKnownDifferences) as caught:
         read(path)

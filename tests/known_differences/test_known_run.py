@@ -1,4 +1,4 @@
-"""Known differences on the command line: files that are refused, entries that a run writes, levels, and strict runs."""
+"""Known differences on the command line: refused files, entries that a run writes, levels of rules, and strict runs."""
 
 from __future__ import annotations
 

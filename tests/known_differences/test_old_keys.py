@@ -1,4 +1,4 @@
-"""Files of known differences may use the old names of keys: they hold the same entries."""
+"""Files of known differences may use the old names of keys, and hold the same entries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograd_conformance.known_differences.file import FOLDERS, by_present_name
 from autograd_conformance.known_differences.keys import KEYS, RENAMED
 
 OLD = {new: old for old, new in RENAMED.items()}
-"""The old name of each key that was renamed."""
+"""The old name of each renamed key."""
 FILES = sorted(file for folder in FOLDERS for file in folder.glob("*.toml"))
 
 

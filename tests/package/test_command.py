@@ -1,4 +1,4 @@
-"""The command that runs the suites from any folder, and what a package of the checkout holds."""
+"""The command that runs the suites from any folder, and the contents of a package built from the checkout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ witness = "a = leaf [1]; b = sin a; backward b"
 
 
 def started(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command, in a folder whose own settings and fixtures would end any run of pytest."""
+    """Runs the command in a folder whose own settings and fixtures would end any run of pytest."""
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     (folder / "conftest.py").write_text("raise SystemExit('this conftest is not for the suites')\n")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # where the example is

@@ -1,4 +1,4 @@
-"""Modules that moved are found by their old names, for one release."""
+"""Moved modules can be imported by their old names, for one release."""
 
 from __future__ import annotations
 

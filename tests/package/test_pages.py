@@ -1,4 +1,4 @@
-"""The written pages: their code runs, their links lead somewhere, and what they count is so."""
+"""The written pages: their code runs, their links have targets, and their counts are right."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FINDINGS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "findings.md")
 
 @pytest.fixture
 def usual_dtype() -> Iterator[None]:
-    """What a script makes PyTorch's default dtype is put back."""
+    """Restores PyTorch's default dtype after a script."""
     yield
     if "torch" in sys.modules:
         sys.modules["torch"].set_default_dtype(sys.modules["torch"].float32)
@@ -47,8 +47,8 @@ def usual_dtype() -> Iterator[None]:
 @pytest.mark.usefixtures("usual_dtype")
 @pytest.mark.parametrize("script", FINDINGS, ids=range(1, len(FINDINGS) + 1))
 def test_a_script_of_a_finding_shows_it_alone(script: str) -> None:
-    """It prints what its comments say, or ends in the error that one tells of; what kills the process, or may never
-    come back, is compiled.
+    """Each script prints the output in its comments, or ends in the error that a comment names. Scripts that kill the
+    process or may hang are only compiled.
     """
     names = "torch|autograd|chainer|dezero|jax|mindspore|mlx|mxnet|mygrad|paddle|tensorflow|tinygrad"
     framework = re.match(rf"(?:import|from) ({names})\b", script)

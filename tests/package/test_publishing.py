@@ -1,4 +1,6 @@
-"""What the action and the workflow run, run here: a framework's own repository, and a history with its site."""
+"""The scripts of the action and the workflow, run here on a framework's own repository, and on a history with
+its site.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def script(name: str, *words: object, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A script of `.ci`, run in a folder with this interpreter's commands."""
+    """Runs a script of `.ci` in a folder, with this interpreter's commands."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     return subprocess.run(
         ["bash", str(ROOT / ".ci" / name), *map(str, words)],
@@ -62,7 +64,9 @@ def test_the_script_is_given_all_that_the_action_is() -> None:
 
 @pytest.mark.parametrize("code", [int(each) for each in Exit])
 def test_the_action_is_red_for_all_but_0(code: int, tmp_path: Path) -> None:
-    """The script hands on the code of the run; the action's step is that script, and does not go on where it fails."""
+    """The script returns the exit code of the run. The action's step is this script, and it stops if the
+    script fails.
+    """
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "autograd-conformance"
     command.write_text(f'#!/bin/sh\n[ "$1" = report ] || exit {code}\n')

@@ -1,7 +1,8 @@
-"""Runs that are killed at random moments: what had been written is whole, and the next run in the folder starts clean.
+"""Runs that are killed at random times: the records written before are complete, and the next run in the folder starts
+clean.
 
 `python -m tests.plugin.kills --count 50 --seed 1` kills a worker, the controlling process, or the process that watches
-it, by SIGKILL or SIGTERM, at a moment drawn from the time that the run takes.
+it, by SIGKILL or SIGTERM, at a random time during the run.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ STOPS = (signal.SIGKILL, signal.SIGTERM)
 
 @dataclass(frozen=True)
 class Killed:
-    """What a kill left."""
+    """A killed run."""
 
     who: Who
-    """Which process was killed."""
+    """The process that was killed."""
     stop: signal.Signals
-    """By what."""
+    """The signal."""
     after: float
-    """Seconds after the run began; 0 where it was over before."""
+    """Seconds from the start of the run; 0 if the run had ended before."""
     code: int
-    """The exit code of the run."""
+    """Exit code of the run."""
     lines: int
-    """How many records had been written before it."""
+    """Number of records written before."""
     problem: str | None
-    """What is not as it has to be."""
+    """An unexpected result; None if all is well."""
 
 
 def killed(who: Who, stop: signal.Signals, after: float, folder: Path) -> Killed:
-    """Kill a process of a run, and look at what is left, and at the next run in its folder."""
+    """Kills a process of a run, and checks its report and the next run in its folder."""
     words, environment = command(folder, *SUITES, "-n", "2")
     with (folder / "output").open("w") as output:
         process = subprocess.Popen(
@@ -87,7 +88,7 @@ def _problem(who: Who, after: float, code: int, before: list[str], folder: Path)
 
 
 def _lines(folder: Path) -> list[str]:
-    """The records that are whole."""
+    """The complete records."""
     records = folder / "records.jsonl"
     return records.read_text().split("\n")[:-1] if records.exists() else []
 
@@ -98,7 +99,7 @@ def _children(process: int) -> Iterator[int]:
 
 
 def _hit(watcher: int, who: Who) -> int | None:
-    """The process that is to be killed, if it is there."""
+    """The process to kill, if it runs."""
     if who == "watcher":
         return watcher
     controller = next(iter(_children(watcher)), None)
@@ -117,7 +118,7 @@ def _command(process: int) -> str:
 
 
 def _gone(session: int) -> None:
-    """Wait until every process of the run has ended."""
+    """Waits until every process of the run has ended."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         if not any(_session(int(each.name)) == session for each in Path("/proc").iterdir() if each.name.isdigit()):
@@ -133,7 +134,7 @@ def _session(process: int) -> int:
 
 
 def main() -> int:
-    """Kill as many runs as the options say; 1 where something is not as it has to be."""
+    """Kills as many runs as the options say; returns 1 after an unexpected result."""
     parser = argparse.ArgumentParser(prog="python -m tests.plugin.kills", description=__doc__)
     parser.add_argument("--count", type=int, default=50, metavar="N", help="how many (default: 50)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the moments (default: 1)")

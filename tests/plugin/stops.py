@@ -1,6 +1,6 @@
-"""Runs with many failures that are stopped at some moment: how soon they end, and what they leave.
+"""Runs with many failures that are stopped at random times: the time until they end, and their reports.
 
-`python -m tests.plugin.stops --count 10 --seed 1` stops runs at moments drawn from the time that they take.
+`python -m tests.plugin.stops --count 10 --seed 1` stops runs at random times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.plugin.test_cli import ROOT, command
 
 FAULTY = "tests.frameworks.adapters.faulty:Faulty"
 SOON = 2.0
-"""Seconds within which a run ends, on a machine that has nothing else to do."""
+"""Seconds within which a run ends, on an idle machine."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,21 @@ class Stopped:
     took: float
     """Seconds from the signal to its end."""
     allowed: float
-    """Seconds that it might take, as the load was."""
+    """Allowed seconds, scaled with the load."""
     output: str
-    """What it printed."""
+    """Its output."""
     begun: bool
-    """Whether its report was begun when the signal came."""
+    """Whether its report was begun before the signal."""
     footer: Footer | None
-    """The end of its records."""
+    """Its last record."""
     page: bool
     """Whether there is a page."""
     left: bool
-    """Whether a process of its group is alive."""
+    """Whether a process of its group still runs."""
 
     @property
     def problem(self) -> str | None:
-        """What is not as it has to be."""
+        """An unexpected result; None if all is well."""
         if self.left:
             return "a process is left"
         if self.took > self.allowed:
@@ -71,7 +71,7 @@ class Stopped:
 def stopped(
     folder: Path, when: float | Path, signals: Sequence[int], *arguments: str, framework: str = FAULTY, gap: float = 0.1
 ) -> Stopped:
-    """Stop a run after some seconds, or when a file is there, with signals that come one soon after the other."""
+    """Stops a run after some seconds, or as soon as a file exists, with several signals in short succession."""
     words, environment = command(folder, *arguments, framework=framework)
     with (folder.parent / f"{folder.name}.out").open("w+") as output:
         process = subprocess.Popen(
@@ -103,7 +103,7 @@ def _wait(when: float | Path, process: subprocess.Popen[bytes]) -> None:
 
 
 def _is_left(folder: Path) -> bool:
-    """Whether a process is alive whose command line names the folder, or that works for one that does."""
+    """Whether a process still runs whose command line names the folder, or a child of one."""
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if str(folder).encode() in line.read_bytes() and int(line.parent.name) != os.getpid():
@@ -114,7 +114,7 @@ def _is_left(folder: Path) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Stop some runs at random moments, and say what was wrong."""
+    """Stops some runs at random times, and prints unexpected results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,6 @@
-"""A whole run of a framework with three faults: three causes on three screens, the worst first, and nothing lost."""
+"""A whole run of a framework with three faults: three causes on three screens, the worst first, and no failure is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ pytestmark = pytest.mark.slow
 
 FAULTY = "tests.frameworks.adapters.faulty:Faulty"
 SCREEN = 50
-"""Lines."""
+"""Lines of a screen."""
 
 
 def unfolded(page: str) -> list[str]:
-    """The lines of a page that are seen before anything is unfolded, without empty ones."""
+    """The lines of a page that are visible before anything is unfolded, without empty ones."""
     seen, depth = [], 0
     for line in page.splitlines():
         depth += line.startswith("<details>")

@@ -1,4 +1,4 @@
-"""The command line, as a user meets it: every test runs pytest in a process of its own, against a tiny framework."""
+"""The command line as a user sees it: every test runs pytest in a separate process, against a tiny framework."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SINE, EXP, COSINE = (f"suites/test_gradients.py::test_op[{op}]" for op in ("sin"
 
 @dataclass(frozen=True)
 class Run:
-    """What a command left: its exit code, what it printed, and its report's folder."""
+    """The exit code and output of a command, and its report's folder."""
 
     code: int
     output: str
@@ -48,7 +48,7 @@ class Run:
 
     @property
     def report(self) -> Report:
-        """The run's records, each line held to the published schema."""
+        """The run's records, each validated against the published schema."""
         return load(self.folder / "records.jsonl")
 
     @property
@@ -322,7 +322,9 @@ def test_replay_says_why_a_file_cannot_run(tmp_path):
 
 
 def _interruptible() -> None:
-    """A shell starts what runs in the background deaf to the keyboard, and that is inherited."""
+    """Makes a process react to SIGINT. A shell lets background processes ignore it, and child processes
+    inherit this.
+    """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

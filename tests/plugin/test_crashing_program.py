@@ -1,4 +1,4 @@
-"""A program that crashes PyTorch itself costs a run nothing but its own verdict."""
+"""A program that crashes PyTorch itself costs a run only the verdict of one test."""
 
 from __future__ import annotations
 

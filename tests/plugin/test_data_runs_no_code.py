@@ -1,4 +1,4 @@
-"""A file is data: code in the place of an attribute is refused wherever a program stands, before any of it runs."""
+"""Files are data: code instead of an attribute is refused in every kind of file with programs, and never runs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ GOOD = codec.to_json(parse("a = leaf [1, 2]; b = sin a; g = grad b wrt a with [1
 
 @pytest.fixture
 def mark(tmp_path: Path) -> Path:
-    """A file that is there when code has run."""
+    """A file that exists if code has run."""
     return tmp_path / "PWNED"
 
 
 def hostile(mark: Path, **attrs: Any) -> dict[str, Any]:
-    """A program with code in the place of an attribute."""
+    """A program with code instead of an attribute."""
     code = f"__import__('pathlib').Path({str(mark)!r}).touch()"
     leaf = {"do": "leaf", "shape": [2], "dtype": "float64", "data": [1.0, 2.0]}
     select = {"do": "apply", "op": "select", "args": ["%0"], "attrs": {"dim": 0, "index": code, **attrs}}
@@ -48,7 +48,7 @@ def witness(mark: Path) -> str:
 
 
 def related(first: Any, second: Any) -> dict[str, Any]:
-    """Two programs that are related."""
+    """Two related programs."""
     return {
         "relation": "relations/sum", "first": first, "second": second, "alike": [["%1", ["%1"], 1.0]], "same": [],
         "exact": False, "torn": False,

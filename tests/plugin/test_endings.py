@@ -1,4 +1,4 @@
-"""How a run ends before its time: by a signal, or because its options say so; the report says what is missing."""
+"""Runs that end early, by a signal or because of their options: the report says what is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ OVERWRITTEN = "tests.frameworks.adapters.few:FewOverwritten"
 
 
 def _terminable() -> None:
-    """A shell may start what runs in the background deaf to a signal, and that is inherited."""
+    """Makes a process react to a signal. A shell may let background processes ignore it, and child processes inherit
+    this.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup` makes it deaf to that
 
@@ -135,5 +137,5 @@ def test_a_value_that_makes_no_sense_is_one_sentence(option, said, tmp_path: Pat
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
 @pytest.mark.parametrize("who", WHO)
 def test_a_kill_loses_no_record_and_the_next_run_starts_clean(who: Who, stop: signal.Signals, tmp_path: Path):
-    """Of `python -m tests.plugin.kills`, which does it at fifty moments."""
+    """A short version of `python -m tests.plugin.kills`, which kills fifty runs."""
     assert killed(who, stop, 9.0, tmp_path).problem is None

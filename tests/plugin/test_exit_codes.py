@@ -1,4 +1,6 @@
-"""Exit code 0 means: tested, and right. Runs that tested a part, too little or nothing, however that came about."""
+"""Exit code 0 means that the framework was tested and passed. Runs that test a part, too little or nothing have other
+codes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ SILENT = """
 def pytest_collection_modifyitems(items):
     items[:] = [item for item in items if "default_frees" in item.nodeid]
 """
-"""A plugin that leaves tests out and tells nobody."""
+"""A plugin that deselects tests without a report to pytest."""
 
 MARKS = """
 import pytest
@@ -34,7 +36,7 @@ def pytest_collection_modifyitems(items):
 
 
 def with_plugin(folder: Path, text: str, *arguments: str, framework: str = TINY) -> Run:
-    """A run with a plugin of somebody else's."""
+    """A run with a third-party plugin."""
     (folder / "elses.py").write_text(text)
     words, environment = command(folder / "report", *arguments, "-p", "elses", framework=framework)
     return finished(words, {**environment, "PYTHONPATH": str(folder)}, folder / "report")

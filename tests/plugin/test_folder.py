@@ -1,4 +1,4 @@
-"""The folder of a report: one run at a time, nothing of an earlier run, and one sentence where it cannot be used."""
+"""The folder of a report: one run at a time, no files of an earlier run, and one sentence if it cannot be used."""
 
 from __future__ import annotations
 

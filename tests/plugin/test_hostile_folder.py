@@ -1,4 +1,4 @@
-"""What lies in the user's folder changes neither the framework nor the suite: modules there hide no others."""
+"""Files in the user's current folder affect neither the framework nor the suite: modules there replace no others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HIDING = (
     "sqlite3", "statistics", "string", "struct", "tempfile", "textwrap", "threading", "token", "tomllib", "torch",
     "uuid", "xdist", "zipfile",
 )  # fmt: skip
-"""Modules that the suite, pytest, a worker or a framework need."""
+"""Modules that the suite, pytest, a worker or a framework imports."""
 
 WRITTEN = """
 import pathlib
@@ -52,7 +52,7 @@ class Wrong(Mine):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of modules with the names of others, and an adapter of the user's."""
+    """A folder of modules with these names, and a user's adapter."""
     made = tmp_path / "folder"
     made.mkdir()
     for name in HIDING:
@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, framework: str, *words: str, how: tuple[str, ...] = ()) -> Run:
-    """A run of the command in a folder, which fails where a module of the folder was imported that it hides."""
+    """Runs the command in a folder; fails if a module of the folder was imported instead of another."""
     report = folder.parent / "report"
     how = how or ("-P", "-m", "autograd_conformance.cli")
     options = [f"--framework={framework}", "--hypothesis-profile=quick", f"--report={report}"]

@@ -1,4 +1,4 @@
-"""Whole runs of what misbehaves: for each misdeed the verdict, the exit code and the message."""
+"""Whole runs of misbehaving frameworks and adapters: the verdict, the exit code and the message for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What frameworks may do to their process, and adapters may do wrong: what the process sees that it happens in."""
+"""Misbehaving frameworks and adapters, as observed in their own process."""
 
 from __future__ import annotations
 

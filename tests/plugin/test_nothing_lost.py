@@ -1,4 +1,4 @@
-"""The end of a run comes whatever happens: signals, hangs that no watchdog sees, parts that fail, time that is over."""
+"""Every run writes its end: after signals, hangs that no watchdog detects, failed parts, and the time limit."""
 
 from __future__ import annotations
 

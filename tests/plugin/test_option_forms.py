@@ -1,4 +1,4 @@
-"""Options take their values in both forms, `--option value` and `--option=value`, whatever path the value is."""
+"""Options accept both forms, `--option value` and `--option=value`, with any path as the value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograd_conformance.plugin.options import add_options
 from tests.plugin.test_cli import ROOT, TINY, written
 
 PATHS = ("--report", "--known", "--update-known", "--framework-python")
-"""The options whose values are paths, of runs that only collect; `--replay` runs."""
+"""Options whose values are paths, in runs that only collect tests; `--replay` runs programs."""
 
 STARTS = {
     "pytest": ([sys.executable, "-m", "pytest"], ROOT),
@@ -62,7 +62,7 @@ def test_an_option_and_its_value_become_one_word(given, expected):
 
 
 def place(option: str, folder: Path, exists: bool) -> Path:
-    """A path for an option's value, in a folder; a file where the option is about one."""
+    """A path for an option's value in a folder, with a file there if the option needs one."""
     path = folder / option.strip("-")
     if exists and option == "--report":
         path.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Pytest's side: what pytest has to find by its name."""
+"""The hooks and fixtures that pytest finds by name."""
 
 from __future__ import annotations
 

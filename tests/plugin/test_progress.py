@@ -1,4 +1,4 @@
-"""The progress line: what it says, where it is written, and that pytest's own output stays as it is without it."""
+"""The progress line: its content, where it is written, and pytest's unchanged output without it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ACCUMULATION = "suites/test_accumulation.py"
 
 
 class Reporter:
-    """The part of pytest's reporter that the line needs."""
+    """The part of pytest's reporter that the line uses."""
 
     verbosity = 0
 

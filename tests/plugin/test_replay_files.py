@@ -1,4 +1,4 @@
-"""Replay files: what they say beside the program, and hostile ones."""
+"""Replay files: their content beside the program, and hostile files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a framework says of itself is the same in every process of a run, or the run ends with the difference."""
+"""A framework's description is the same in every process of a run, or the run ends with the difference."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_run_ends_where_a_failure_is_run_again_on_another_framework(tmp_path):
 
 
 class Loose(str):
-    """A version that equals any other, as classes of versions compare in ways of their own."""
+    """A version that equals any other, since version classes may define their own comparison."""
 
     def __eq__(self, other: object) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Commands, and the process of an audit, that end with the process that started them."""
+"""Commands, and the process of an audit, end with the process that started them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_an_audit_is_killed_with_its_run(tmp_path: Path) -> None:
 
 
 def dies_with_its_parent(script: str, folder: Path) -> bool:
-    """Whether a process that a script starts, and that says its number in a file, ends when the script is killed."""
+    """Whether a process that a script starts ends when the script is killed. The process writes its number to
+    a file.
+    """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))}
     parent = subprocess.Popen([sys.executable, "-c", script], env=environment, cwd=folder)
     try:
@@ -74,7 +76,7 @@ def dies_with_its_parent(script: str, folder: Path) -> bool:
 
 
 def is_alive(number: int) -> bool:
-    """Whether a process runs, and is not merely one that nobody has asked for its end."""
+    """Whether a process runs. A zombie, which has ended and was not waited for, does not."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

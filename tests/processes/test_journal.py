@@ -1,4 +1,4 @@
-"""The journal: what is read of a process that died, whatever it ran before."""
+"""The journal of a process that died, whatever programs it ran before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A signal that ends a run interrupts it where pytest can tell of it."""
+"""A signal that ends a run interrupts it where pytest can report the interruption."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_interruption_that_nobody_hears_of_comes_again(monkeypatch: pytest.Mo
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
 def test_a_shard_whose_worker_is_gone_before_it_begins_does_not_begin() -> None:
-    """Else it would run to its end, beside the one that is run in its place."""
+    """Otherwise the shard would run twice: here, and in the worker that replaces this one."""
     ends = []
     for worker in (os.getpid(), os.getpid() + 1):
         command = [sys.executable, "-m", "autograd_conformance.campaigns.shards.process", str(worker), "--version"]

@@ -1,4 +1,4 @@
-"""Patience is as long as it says on an idle machine, and longer where processes wait."""
+"""A timeout is unchanged on an idle machine, and longer if processes wait for a processor."""
 
 from __future__ import annotations
 

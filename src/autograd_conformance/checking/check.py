@@ -268,11 +268,11 @@ class Check:
         known = self.findings.get(Signature.of(program, violation))
         left_out = self.leaves_out(violation.rule, violation.op)
         finding = Finding.of(program, violation, left_out, seen, known.clauses if known else None)
-        least = self.found.setdefault(finding.about, broken)
+        least = self.found.setdefault(finding.signature, broken)
         if len(program) < len(least.program):
-            self.found[finding.about] = broken
-        self.findings[finding.about] = known.joined(finding) if known else finding
-        shown.add(finding.about)
+            self.found[finding.signature] = broken
+        self.findings[finding.signature] = known.joined(finding) if known else finding
+        shown.add(finding.signature)
         return True
 
 

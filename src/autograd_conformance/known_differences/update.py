@@ -89,7 +89,7 @@ class Signature:
 class Finding:
     """One kind of violation, with what all programs that showed it have in common."""
 
-    about: Signature
+    signature: Signature
     relative: float | None
     """Largest error as a part of the largest expected magnitude; None if no values were compared."""
     absolute: float
@@ -97,7 +97,7 @@ class Finding:
     witness: str
     """Shortest program that shows the violation."""
     observed: str
-    """What was observed for the witness, as a sentence."""
+    """Observed outcome of the witness, as a sentence."""
     left_out: bool
     """Whether tests about other rules leave the op out of their programs."""
     clauses: frozenset[Clause]
@@ -110,14 +110,14 @@ class Finding:
         program: Program, violation: Violation, left_out: bool, seen: int = 1, among: Iterable[Clause] | None = None
     ) -> Finding:
         """A finding of one violation; with `among`, only these clauses are tried."""
-        about, relative, absolute = Signature.of(program, violation), None, 0.0
+        signature, relative, absolute = Signature.of(program, violation), None, 0.0
         got, want = violation.got, violation.want
-        if about.dtype is not None and not about.any_value and got is not None and want is not None:
+        if signature.dtype is not None and not signature.any_value and got is not None and want is not None:
             off, largest = float(np.nanmax(np.abs(got - want), initial=0.0)), float(np.abs(want).max(initial=0.0))
             relative, absolute = (off / largest if largest else math.inf if off else 0.0), off
         witness = "; ".join(lines(program.upto(violation.at + 1)))
         clauses = clauses_of(program, violation) if among is None else holding(among, program, violation)
-        return Finding(about, relative, absolute, witness, observed_text(violation), left_out, clauses, seen)
+        return Finding(signature, relative, absolute, witness, observed_text(violation), left_out, clauses, seen)
 
     def joined(self, other: Finding) -> Finding:
         """Merges two findings with the same signature: the larger errors, the shorter witness, the clauses of both."""
@@ -129,23 +129,23 @@ class Finding:
 
     def entry(self, since: str, common: Common) -> str | None:
         """The entry as TOML; None if nothing names the case."""
-        about, kept = self.about, common.get(self.about.rule)
-        said = {} if kept is None else _stated(self.clauses - kept, about.op, self.witness)
-        named = {"op": about.op, "message": about.message, **said}
+        signature, kept = self.signature, common.get(self.signature.rule)
+        said = {} if kept is None else _stated(self.clauses - kept, signature.op, self.witness)
+        named = {"op": signature.op, "message": signature.message, **said}
         if not naming((key, value) for key, value in named.items() if value is not None):
             return None
-        op = about.op or said.pop("op", None)
+        op = signature.op or said.pop("op", None)
         written: dict[str, Any] = {
-            "rule": about.rule,
+            "rule": signature.rule,
             "op": op,
-            "raised": about.raised,
-            "message": about.message,
-            "dtype": about.dtype,
+            "raised": signature.raised,
+            "message": signature.message,
+            "dtype": signature.dtype,
             **self._limits(),
-            "result_dtype": about.result_dtype,
-            "wrong_shape": about.wrong_shape or None,
+            "result_dtype": signature.result_dtype,
+            "wrong_shape": signature.wrong_shape or None,
             **{key: value for key, value in said.items() if key not in OUTCOMES or not self._limits()},
-            "left_out": None if op is None or (self.left_out and op == about.op) else False,
+            "left_out": None if op is None or (self.left_out and op == signature.op) else False,
             "reason": self.observed,
             "link": "not reported",
             "since": since,
@@ -157,34 +157,34 @@ class Finding:
         """The limits for values: relative if at most 1, or else absolute if at most 1, or else `any_value`. After
         cancellation, a relative limit says little.
         """
-        if self.about.any_value:
+        if self.signature.any_value:
             return {"any_value": True}
         if self.relative is None:
             return {}
-        nan = {"nan": True} if self.about.nan else {}
+        nan = {"nan": True} if self.signature.nan else {}
         if self.relative <= 1:
             return {"relative": min(_above(self.relative), 1.0), **nan}
         return {"absolute": min(_above(self.absolute), 1.0), **nan} if self.absolute <= 1 else {"any_value": True}
 
     def to_json(self) -> dict[str, Any]:
         """The finding as JSON data, for pytest-xdist."""
-        about = {name: getattr(self.about, name) for name in Signature.__slots__}
+        signature = {name: getattr(self.signature, name) for name in Signature.__slots__}
         plain = {name: getattr(self, name) for name in Finding.__slots__}
-        return {**plain, "about": about, "clauses": [list(clause) for clause in sorted(self.clauses, key=repr)]}
+        return {**plain, "signature": signature, "clauses": [list(clause) for clause in sorted(self.clauses, key=repr)]}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Finding:
         """The finding from JSON data."""
         clauses = frozenset((key, value) for key, value in form["clauses"])
-        return cls(**{**form, "about": Signature(**form["about"]), "clauses": clauses})
+        return cls(**{**form, "signature": Signature(**form["signature"]), "clauses": clauses})
 
 
 def joined(findings: Iterable[Finding]) -> list[Finding]:
     """The findings, merged by signature."""
     found: dict[Signature, Finding] = {}
     for each in findings:
-        found[each.about] = found[each.about].joined(each) if each.about in found else each
-    return [found[about] for about in sorted(found, key=repr)]
+        found[each.signature] = found[each.signature].joined(each) if each.signature in found else each
+    return [found[signature] for signature in sorted(found, key=repr)]
 
 
 def common_to_both(one: Common, other: Common) -> dict[str, frozenset[Clause]]:
@@ -197,7 +197,7 @@ def _stated(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str
     that occurs last in the witness.
     """
     found = dict(sorted(clauses, key=lambda clause: (clause[0], witness.rfind(f" {clause[1]} "), repr(clause[1]))))
-    if op is not None or "grad_already_set" in found:  # which is about the op, where an entry names one
+    if op is not None or "grad_already_set" in found:  # the key is about the op, if the entry has one
         found.pop("op", None)
     if "after" in found and found["after"] in (op, found.get("op")):
         del found["after"]

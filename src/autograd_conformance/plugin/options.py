@@ -60,8 +60,8 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a TOML file of known differences, which do not fail the run; may be repeated (default: the file that comes "
-        "with the suite)",
+        help="a TOML file of known differences, which do not fail the run; may be repeated (default: the file that "
+        "comes with the suite)",
     )
     group.addoption(
         "--update-known",
@@ -155,7 +155,7 @@ OWN = ("recorder", "progress", "workers")
 
 
 def check_options(config: pytest.Config) -> None:
-    """Refuses options that pytest would accept and ignore, or report as an error of its own."""
+    """Refuses options that pytest would accept and ignore, or report as an internal error."""
     _check_hidden(config)
     if getattr(config.option, "dist", "no") == "each":
         raise pytest.UsageError(

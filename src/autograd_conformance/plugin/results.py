@@ -153,7 +153,7 @@ def _records(
                 yield failure
     elif check is not None:
         shown = [(known.rule, known.reason) for known in check.differences]
-        shown += [(found.about.rule, found.observed) for found in check.findings.values()]
+        shown += [(found.signature.rule, found.observed) for found in check.findings.values()]
         own = [reason for broken, reason in shown if op is not None or broken == rule]
         if own:  # differences of other rules do not qualify this one
             verdict, reason = "known difference", "; ".join(own)

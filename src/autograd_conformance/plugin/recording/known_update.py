@@ -52,7 +52,7 @@ class Shown:
     @cached_property
     def broken(self) -> tuple[RuleViolated, ...]:
         """The same violations, as exceptions."""
-        target = self.session.target_of(self.finding.about.rule).crash_as_error()
+        target = self.session.target_of(self.finding.signature.rule).crash_as_error()
         observation, seen = target.observe(self.program), list[Violation]()
 
         def note(violation: Violation) -> bool:
@@ -60,7 +60,7 @@ class Shown:
             return True
 
         first_violation(self.program, observation, target, note)
-        same = (each for each in seen if Signature.of(self.program, each) == self.finding.about)
+        same = (each for each in seen if Signature.of(self.program, each) == self.finding.signature)
         return tuple(RuleViolated(self.program, observation, violation, target) for violation in same)
 
 
@@ -74,9 +74,9 @@ class Unwritten:
     @property
     def line(self) -> str:
         """The finding on one line."""
-        about = self.shown.finding.about
-        op = f", {about.op}" if about.op else ""
-        return f"{about.rule}{op}: {self.shown.finding.witness}" + (f" ({self.why})" if self.why != UNNAMED else "")
+        signature = self.shown.finding.signature
+        op = f", {signature.op}" if signature.op else ""
+        return f"{signature.rule}{op}: {self.shown.finding.witness}" + (f" ({self.why})" if self.why != UNNAMED else "")
 
     def records(self) -> Iterator[Failure | Result]:
         """The failure, if the witness still shows it, and the result."""
@@ -84,12 +84,12 @@ class Unwritten:
         for broken in self.shown.broken[:1]:
             yield failure(broken, TEST, self.shown.session)
         yield Result(
-            test=f"{TEST}[{finding.about.rule}]",
-            rule=finding.about.rule,
-            op=finding.about.op,
+            test=f"{TEST}[{finding.signature.rule}]",
+            rule=finding.signature.rule,
+            op=finding.signature.op,
             verdict="fail",
             programs=finding.seen,
-            exercised={finding.about.rule: finding.seen},
+            exercised={finding.signature.rule: finding.seen},
             seconds=0.0,
             reason=finding.observed,
         )
@@ -97,7 +97,7 @@ class Unwritten:
     @property
     def fails(self) -> bool:
         """Whether the run fails because of this finding."""
-        return self.shown.session.strict or not is_advice(self.shown.finding.about.rule)
+        return self.shown.session.strict or not is_advice(self.shown.finding.signature.rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,9 @@ def _refused(shown: Shown, text: str | None, all_: Sequence[Shown], path: Path) 
         (entry,) = parsed(text, path)
     except MalformedKnownDifferences as error:
         return f"{error}".partition(": ")[2]
-    others = [each for each in all_ if _differs(shown.finding.about, each.finding.about)]
+    others = [each for each in all_ if _differs(shown.finding.signature, each.finding.signature)]
     wide = next((each for each in others if _covers(entry, each)), None)
-    return None if wide is None else f"the entry would also cover {wide.finding.about.rule}: {wide.finding.witness}"
+    return None if wide is None else f"the entry would also cover {wide.finding.signature.rule}: {wide.finding.witness}"
 
 
 def _differs(one: Signature, other: Signature) -> bool:
@@ -151,8 +151,8 @@ def _differs(one: Signature, other: Signature) -> bool:
     return one.rule == other.rule and not same_message and _way(one) != _way(other)
 
 
-def _way(about: Signature) -> tuple[object, ...]:
-    return about.op, about.raised, about.message, about.result_dtype, about.wrong_shape
+def _way(signature: Signature) -> tuple[object, ...]:
+    return signature.op, signature.raised, signature.message, signature.result_dtype, signature.wrong_shape
 
 
 def _covers(entry: Known, shown: Shown) -> bool:

@@ -75,7 +75,7 @@ class RunEnd:
         """Writes the faults that the audit found and no test has shown, since the op's test may be deselected or
         impossible without the op. Returns whether one of them fails the run.
         """
-        shown = self.run.failed_ops | {each.about.op for each in self.run.tally.findings}
+        shown = self.run.failed_ops | {each.signature.op for each in self.run.tally.findings}
         faults = [(op, fault) for op, fault in self.run.session.audited.faults.items() if op not in shown]
         name = "faults that the audit found"
         failing = [self.run.parts.attempt(name, partial(self._write_fault, op, fault), True) for op, fault in faults]
@@ -154,7 +154,9 @@ class RunEnd:
             about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
             self.run.writer.write(KnownRecord(**about, seen=seen, ended=self.run.tally.ended[number]))
         for new in self.run.known_update.written:
-            self.run.writer.write(KnownRecord(rule=new.about.rule, op=new.about.op, reason=new.observed, seen=new.seen))
+            self.run.writer.write(
+                KnownRecord(rule=new.signature.rule, op=new.signature.op, reason=new.observed, seen=new.seen)
+            )
 
     def _shows(self, entry: Entry) -> bool:
         return self.run.session.is_shown(entry)

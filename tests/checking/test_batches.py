@@ -1,4 +1,6 @@
-"""Ops tried together where units cost much: one unit for many, and singly only where that goes wrong."""
+"""Batches of ops, for frameworks in which compiling is expensive: one region for many ops, and separate runs only after
+a violation.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from autograd_conformance.programs.operands import operands
 
 
 class Costly(TorchRegions):
-    """PyTorch whose functions are said to cost much, and are counted."""
+    """PyTorch with regions that count as expensive, and are counted."""
 
     programs_each = 16
 
@@ -44,14 +46,14 @@ class Costly(TorchRegions):
 
 
 class WrongTanh(Costly):
-    """A function with a tanh in it gives a wrong one."""
+    """A region with a tanh returns a wrong one."""
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         return super().unit(source.replace("tanh(", "sin("), inputs)
 
 
 class RefusedTanh(Costly):
-    """A function with a tanh in it is refused."""
+    """A region with a tanh raises an error."""
 
     error: Exception = RuntimeError("no")
 
@@ -63,7 +65,7 @@ class RefusedTanh(Costly):
 
 
 class SlowExp(Costly):
-    """Every function takes its time, and one with an exponential in it is refused: its programs together are one."""
+    """Every region takes time, and a region with an exp raises an error."""
 
     ops = ("multiply", "sin", "exp", "tanh")
 
@@ -75,7 +77,7 @@ class SlowExp(Costly):
 
 
 class LackingTanh(RefusedTanh):
-    """There is no kernel of tanh."""
+    """There is no kernel for tanh."""
 
     error = NotImplementedError("Could not run 'aten::tanh' with arguments from the 'Other' backend.")
 
@@ -118,7 +120,7 @@ def test_each_is_run_alone_where_together_they_break_a_rule():
 
 
 class WrongTogether(Costly):
-    """A function in which there is more than one sine is wrong."""
+    """A region with more than one sin is wrong."""
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         return super().unit(source.replace("sin(", "cos(") if source.count("sin(") > 1 else source, inputs)
@@ -156,7 +158,9 @@ def test_an_op_that_is_wrong_is_found_among_others(make: type[Costly], programs:
 
 
 def test_the_programs_of_an_exponential_are_one_function():
-    """Where they are several, as those of tanh are, one program together takes as long as several functions."""
+    """The programs of exp share one region. Those of tanh have several, so a joined program takes as long as several
+    regions.
+    """
     costly = Costly()
     InProcess(costly).observe(joined(programs("exp", ("float64",))).program)
     assert len(costly.sources) == 1
