@@ -19,7 +19,7 @@ from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.records.stream import InvalidReport, load
 from examples.tiny_adapter import Tiny
-from tests.reporting.miniatures import FAILURE, HEADER, RULES, spoilt
+from tests.reporting.miniatures import FAILURE, HEADER, RULES, invalid
 
 GOOD = codec.to_json(parse("a = leaf [1, 2]; b = sin a; g = grad b wrt a with [1, 1]"))
 
@@ -110,7 +110,7 @@ def test_a_file_of_the_corpus_with_code_in_it_is_refused(mark: Path, tmp_path: P
 ])  # fmt: skip
 def test_a_record_file_with_code_in_a_program_is_refused(program: Any, mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    path.write_bytes(spoilt(HEADER) + b"".join(map(spoilt, RULES)) + spoilt(FAILURE, program=program(mark)))
+    path.write_bytes(invalid(HEADER) + b"".join(map(invalid, RULES)) + invalid(FAILURE, program=program(mark)))
     with pytest.raises(InvalidReport, match=r"\$\.program"):
         load(path, allow_truncated=True)
 

@@ -1,4 +1,4 @@
-"""Miniatures of a run for the tests of reports: one of each record, and two whole runs made of them."""
+"""Small example records for the tests of reports: one of each type, and two whole runs made of them."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def lines(*records: Record) -> bytes:
     return b"".join(json.dumps(encode(record)).encode() + b"\n" for record in records)
 
 
-def spoilt(record: Record, **changes: object) -> bytes:
+def invalid(record: Record, **changes: object) -> bytes:
     return json.dumps(encode(record) | changes).encode() + b"\n"
 
 

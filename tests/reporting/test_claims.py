@@ -1,4 +1,4 @@
-"""What the articles say: in the report, in the terminal, and as the pages made from the ledger."""
+"""Claims of articles in the report, in the terminal, and in the pages made from them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_claim_that_nothing_bears_out_is_shown_wrong() -> None:
     assert replace(refuted, observed="mixed").differs
 
 
-def test_what_would_have_to_be_otherwise_stands_below_the_verdict() -> None:
+def test_the_condition_of_a_claim_is_below_the_verdict() -> None:
     as_written = replace(CLAIM, verdict="false as written")
     cell = "| **false as written**<br>would hold if: the op saved a tensor |"
     assert cell in unescaped(markdown.render(replace(SOUND, claims=(as_written,))))
@@ -99,13 +99,13 @@ def test_what_would_have_to_be_otherwise_stands_below_the_verdict() -> None:
     assert verdict_counts((as_written, as_written)) == "2 are false as written"
 
 
-def test_the_terminal_says_how_the_claims_stand_and_what_was_shown() -> None:
+def test_the_terminal_counts_verdicts_and_observations_of_claims() -> None:
     assert verdict_counts(CLAIMS) == "1 holds under a condition, 1 is false, 1 cannot be tested"
     assert observation_counts(CLAIMS) == "1 as the article says, 1 sometimes as the article says"
     assert f"claims  3 in 2 articles; toytorch behaves: {observation_counts(CLAIMS)}\n" in shown(REPORT)
 
 
-# -- the pages made from the ledger ------------------------------------------------------------------------------------
+# -- the pages made from claims ------------------------------------------------------------------------------------
 
 
 def test_the_page_holds_every_claim_with_its_truth_and_its_programs() -> None:

@@ -1,4 +1,4 @@
-"""Files on disk, several of them and from the command line; and what reports may import."""
+"""The commands on record files; and the imports that reporting is allowed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_command_refuses_an_invalid_file_with_one_message(tmp_path: Path) ->
     ]
 
 
-def test_reports_stand_on_the_ground_floor_alone() -> None:
+def test_reporting_imports_no_room_above_it() -> None:
     allowed = {
         *sys.stdlib_module_names,
         "reporting",
@@ -98,19 +98,19 @@ def test_two_runs_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str
     wrong = written(tmp_path / "wrong.jsonl", HEADER, *RULES, *PASSES, CRASH, FOOTER)
     more = written(tmp_path / "more.jsonl", HEADER, *RULES, *PASSES, CRASH, replace(CRASH, op="log"), FAILURE, FOOTER)
 
-    def told(*files: Path) -> tuple[int, str]:
+    def printed_text(*files: Path) -> tuple[int, str]:
         return command.main(["diff", *map(str, files)]), capsys.readouterr().out
 
-    assert told(fine, fine) == (0, "toytorch 1.2 -> toytorch 1.2\nUnchanged: 3 rules.\n")
-    code, text = told(fine, wrong)
+    assert printed_text(fine, fine) == (0, "toytorch 1.2 -> toytorch 1.2\nUnchanged: 3 rules.\n")
+    code, text = printed_text(fine, wrong)
     assert code == command.CHANGED and f"New defects (1):\n  {OP}: pass -> crash: exp: the process died" in text
-    code, text = told(wrong, fine)
+    code, text = printed_text(wrong, fine)
     assert code == 0 and f"Fixed (1):\n  {OP}: crash -> pass\n" in text
-    code, text = told(wrong, more)
+    code, text = printed_text(wrong, more)
     assert (
         code == command.CHANGED and f"{OP}: crash -> crash, new failing ops: log" in text and f"{RAISES}: pass" in text
     )
-    assert told(more, wrong)[0] == 0
+    assert printed_text(more, wrong)[0] == 0
 
 
 def test_runs_of_two_suites_are_not_compared_silently(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,9 +127,9 @@ def test_runs_of_two_suites_are_not_compared_silently(tmp_path: Path, capsys: py
 def test_files_are_checked_each_with_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sound, cut = written(tmp_path / "r.jsonl", *EVERY), written(tmp_path / "cut.jsonl", HEADER)
     assert command.main(["validate", str(cut), str(sound)]) == command.INVALID
-    told = capsys.readouterr()
-    assert told.out == f"{sound}: valid: toytorch 1.2, 3 rules, 2 failures\n"
-    assert told.err == f"reports: {cut}, line 1: the file ends without a footer: the run was killed here\n"
+    printed = capsys.readouterr()
+    assert printed.out == f"{sound}: valid: toytorch 1.2, 3 rules, 2 failures\n"
+    assert printed.err == f"reports: {cut}, line 1: the file ends without a footer: the run was killed here\n"
     assert command.main(["validate", str(cut), "--allow-truncated"]) == 0
 
 

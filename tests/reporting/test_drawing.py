@@ -1,4 +1,4 @@
-"""A program's drawing says what happens in which order, is legible, and stands whatever a record holds."""
+"""Drawings of programs show the order of instructions, are legible, and can be made from any record."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def edges(drawn: ProgramGraph, link: str) -> set[tuple[int, int]]:
     return {(edge.tail, edge.head) for edge in drawn.edges if edge.kind == link}
 
 
-def test_what_is_read_behind_a_write_is_what_the_write_made() -> None:
+def test_a_value_read_after_a_write_is_the_result_of_the_write() -> None:
     drawn = graph(WRITTEN, CODE)
     assert Edge(1, 2, "data", 2) in drawn.edges
     assert edges(drawn, "acts") == {(2, 3), (1, 6)}
     assert edges(drawn, "data") == {(1, 2), (3, 4), (3, 5), (4, 7)}
 
 
-def test_calls_stand_in_their_order_where_nothing_else_says_it() -> None:
+def test_calls_without_another_path_are_joined_in_order() -> None:
     assert edges(graph(WRITTEN, CODE), "then") == {(5, 6), (6, 7)}
 
 
@@ -93,7 +93,7 @@ def test_no_box_overlaps_another_and_nothing_leaves_the_picture(count: int, seed
 
 
 def drawn_program(count: int, seed: int) -> list[dict[str, Any]]:
-    """A program of so many instructions at random: leaves, ops, writes, calls."""
+    """A random program with this number of instructions: leaves, ops, writes, calls."""
     rng = random.Random(seed)
     steps: list[dict[str, Any]] = [LEAF]
     values = ["%0"]
@@ -145,7 +145,7 @@ def test_a_held_gradient_hangs_on_its_leaf() -> None:
     assert edges(drawn, "wrong") == {(1, 0)} and drawn.nodes[-1].title == "a.grad"
 
 
-def test_what_an_op_saved_stands_in_its_box_and_in_the_words() -> None:
+def test_saved_tensors_are_in_the_box_and_in_the_sentences() -> None:
     drawn = with_gradients(graph(WRITTEN, CODE), FLOW, 7)
     assert drawn.nodes[1].saved == ("saves a v0",) and drawn.nodes[1].warnings == ("saved b v0: is v1",)
     assert drawn.nodes[3].warnings == ("saved b: freed, line 5",)

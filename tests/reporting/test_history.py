@@ -1,4 +1,4 @@
-"""A folder of record files is a history, which compares like with like; its files may be compressed."""
+"""The history of a folder of record files compares runs of one framework, device and suite; files may be compressed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs added up: sums of what can be added, the worst of verdicts, failures told apart; what is unlike is refused."""
+"""Merged runs have sums of counts, the worst verdicts and all distinct failures; incompatible runs are rejected."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_test_that_no_run_came_to_is_cut_short() -> None:
 
 
 def test_verdicts_of_rules_are_those_of_all_programs() -> None:
-    """In one run a rule was exercised too seldom."""
+    """In each single run too few programs exercise the rule."""
     few = tuple(replace(each, programs=10, exercised={each.rule: 10}, verdict="cut short") for each in PASSES)
     assert set(verdicts(of(1, results=few)).values()) == {"vacuous"}
     assert set(verdicts(summed(of(1, results=few), of(2, results=few))).values()) == {"pass"}
@@ -168,7 +168,7 @@ def test_verdicts_of_rules_are_those_of_all_programs() -> None:
         (replace(SOUND, header=replace(OTHER, seed=HEADER.seed)), "count twice: suites/test_lifetime.py::0$"),
     ],
 )
-def test_an_unlike_run_is_refused_and_leaves_no_trace(other: Report, what: str) -> None:
+def test_an_incompatible_run_is_rejected_and_changes_nothing(other: Report, what: str) -> None:
     found = merged(FIRST)
     with pytest.raises(IncompatibleRuns, match=what):
         found.add(other)
@@ -196,7 +196,7 @@ def test_runs_of_one_kind_can_be_added_up_and_of_other_dtypes_too() -> None:
     assert kind(OTHER) == kind(HEADER)
 
 
-def test_where_environments_differ_all_are_told() -> None:
+def test_different_environments_are_all_listed() -> None:
     other = replace(OTHER, python="3.12.1", profile="thorough", workers=2, packages={"numpy": "2.2", "torch": "2.13"})
     header = summed(FIRST, replace(SECOND, header=other)).header
     assert (header.python, header.profile) == ("3.11.9, 3.12.1", "quick, thorough")
@@ -234,7 +234,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert read(out) == summed(FIRST, SECOND)
 
 
-def test_all_programs_are_kept_each_once_unless_shapes_are_asked_for() -> None:
+def test_all_programs_are_kept_once_without_a_limit_on_shapes() -> None:
     again = replace(SECOND, header=replace(OTHER, seed=9))
     assert summed(SECOND, again).failures == (FAILURE,)
     other_value = {"version": 1, "instructions": [{"do": "leaf", "value": {"data": [2.5]}}]}
@@ -249,7 +249,7 @@ def test_all_programs_are_kept_each_once_unless_shapes_are_asked_for() -> None:
     assert merged(*many).failures.occurrences(cause).times == len(many)
 
 
-def test_the_shortest_program_is_kept_and_the_first_seed_told() -> None:
+def test_the_shortest_program_and_the_lowest_seed_are_kept() -> None:
     for order in permutations([(5, 30), (2, 12), (9, 12)]):
         found = MergedFailures()
         assert [found.add(failing(lines, "leaf", "backward"), seed) for seed, lines in order] == [True, False, False]
@@ -260,7 +260,7 @@ def test_the_shortest_program_is_kept_and_the_first_seed_told() -> None:
         assert found.occurrences(cause) == Occurrences(3, 2)
 
 
-def test_failures_are_told_apart_by_rule_op_way_fault_error_and_shape() -> None:
+def test_failures_are_distinguished_by_rule_op_symptom_diagnosis_error_and_structure() -> None:
     first = failing(3, "leaf", "backward")
     raised = Category("wrong error", "raised", "unknown")
     others = [

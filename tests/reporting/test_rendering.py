@@ -1,4 +1,4 @@
-"""What people read is worth pasting: a failure as text, the page, the terminal's summary."""
+"""Texts for people: a failure as text, the Markdown page, the terminal's summary."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def test_a_script_whose_lines_are_numbered_is_the_program_that_is_shown() -> Non
     whole, brief = text.render(failure), text.render(failure, brief=True)
     assert f"The shortest program found:\n\n{NUMBERED}\nWhy:\n" in whole
     assert f"\n\n{NUMBERED}\nWhy:\n" in brief and "found:\n" not in brief
-    for told in (whole, brief):
-        assert "4 |" not in told
+    for text_ in (whole, brief):
+        assert "4 |" not in text_
     assert "pytest --replay" in whole and "pytest --replay" not in brief
     page = unescaped(markdown.render(replace(BROKEN, failures=(failure,))))
     assert f"The shortest program found:\n\n```python\n{NUMBERED}```\n" in page
@@ -123,7 +123,7 @@ for _ in range(2):
 AS_LOOP = f"The shortest program found, as a loop:\n\n{LOOP}\n"
 
 
-def test_a_failure_in_a_loop_is_told_by_lines_where_something_refers_to_them() -> None:
+def test_a_failure_in_a_loop_has_a_listing_if_a_text_refers_to_lines() -> None:
     both = text.render(replace(FAILURE, loop=LOOP))
     assert f"{AS_LOOP}\nLine by line:\n    1 | a = torch" in both and "found:\n" not in both
     alone = text.render(replace(FAILURE, loop=LOOP, why=(), variation="passes with retain_graph=True"))
@@ -236,13 +236,13 @@ report  report/index.html
 """
 
 
-def test_the_variables_that_were_set_stand_beside_the_packages() -> None:
+def test_environment_variables_are_listed_with_the_packages() -> None:
     page = markdown.render(replace(SOUND, header=replace(SOUND.header, variables={"TORCH_X": "a|b"})))
     assert r"| TORCH\_X | a\|b |" in page
     assert "TORCH" not in markdown.render(SOUND)
 
 
-def test_an_environment_of_the_frameworks_own_is_told() -> None:
+def test_the_environment_of_the_framework_is_listed() -> None:
     page = markdown.render(replace(SOUND, header=replace(SOUND.header, environment=("Python 3.9", "numpy 1.26.4"))))
     assert "| The framework's environment | Python 3.9, numpy 1.26.4 |" in page
     assert "environment" not in markdown.render(SOUND)
@@ -277,6 +277,6 @@ def test_the_summary_takes_nothing_for_markup_and_keeps_commands_whole() -> None
         ("two\nlines", "two lines"),
     ],
 )
-def test_what_is_too_long_ends_behind_a_word(text_: str, due: str) -> None:
+def test_long_text_is_cut_off_after_a_word(text_: str, due: str) -> None:
     assert shortened(text_, 23) == due
     assert len(due) <= 23

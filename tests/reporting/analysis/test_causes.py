@@ -1,4 +1,4 @@
-"""Failures of one cause are put together and those of others are not, from what their records hold."""
+"""Failures with one cause form one group, and failures with different causes do not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def found(*failures: Failure) -> tuple[Cause, ...]:
 
 
 def together(*failures: Failure) -> list[list[int]]:
-    """The failures by their places, cause by cause."""
+    """Indices of the failures in each cause."""
     return sorted(
         sorted(next(k for k, given in enumerate(failures) if given is each) for each in cause.failures)
         for cause in found(*failures)
@@ -123,7 +123,7 @@ def test_a_graph_that_is_never_freed_is_one_cause_in_all_rules() -> None:
     ) == [[0, 1, 2]]
 
 
-def test_the_same_error_that_one_rule_asks_for_is_one_cause() -> None:
+def test_the_same_error_of_one_rule_is_one_cause() -> None:
     one, two = failed("errors/cotangent-shape", SHAPE, "sin"), failed("errors/cotangent-shape", SHAPE, "exp", "mm")
     assert together(one, two, failed("errors/no-grad-root", SHAPE, "mm")) == [[0, 1], [2]]
 
@@ -134,7 +134,7 @@ def test_writes_that_two_ops_do_not_see_are_two_causes() -> None:
     assert together(one, two, again) == [[0, 2], [1]]
 
 
-def test_errors_are_told_apart_by_their_text() -> None:
+def test_errors_with_different_texts_are_different_causes() -> None:
     one, two = (
         failed("errors/legal-returns", RAISED, *ops, observed=f"raised: unknown ({kind})")
         for ops, kind in ((("sin",), "TypeError"), (("mm",), "ValueError"))
@@ -154,9 +154,9 @@ def test_the_same_program_up_to_values_is_one_cause_within_a_family_alone() -> N
 def test_wrong_values_that_nothing_explains_are_not_put_together_for_their_rule() -> None:
     one, two = failed("gradients/graph", OTHER, "sin", "mm"), failed("gradients/graph", OTHER, "exp", "sum")
     assert together(one, two) == [[0], [1]]
-    told = [replace(each, rule="accumulation/adds", diagnosis="It was overwritten.") for each in (one, two)]
-    assert together(*told) == [[0, 1]]
-    assert together(told[0], replace(told[1], diagnosis="It was subtracted.")) == [[0], [1]]
+    diagnosed = [replace(each, rule="accumulation/adds", diagnosis="It was overwritten.") for each in (one, two)]
+    assert together(*diagnosed) == [[0, 1]]
+    assert together(diagnosed[0], replace(diagnosed[1], diagnosis="It was subtracted.")) == [[0], [1]]
 
 
 def test_programs_that_no_record_holds_are_not_alike() -> None:
@@ -248,13 +248,13 @@ def test_the_terminal_shows_each_cause_once_and_names_the_rest() -> None:
     assert printed(replace(FAULTY, failures=again)).count("\nRun again: it fails again in a fresh process") == 2
 
 
-def test_a_single_cause_is_told_with_how_to_reproduce_it() -> None:
+def test_a_single_cause_is_shown_with_its_commands() -> None:
     page = printed(replace(FAULTY, failures=(replace(TANH, script="import torch"),)))
     assert "import torch" in page and "pytest --replay report/1.json" in page
     assert page.startswith("\n1 failure.\n")
 
 
-def test_many_causes_are_on_a_line_each_behind_the_worst() -> None:
+def test_causes_after_the_worst_have_one_line_each() -> None:
     many = tuple(failed("gradients/op", OTHER, op, op=op) for op in ("sin", "exp", "tanh", "mm", "kron"))
     page = printed(replace(FAULTY, failures=many))
     assert page.count("The shortest program found:") == SHOWN_IN_FULL

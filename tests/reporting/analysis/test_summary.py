@@ -1,4 +1,4 @@
-"""Verdicts follow from records: of a rule, of an op, of the framework as a whole."""
+"""Verdicts on rules, ops and the framework follow from the records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_rule_whose_tests_all_do_not_apply_does_not_apply() -> None:
 
 
 def test_a_failure_counts_for_its_rule_whichever_test_found_it() -> None:
-    """The test for retained graphs stumbles over a freed one: only the rule on freed graphs is broken."""
+    """The test of another rule finds a failure of the rule on freed graphs: only the latter is broken."""
     found = replace(PASSES[1], verdict="fail", test=FAILURE.test)
     report = replace(SOUND, results=(PASSES[0], found, PASSES[2]), failures=(FAILURE,))
     assert verdicts(report) == {RAISES: "fail", AGAIN: "pass", OP: "pass"}
@@ -51,7 +51,7 @@ def test_a_failure_counts_for_its_rule_whichever_test_found_it() -> None:
 
 @pytest.mark.parametrize("verdict", ["fail", "crash", "timeout", "flaky", "error"])
 def test_a_bad_result_that_left_no_failure_counts_against_its_own_rule(verdict: str) -> None:
-    """A worker died with its test: there is a result, but nobody was left to explain it."""
+    """A worker died during its test: there is a result without a failure record."""
     died = decode(encode(PASSES[0]) | {"verdict": verdict, "reason": "worker\n gw1 died"})
     assert isinstance(died, Result)
     summary = summarize(replace(SOUND, results=(died, *PASSES[1:])))

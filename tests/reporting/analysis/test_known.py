@@ -1,4 +1,4 @@
-"""Known differences are neither failed nor passed, are always shown, and are called stale only on evidence."""
+"""Known differences count neither as failed nor as passed, are always shown, and are stale only on evidence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RULEWIDE = KnownRecord(rule=RAISES, reason="documented otherwise", seen=0)
 DIFFERING = replace(SOUND, results=(*PASSES[:2], MUL, HARDSIGMOID), known=(KNOWN,))
 
 
-def stands(known: KnownRecord, *results: Result) -> str:
+def status_of(known: KnownRecord, *results: Result) -> str:
     (entry,) = summarize(replace(SOUND, results=results, known=(known,))).known
     return entry.status
 
@@ -55,7 +55,7 @@ def test_a_known_difference_is_neither_a_failure_nor_a_pass() -> None:
     assert (str(summary.total), [each.failures for each in summary.families]) == ("2 / 3 / 3", [0, 0])
 
 
-def test_a_result_or_an_entry_that_was_seen_is_enough_and_an_unseen_entry_is_not() -> None:
+def test_a_result_or_an_observed_entry_is_enough_and_an_unobserved_entry_is_not() -> None:
     result_only, entry_only = replace(DIFFERING, known=()), replace(SOUND, known=(KNOWN,))
     assert verdicts(result_only)[OP] == verdicts(entry_only)[OP] == "known difference"
     assert summarize(result_only).rules[2].reason == "hardsigmoid: t[hardsigmoid] gave no reason"
@@ -86,14 +86,14 @@ def test_a_known_difference_needs_more_attention_than_a_vacuous_rule_and_less_th
     assert verdicts(replace(DIFFERING, results=(*PASSES[:2], barely)))[OP] == "known difference"
 
 
-def test_a_difference_that_was_seen_is_not_hidden_by_a_capability_that_is_not_claimed() -> None:
+def test_an_unclaimed_capability_does_not_hide_an_observed_difference() -> None:
     rules = (*RULES[:2], replace(RULES[2], needs=("hooks",)))
     assert verdicts(replace(DIFFERING, rules=rules))[OP] == "known difference"
     assert verdicts(replace(DIFFERING, rules=rules, results=PASSES, known=(UNSEEN,)))[OP] == "not applicable"
 
 
 def test_the_reason_names_each_difference_once_and_stays_short() -> None:
-    again = replace(HARDSIGMOID, test="t[hardsigmoid-float32]", reason="told by the test")
+    again = replace(HARDSIGMOID, test="t[hardsigmoid-float32]", reason="given by the test")
     gelu = replace(HARDSIGMOID, op="gelu", reason="an approximation")
     results = (HARDSIGMOID, again, replace(HARDSIGMOID, op=None), gelu, replace(gelu, test="t[gelu-float32]"))
     other_rule = replace(KNOWN, rule=RAISES, op="gelu")
@@ -169,20 +169,20 @@ FIXED = replace(HARDSIGMOID, verdict="pass")
 
 
 def test_an_entry_is_stale_only_where_its_rule_and_its_op_were_exercised() -> None:
-    assert stands(KNOWN, HARDSIGMOID) == "observed in 12 programs"
-    assert stands(replace(KNOWN, seen=1)) == "observed in 1 program"
-    assert stands(UNSEEN, FIXED, MUL) == STALE
-    assert stands(UNSEEN, MUL, PASSES[2]) == IDLE  # other ops of its rule
-    assert stands(UNSEEN, replace(FIXED, programs=0)) == IDLE
-    assert stands(UNSEEN, replace(FIXED, rule=AGAIN, exercised={AGAIN: 100})) == IDLE  # its op, under another rule
-    assert stands(RULEWIDE, *PASSES[1:]) == IDLE
-    assert stands(RULEWIDE, *PASSES) == STALE
-    assert stands(RULEWIDE, replace(PASSES[1], exercised={AGAIN: 100, RAISES: 1})) == STALE
+    assert status_of(KNOWN, HARDSIGMOID) == "observed in 12 programs"
+    assert status_of(replace(KNOWN, seen=1)) == "observed in 1 program"
+    assert status_of(UNSEEN, FIXED, MUL) == STALE
+    assert status_of(UNSEEN, MUL, PASSES[2]) == IDLE  # other ops of its rule
+    assert status_of(UNSEEN, replace(FIXED, programs=0)) == IDLE
+    assert status_of(UNSEEN, replace(FIXED, rule=AGAIN, exercised={AGAIN: 100})) == IDLE  # its op, under another rule
+    assert status_of(RULEWIDE, *PASSES[1:]) == IDLE
+    assert status_of(RULEWIDE, *PASSES) == STALE
+    assert status_of(RULEWIDE, replace(PASSES[1], exercised={AGAIN: 100, RAISES: 1})) == STALE
 
 
 @pytest.mark.parametrize("verdict", ["fail", "crash", "timeout", "flaky", "error"])
 def test_a_test_that_broke_off_makes_no_entry_stale(verdict: Outcome) -> None:
-    assert stands(UNSEEN, replace(FIXED, verdict=verdict, reason="died")) == IDLE
+    assert status_of(UNSEEN, replace(FIXED, verdict=verdict, reason="died")) == IDLE
 
 
 def test_a_stale_entry_is_no_error_and_comes_first() -> None:
@@ -242,7 +242,7 @@ def test_the_page_lists_an_op_that_differed_even_where_it_is_called_unsupported(
     assert "- known difference (1): `topk` (" in page
 
 
-def test_the_page_has_known_differences_behind_failures() -> None:
+def test_the_page_has_known_differences_after_failures() -> None:
     page = markdown.render(replace(BROKEN, known=(KNOWN,)))
     assert page.index("## Failures") < page.index("## Known differences")
 

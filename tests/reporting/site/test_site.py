@@ -1,5 +1,5 @@
-"""The site from miniature records: every link leads somewhere, nothing that a framework said is markup, nothing asks
-another host, and a folder is never spoilt.
+"""The site of example records: all links work, texts of frameworks are never markup, no page loads anything from another
+host, and foreign files in the output folder are never overwritten.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ EVIL = (
 
 
 class Read(HTMLParser):
-    """A page as a browser reads it."""
+    """A page, parsed like in a browser."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def all_pages(folder: Path) -> list[Read]:
 
 
 def sound(folder: Path) -> list[Read]:
-    """The pages of a site, whose links lead somewhere and which ask no other host."""
+    """The pages of a site, after a check that all links work and no other host is contacted."""
     found = all_pages(folder)
     by_path = {page.path.resolve(): page for page in found}
     for page in found:
@@ -111,7 +111,7 @@ def sound(folder: Path) -> list[Read]:
     return found
 
 
-def test_every_link_leads_somewhere_and_no_other_host_is_asked(tmp_path: Path) -> None:
+def test_all_links_work_and_no_other_host_is_contacted(tmp_path: Path) -> None:
     site = build([FULL, OLDER, SOUND], tmp_path / "site")
     found = sound(tmp_path / "site")
     assert len(found) == 1 + len(site.runs) + len(RULES) + len(FULL.failures)
@@ -225,7 +225,7 @@ def test_two_builds_are_equal(tmp_path: Path) -> None:
     assert one == two and any(b'aria-label="toytorch' in text for text in one.values())
 
 
-def test_runs_of_one_version_are_told_apart() -> None:
+def test_runs_of_one_version_have_different_titles() -> None:
     cuda = replace(SOUND, header=replace(HEADER, device="cuda", started="2026-02-02T00:00:00Z"))
     assert [run.detail for run in runs([SOUND, cuda, OLDER])] == ["cpu", "cuda", ""]
     again = replace(SOUND, header=replace(HEADER, started="2026-02-02T00:00:00Z"))
@@ -233,7 +233,7 @@ def test_runs_of_one_version_are_told_apart() -> None:
     assert len(runs([SOUND, SOUND])) == 1
 
 
-def test_names_of_files_are_plain_and_unlike() -> None:
+def test_file_names_are_plain_and_unique() -> None:
     made = list(unique_slugs(["A b", "a-b", "a/b", "../..", "", "é", "a-b-2", "x" * 900]))
     assert len(set(made)) == len(made)
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789.-") and 0 < len(name) < 80 for name in made)

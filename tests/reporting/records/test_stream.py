@@ -1,4 +1,4 @@
-"""A record file is sound, or it is refused with a message that says what is wrong with it."""
+"""A record file is valid, or is rejected with a message that names the error."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.reporting.miniatures import (
     RAISES,
     RULES,
     SOUND,
+    invalid,
     lines,
-    spoilt,
 )
 
 INVALID = {
@@ -37,7 +37,10 @@ INVALID = {
         b'{"record":"x"}\n',
         "f, line 1: $.record: 'x' is none of header, rule, result, failure, known, claim, coverage, behaviour, footer",
     ),
-    "a later version": (spoilt(HEADER, version=2), "f, line 1: $.version: this program reads version 1 of the records"),
+    "a later version": (
+        invalid(HEADER, version=2),
+        "f, line 1: $.version: this program reads version 1 of the records",
+    ),
     "no header": (lines(*RULES, FOOTER), "f, line 1: the file has no header: its first record must be one"),
     "two runs in one file": (lines(HEADER, HEADER), "f, line 2: there is a second header"),
     "a rule twice": (lines(HEADER, RULES[0], RULES[0]), f"f, line 3: rule '{RAISES}' has two records"),
@@ -51,11 +54,11 @@ INVALID = {
         f"f, line 4: this line names rule '{OP}', which has no record",
     ),
     "a known difference seen less than never": (
-        lines(HEADER, *RULES) + spoilt(KNOWN, seen=-1),
+        lines(HEADER, *RULES) + invalid(KNOWN, seen=-1),
         "f, line 5: $.seen: -1 is less than the minimum of 0 (a known record)",
     ),
     "a known difference without reason": (
-        lines(HEADER, *RULES) + spoilt(KNOWN, reason=None),
+        lines(HEADER, *RULES) + invalid(KNOWN, reason=None),
         "f, line 5: $.reason: None is not of type 'string' (a known record)",
     ),
     "a known difference after the end": (
@@ -65,36 +68,39 @@ INVALID = {
     "a claim twice": (lines(HEADER, CLAIM, CLAIM), "f, line 3: claim 'again-raises' has two records"),
     "a claim after the end": (lines(HEADER, FOOTER, CLAIM), "f, line 3: there is a record after the footer"),
     "a claim judged in other words": (
-        lines(HEADER) + spoilt(CLAIM, verdict="true"),
+        lines(HEADER) + invalid(CLAIM, verdict="true"),
         "f, line 2: $.verdict: 'true' is not one of ['holds', 'holds under a condition', 'false as written', 'false', "
         "'not testable']",
     ),
     "a claim seen in other words": (
-        lines(HEADER) + spoilt(CLAIM, observed="yes"),
+        lines(HEADER) + invalid(CLAIM, observed="yes"),
         "f, line 2: $.observed: 'yes' is not one of ['right', 'wrong', 'mixed', 'unknown', 'not run'] (a claim record)",
     ),
     "a claim about line nought": (
-        lines(HEADER) + spoilt(CLAIM, programs=[encode(CLAIM)["programs"][0] | {"line": 0}]),
+        lines(HEADER) + invalid(CLAIM, programs=[encode(CLAIM)["programs"][0] | {"line": 0}]),
         "f, line 2: $.programs[0].line: 0 is less than the minimum of 1 (a claim record)",
     ),
     "no footer": (lines(HEADER, *RULES), "f, line 4: the file ends without a footer: the run was killed here"),
     "killed as it wrote": (lines(HEADER, *RULES)[:-9], "f, line 4: the line is incomplete: the run was killed"),
     "more after the end": (lines(HEADER, FOOTER, RULES[0]), "f, line 3: there is a record after the footer"),
     "unknown verdict": (
-        lines(HEADER, *RULES) + spoilt(PASSES[0], verdict="ok"),
+        lines(HEADER, *RULES) + invalid(PASSES[0], verdict="ok"),
         "f, line 5: $.verdict: 'ok' is not one of ['pass', 'fail', 'known difference', 'not applicable', 'vacuous',",
     ),
     "a field inside a field": (
-        lines(HEADER, *RULES) + spoilt(FAILURE, why=[{"line": 0, "text": ""}]),
+        lines(HEADER, *RULES) + invalid(FAILURE, why=[{"line": 0, "text": ""}]),
         "f, line 5: $.why[0].line: 0 is less than the minimum of 1 (a failure record)",
     ),
     "a field left out": (
         b'{"record":"header","version":1}\n',
         "f, line 1: $: 'suite' is a required property (a header",
     ),
-    "a field too many": (spoilt(HEADER, colour="red"), "f, line 1: $: Additional properties are not allowed ('colour'"),
+    "a field too many": (
+        invalid(HEADER, colour="red"),
+        "f, line 1: $: Additional properties are not allowed ('colour'",
+    ),
     "local time": (
-        spoilt(HEADER, started="2026-01-02T03:04:05+02:00"),
+        invalid(HEADER, started="2026-01-02T03:04:05+02:00"),
         "f, line 1: $.started: '2026-01-02T03:04:05+02",
     ),
 }
@@ -107,14 +113,14 @@ def test_each_way_to_be_invalid_has_its_own_message(how: str) -> None:
         parse(content, "f")
 
 
-def test_a_known_difference_may_stand_anywhere_between_the_rules_and_the_footer() -> None:
+def test_a_known_difference_may_be_anywhere_between_the_rules_and_the_footer() -> None:
     stale = replace(KNOWN, rule=RAISES, op=None, link=None, seen=0)
     first = parse(lines(HEADER, *RULES, KNOWN, *PASSES, stale, FOOTER), "f")
     assert first == replace(SOUND, known=(KNOWN, stale))
     assert parse(lines(HEADER, *RULES, *PASSES, KNOWN, stale, FOOTER), "f") == first
 
 
-def test_claims_may_stand_anywhere_before_the_footer_and_keep_their_order() -> None:
+def test_claims_may_be_anywhere_before_the_footer_and_keep_their_order() -> None:
     first = parse(lines(HEADER, *RULES, CLAIMS[0], *PASSES, *CLAIMS[1:], FOOTER), "f")
     assert first == replace(SOUND, claims=CLAIMS)
     assert parse(lines(HEADER, *RULES, *PASSES, *CLAIMS, FOOTER), "f") == first
@@ -125,7 +131,7 @@ def test_a_file_that_is_not_there_is_invalid_too(tmp_path: Path) -> None:
         read(tmp_path / "absent.jsonl")
 
 
-def test_a_truncated_run_can_be_asked_for_what_it_had_said() -> None:
+def test_a_truncated_run_can_be_read_on_request() -> None:
     whole = lines(HEADER, *RULES, *PASSES)
     assert parse(whole[:-1], "f", allow_truncated=True) == replace(SOUND, footer=None)
     assert parse(whole[:-5], "f", allow_truncated=True) == replace(SOUND, results=PASSES[:-1], footer=None)

@@ -1,4 +1,4 @@
-"""Every record comes back from its JSON form, and a killed writer loses nothing."""
+"""Every record equals the decoded form of its JSON, and a killed writer loses no finished record."""
 
 from __future__ import annotations
 

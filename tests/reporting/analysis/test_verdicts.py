@@ -1,4 +1,4 @@
-"""One table says what a run can say: documents repeat it, and 0 is the code of three headlines and of nothing else."""
+"""The documents repeat the tables of verdicts, headlines and exit codes; only three headlines have exit code 0."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from autograd_conformance.reporting.render import badge, brief, markdown, termin
 from autograd_conformance.reporting.site.matrix import SIGNS
 from tests.reporting.miniatures import AGAIN, FAILURE, FOOTER, OP, PASSES, RAISES, RULES, SOUND, verdicts
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GOOD = {"conformant", "conformant with known differences", "selection passed"}
-"""The headlines of exit code 0."""
+"""The headlines with exit code 0."""
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_every_word_and_headline_can_be_shown() -> None:
     assert all(f".{each.replace(' ', '-')} {{" in styles for each in get_args(Conclusion))
 
 
-def test_what_counts_as_passed_applies_and_is_never_in_doubt() -> None:
+def test_a_passed_verdict_is_applicable_and_allows_a_conclusion() -> None:
     for each in VERDICTS:
         assert each.applicable >= each.passed and each.all >= each.applicable
         assert (each.passed, each.is_failure, each.prevents_verdict).count(True) <= 1
@@ -110,7 +110,7 @@ ENDINGS = st.sampled_from(["complete", "cut short", "interrupted"])
 
 @st.composite
 def reports(draw: st.DrawFn) -> Report:
-    """A run of any kind: each test with any outcome or not there at all, complete or not, of all tests or of some."""
+    """An arbitrary run: any outcome or no result for each test, complete or not, of all tests or some."""
     chosen = [draw(st.one_of(st.none(), st.sampled_from(get_args(Outcome)))) for _ in PASSES]
     results = [_result(at, verdict) for at, verdict in enumerate(chosen) if verdict is not None]
     few = draw(st.booleans())
@@ -136,7 +136,7 @@ def reports(draw: st.DrawFn) -> Report:
 
 
 @given(report=reports(), status=st.sampled_from([0, 1, 5]))
-def test_0_implies_a_headline_that_says_so(report: Report, status: int) -> None:
+def test_exit_code_0_has_a_matching_headline(report: Report, status: int) -> None:
     summary, code = summarize(report), _code(report, status)
     must = {each.rule.rule: each.verdict for each in summary.rules if each.rule.level == "MUST"}
     if code == Exit.PASSED:
@@ -239,7 +239,7 @@ def test_a_rule_that_was_chosen_and_hardly_exercised_costs_the_selection() -> No
 
 @pytest.mark.parametrize(("exercised", "verdict"), [(1, "vacuous"), (2, "pass")])
 def test_of_short_tests_each_has_to_exercise_the_rule(exercised: int, verdict: str) -> None:
-    """Two tests of one op each were chosen, of a rule that has a hundred."""
+    """Two of the hundred tests of a rule were selected, each of one op."""
     short = [replace(PASSES[2], test=f"t[{op}]", op=op, programs=6, exercised={}) for op in ("exp", "sin")]
     short[0] = replace(short[0], exercised={OP: exercised})
     assert verdicts(_selected(short))[OP] == verdict

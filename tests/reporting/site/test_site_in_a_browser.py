@@ -1,5 +1,6 @@
-"""The site as people use it, in a real browser: nothing in the console, no request to another host, and a script
-that is copied runs. Needs Playwright and a Chromium: Debian's, or the one that CHROMIUM names.
+"""The site in a real browser: no console messages, no requests to other hosts, and copied scripts run.
+
+Requires Playwright and a Chromium: Debian's, or the one that the variable CHROMIUM names.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ KINDS = (
 
 @dataclass
 class Browsing:
-    """A page in a browser, and what went wrong while it was used."""
+    """A page in a browser, with the errors that occurred while it was used."""
 
     page: Any
     root: str
@@ -149,7 +150,7 @@ def test_columns_keep_their_cells_when_they_are_sorted(browsing: Browsing) -> No
     assert [cell.inner_text().split()[0] for cell in row.locator("td").all()[2:]] == ["✓", "✗"]
 
 
-def test_versions_that_are_not_the_latest_are_shown_where_they_are_asked_for(browser: Any, tmp_path: Path) -> None:
+def test_older_versions_are_shown_on_request(browser: Any, tmp_path: Path) -> None:
     build([EARLIER, FINE, BROKEN], tmp_path)
     for used in _browsing(browser, tmp_path.as_uri()):
         used.open("index.html")
@@ -195,7 +196,7 @@ def test_a_page_has_no_serious_finding_of_axe(browser: Any, root: str, theme: st
 
 
 def _serious(used: Browsing, axe: str) -> list[tuple[str, list[str]]]:
-    """The serious findings of axe on the open page."""
+    """Serious accessibility problems that axe finds on the open page."""
     used.page.add_script_tag(path=axe)
     found = used.page.evaluate("axe.run({ preload: false }).then((r) => r.violations)")
     serious = [each for each in found if each["impact"] in ("serious", "critical")]
