@@ -22,7 +22,7 @@ def test_methods_under_old_names_are_called() -> None:
     calls: list[str] = []
 
     class Old(Small):
-        def prepare(self, program: Program) -> None:
+        def foresee(self, program: Program) -> None:
             calls.append("foresee")
 
         def plainer(self) -> dict[str, Any]:
@@ -45,8 +45,8 @@ def test_an_override_under_the_old_name_replaces_the_inherited_method() -> None:
             return gradient * factor
 
     class Old(Base):
-        def hook_result(self, gradient: Any, effect: str, factor: float) -> Any:
-            return 1 + super().hook_result(gradient, effect, factor)  # type: ignore[misc]
+        def altered(self, gradient: Any, effect: str, factor: float) -> Any:
+            return 1 + super().altered(gradient, effect, factor)  # type: ignore[misc]
 
     with pytest.warns(FutureWarning, match=r"Old\.altered is named hook_result now"):
         requirements.adopt_new_names(Old())
@@ -61,4 +61,4 @@ def test_old_names_of_protocols(old: str) -> None:
 
 def test_the_old_name_of_the_error() -> None:
     with pytest.warns(FutureWarning, match="BrokenAdapter is named AdapterError now"):
-        assert registry.AdapterError is registry.AdapterError
+        assert registry.BrokenAdapter is registry.AdapterError
