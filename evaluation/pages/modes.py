@@ -33,7 +33,7 @@ def cells(run: Report) -> Mapping[str, object]:
     return {
         "header": run.header,
         "summary": summary,
-        "seen": sum(entry.known.seen > 0 for entry in summary.known),
+        "observed": sum(entry.observed for entry in summary.known),
         "least": min(passed, key=lambda rule: rule.exercised, default=None),
         "vacuous": [rule for rule in summary.rules if rule.verdict == "vacuous"],
     }

@@ -1,5 +1,5 @@
-"""The site of example records: all links work, texts of frameworks are never markup, no page loads anything from another
-host, and foreign files in the output folder are never overwritten.
+"""The site of example records: all links work, texts of frameworks are never markup, no page contacts another host, and
+foreign files in the output folder are never overwritten.
 """
 
 from __future__ import annotations
