@@ -1,6 +1,4 @@
-"""Notes on a failing line that is no backward call: the reason why it must raise, return, make a value or leave others
-alone.
-"""
+"""Notes on a failing line that is no backward call: why it must raise, return, or leave a certain state."""
 
 from __future__ import annotations
 

@@ -61,4 +61,4 @@ def _ref(text: str) -> Ref:
 
 def _check(program: Program, refs: list[Ref]) -> None:
     if any(not 0 <= ref.at < len(program) for ref in refs):
-        raise MalformedProgram("a relation names an instruction that there is not")
+        raise MalformedProgram("a relation names an instruction that does not exist")
