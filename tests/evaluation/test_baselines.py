@@ -1,4 +1,4 @@
-"""Each baseline finds an easy fault, passes PyTorch where nothing is wrong, and leaves PyTorch alone."""
+"""Each baseline finds an easy fault, passes PyTorch itself, and restores PyTorch's functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_finds_a_flipped_sign(name: str, rounds: dict[str, Round]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_passes_what_is_right(name: str, rounds: dict[str, Round]) -> None:
+def test_passes_pytorch_itself(name: str, rounds: dict[str, Round]) -> None:
     made = rounds[name]
     assert made.cases
     assert len(made.alarms) <= len(made.cases) // 100  # a random graph may be badly conditioned
@@ -40,20 +40,20 @@ def test_passes_what_is_right(name: str, rounds: dict[str, Round]) -> None:
     assert not any(case.complains(honest) for case in made.cases[:20])
 
 
-def test_complains_about_what_torch_itself_does() -> None:
+def test_complains_about_pytorch_itself() -> None:
     assert round_of(
         BASELINES["gradcheck"], 0.2, ("astype_float32",)
     ).alarms  # its results are too coarse for finite differences
 
 
-def test_only_second_derivatives_show_a_bent_one(rounds: dict[str, Round]) -> None:
+def test_only_second_derivatives_show_a_bent_derivative(rounds: dict[str, Round]) -> None:
     bent = GENERATED["exp_bent"]
     assert compare(rounds["gradgradcheck"], bent).found
     assert not compare(rounds["gradcheck"], bent).could
     assert not any(case.complains(with_tensor_cotangents(bent)()) for case in rounds["gradcheck"].cases[:20])
 
 
-def test_what_is_too_small_or_elsewhere_is_not_seen() -> None:
+def test_small_or_other_faults_cannot_be_detected() -> None:
     assert not any(can_detect(BASELINES[name], GENERATED["exp_slight"]) for name in BASELINES if name != OURS)
     assert can_detect(BASELINES[OURS], GENERATED["exp_slight"])
     assert changed(MUTANTS["mutants/overwrites"]) >= {"backward"}
@@ -61,7 +61,7 @@ def test_what_is_too_small_or_elsewhere_is_not_seen() -> None:
     assert can_detect(BASELINES["graph fuzzer"], MUTANTS["mutants/overwrites"])
 
 
-def test_the_mutants_calls_stand_in_for_torchs() -> None:
+def test_the_mutants_calls_replace_torchs() -> None:
     class Loud(Honest):
         """A mutant whose functional gradient is a thousand times too large."""
 

@@ -1,4 +1,4 @@
-"""Generated mutants: their classes come when asked for, each has its fault alone, and its op's tests kill it."""
+"""Generated mutants are made on first use, each has only its fault, and the tests of its op kill it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ KILLED = (
     "conv2d_rank_four", "tanh_single", "exp_bent", "exp_strided", "multiply_expanded", "tanh_shifted", "matmul_turned",
     "add_short", "sin_tile", "sum_remembered",
 )  # fmt: skip
-"""A mutant of each kind that a quick run's programs kill; `python -m evaluation.kill_matrix` counts how many of all
-they do.
-"""
+"""A mutant of each kind that a quick run kills; `python -m evaluation.kill_matrix` counts the kills of all mutants."""
 
 
 def one_of_each_kind() -> list[str]:
@@ -56,13 +54,13 @@ def test_is_a_framework_by_its_name() -> None:
     assert framework.fault == "The gradient of sin has the wrong sign."
 
 
-def test_knows_what_it_does_not_have() -> None:
+def test_refuses_unknown_names() -> None:
     assert "sin_frobnicated" not in GENERATED
     with pytest.raises(KeyError):
         GENERATED["sin_frobnicated"]
 
 
-def test_equivalent_ones_are_left_out() -> None:
+def test_equivalent_mutants_are_left_out() -> None:
     assert "floor_sign" in EQUIVALENT  # its gradient is zero
     assert "floor_sign" not in GENERATED
     assert equivalence.is_equivalent("floor_sign")

@@ -1,6 +1,4 @@
-"""The matrix's pages say what the results say: what survived, which rules name nothing, what each baseline
-found.
-"""
+"""The matrix's pages report the results: survivors, rules without kills, and the finds of each baseline."""
 
 from __future__ import annotations
 
@@ -60,7 +58,7 @@ def test_a_row_survives_the_folder(tmp_path: Path) -> None:
     assert read(tmp_path).whole == Whole(1200, 2)
 
 
-def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+def test_finished_work_is_skipped(tmp_path: Path) -> None:
     first = tasks(2, read(tmp_path))
     killing = [task for task in first if task.baseline is None and len(task.mutants) == 1]
     append(tmp_path / "1.jsonl", {**encode(HAND), "mutant": killing[0].mutants[0]})
@@ -85,18 +83,18 @@ def test_the_wrong_op_is_not_right() -> None:
 
 def test_pages_name_what_falls_short() -> None:
     text = page.page(results(), "abc")
-    assert "Not killed by anything they were shown (1): `mutants/unseen`." in text
-    assert "kill 0, and not\n1: `mutants/unseen`." in text
+    assert "Not killed by any test (1): `mutants/unseen`." in text
+    assert "kill 0 of these, and not\n1: `mutants/unseen`." in text
     (powerless,) = [line for line in text.splitlines() if line.startswith("Rules that kill no mutant")]
     assert "`views/shares`" in powerless
     assert "`accumulation/adds`" not in powerless and "`accumulation/first`" not in powerless
     assert "| `accumulation/adds` | 1 | 1 |" in text and "| `accumulation/first` | 0 | 1 |" in text
-    assert "| mutants/overwrites | **3** | · |" in text
+    assert "| `mutants/overwrites` | **3** | · |" in text
     assert "| gradcheck | 100 | 6 | 1 | 1 of 1 | 1 | 2.0 | 0 of 0 | 0 |  |" in text
     assert "astype_float32" in text
-    assert "All that is on this page" not in text
-    told = page.page(replace(results(), whole=Whole(1200, 2)), "abc")
-    assert "took\n20 minutes with 2 processes." in told
+    assert "All results on this page" not in text
+    timed = page.page(replace(results(), whole=Whole(1200, 2)), "abc")
+    assert "took\n20 minutes with 2 processes." in timed
 
 
 def test_long_programs_have_a_reason() -> None:

@@ -1,7 +1,7 @@
-"""The suite kills mutants within the quick profile, names the broken rule, and shows a short program.
+"""The suite kills mutants within the quick profile, reports the violated rule, and shrinks to a short program.
 
-And the control: the same search finds nothing in a framework without a fault. Here a fixed sample is tried, some
-mutants of each family; `python -m evaluation.mutants` tries them all.
+As a control, the same search finds nothing in a framework without a fault. The tests use a fixed sample of mutants of
+each family; `python -m evaluation.mutants` runs all.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from evaluation.mutants.probes import QUICK
 from evaluation.mutants.regions import HONEST
 
 EACH = 2
-"""Mutants of each family in the sample: those whose names have the smallest checksums."""
+"""Number of mutants of each family in the sample: those whose names have the smallest checksums."""
 
 
 def sample() -> list[str]:
-    """The names of the mutants that are tried here."""
+    """The names of the sample's mutants."""
     families = (sorted(m.name for m in mutants_of(family)) for family in FAMILIES)
     chosen = (sorted(names, key=lambda name: zlib.crc32(name.encode()))[:EACH] for names in families)
     return list(chain.from_iterable(chosen))

@@ -1,4 +1,4 @@
-"""Every kind of part is written to: a framework that assigns beside a part does not pass that write's test."""
+"""The tests of writes to parts of a value detect a framework that assigns to another part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaluation.mutants.probes import QUICK, Probe, check_drawn
 
 
 class DiagonalsMeet(Mutant):
-    """An assignment to a diagonal beside the main one goes to the main one, as far as it fits."""
+    """An assignment to another diagonal is made to the main diagonal of a non-square matrix."""
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         given = dict(attrs)
@@ -26,7 +26,7 @@ class DiagonalsMeet(Mutant):
 
 
 class StepsLost(Mutant):
-    """An assignment to every other column goes to as many columns side by side."""
+    """An assignment to every other column is made to adjacent columns."""
 
     def write(self, op: str, target: torch.Tensor, operands: Roots, attrs: Attrs) -> None:
         if op == "set_steps_":
@@ -39,7 +39,7 @@ class StepsLost(Mutant):
 
 
 def found(framework: type[Mutant], write: str, folder: Path) -> str | None:
-    """The rule that the write's own test finds broken."""
+    """The rule whose violation the write's own test reports; None if it passes."""
     with alphabet.using(alphabet.current()):
         check = Check(prepared(framework, folder).target, known=TORCH)
         drawn = {"drawn": writes.single_writes(write)}
@@ -48,10 +48,10 @@ def found(framework: type[Mutant], write: str, folder: Path) -> str | None:
 
 
 @pytest.mark.parametrize(("framework", "write"), [(DiagonalsMeet, "set_diagonal_"), (StepsLost, "set_steps_")])
-def test_what_is_assigned_beside_its_part_is_found(framework: type[Mutant], write: str, tmp_path: Path) -> None:
+def test_an_assignment_to_another_part_is_detected(framework: type[Mutant], write: str, tmp_path: Path) -> None:
     assert found(framework, write, tmp_path) == "writes/value"
 
 
 @pytest.mark.parametrize("write", ["set_steps_", "set_elements_", "set_points_", "set_diagonal_"])
-def test_what_is_assigned_to_its_part_is_right(write: str, tmp_path: Path) -> None:
+def test_right_assignments_pass(write: str, tmp_path: Path) -> None:
     assert found(Honest, write, tmp_path) is None

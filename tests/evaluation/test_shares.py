@@ -1,4 +1,4 @@
-"""What other shares would cost: the sum that is done with the finds that are kept."""
+"""The estimated cost of finds with other shares of programs, computed from stored finds."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def test_shares_by_suite_give_each_its_part_of_the_time() -> None:
     assert RUN.ratios(by_finds(RUN, [OFTEN, OFTEN, OFTEN]), [OFTEN]) == pytest.approx([8 / 10 * 5 / 4])
 
 
-def test_what_was_exercised_least_gets_more_within_limits() -> None:
+def test_least_exercised_rules_get_larger_shares_within_limits() -> None:
     shares = least_exercised(RUN, 1)
     assert [shares(test) for test in (ONE, TWO, OFTEN)] == [4.0, 1.0, 0.25]

@@ -1,5 +1,6 @@
-"""Known differences that a run writes excuse what they name: the same run passes with them, but for what could not be
-written, and other faults of the same rule still fail.
+"""Known differences that a run writes cover the failures that they describe, and nothing else.
+
+The same run passes with them, except for failures that could not be written, and other faults of the same rule fail.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from evaluation.mutants.mutant import Mutant
 from evaluation.mutants.probes import probes
 
 PROGRAMS = 30
-"""About how many programs each test draws."""
+"""Approximate number of programs of each test."""
 
 OPS = 4
-"""How many ops are tried by themselves where the audit finds none that is wrong."""
+"""Number of ops that are tested one by one if the audit finds no faulty op."""
 
-NAMED = {
+DESCRIBED = {
     "derivatives": ("sin-at-zero", "exp-off", "sin-flipped"),
     "views": ("transposes-copy", "detach-rounds", "copies-on-write"),
     "modes": ("no-grad-ignored-by-some", "no-grad-ignored", "enable-grad-ends-no-grad"),
@@ -35,9 +36,11 @@ NAMED = {
     "moved hooks": ("hooks-lost-by-writes", "hook-never-called", "hook-called-twice"),
     "writes": ("leaf-views-written", "leaves-written"),
 }
-"""A fault of each family that something names, then others of the same rule, which nothing that is written excuses."""
+"""For each family, a fault that an entry can describe, then other faults of the same rule, which the entry must not
+cover.
+"""
 
-UNNAMED = {
+UNDESCRIBED = {
     "accumulation": ("overwrites", "keeps-first", "averages"),
     "accumulation of zeros": ("forgets-at-zero", "overwrites", "keeps-first"),
     "lifetime": ("checks-root-only", "never-frees", "silent-when-freed"),
@@ -49,15 +52,17 @@ UNNAMED = {
     "optimizers": ("skipped-as-zero", "step-moves-idle", "skipped-forgets"),
     "training": ("clips-twice", "clips-each-leaf", "clips-up"),
 }
-"""The same with faults that every program shows which puts the rule to the test: nothing is written of that rule."""
+"""For each family, a fault that every program exercising the rule shows, so that no entry can describe it,
+and others.
+"""
 
 
 def mutant_of(name: str) -> type[Mutant]:
     return MUTANTS[f"mutants/{name}"]
 
 
-def tried(mutant: type[Mutant], rule: str, folder: Path, entries: tuple[Known, ...]) -> list[str]:
-    """The tests of a rule that fail with some known differences."""
+def failing_tests(mutant: type[Mutant], rule: str, folder: Path, entries: tuple[Known, ...]) -> list[str]:
+    """The tests of a rule that fail on a mutant with some known differences."""
     with alphabet.using(alphabet.current()):
         session, failed = prepared(mutant, folder), []
         for probe in probes((rule,), tuple(sorted(session.faulty_ops)) or CORE[:OPS], PROGRAMS):
@@ -68,7 +73,7 @@ def tried(mutant: type[Mutant], rule: str, folder: Path, entries: tuple[Known, .
 
 
 def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
-    """What the tests of a rule write, and what they cannot write."""
+    """The known differences that the tests of a rule write, and the failures that cannot be written."""
     with alphabet.using(alphabet.current()):
         session, tally = prepared(mutant, path.parent), Tally()
         for probe in probes((rule,), tuple(sorted(session.faulty_ops)) or CORE[:OPS], PROGRAMS):
@@ -81,21 +86,21 @@ def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", NAMED.values(), ids=NAMED)
-def test_what_is_named_is_written_and_excuses_nothing_else(names: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", DESCRIBED.values(), ids=DESCRIBED)
+def test_described_failures_are_written_and_cover_nothing_else(names: tuple[str, ...], tmp_path: Path) -> None:
     mutant, *others = map(mutant_of, names)
     path, rule = tmp_path / "known.toml", mutant.killed_by[0]
     found = updated(mutant, rule, path)
     entries = read(path)
     assert len(entries) == len(found.written) > 0 and not found.unwritten
-    assert not tried(mutant, rule, tmp_path, entries)
+    assert not failing_tests(mutant, rule, tmp_path, entries)
     for other in others:
-        assert tried(other, rule, tmp_path, entries), other.fault
+        assert failing_tests(other, rule, tmp_path, entries), other.fault
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", UNNAMED.values(), ids=UNNAMED)
-def test_what_nothing_names_is_not_written_and_still_fails(names: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", UNDESCRIBED.values(), ids=UNDESCRIBED)
+def test_other_failures_are_not_written_and_still_fail(names: tuple[str, ...], tmp_path: Path) -> None:
     mutant, *others = map(mutant_of, names)
     path, rule = tmp_path / "known.toml", mutant.killed_by[0]
     found = updated(mutant, rule, path)
@@ -104,4 +109,4 @@ def test_what_nothing_names_is_not_written_and_still_fails(names: tuple[str, ...
     assert f"# {found.lines()[0]}\n" in path.read_text()
     assert found.lines()[0].endswith("could not be written as known differences, because nothing names the case:")
     for each in (mutant, *others):
-        assert tried(each, rule, tmp_path, entries), each.fault
+        assert failing_tests(each, rule, tmp_path, entries), each.fault

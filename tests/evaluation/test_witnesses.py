@@ -1,4 +1,4 @@
-"""Every fresh fault is told in a sentence, breaks a rule that binds, and shows: its witness sees it."""
+"""Every fresh fault is described by a sentence, violates a MUST, and is detected by its witness."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ every_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault._
 
 
 def witness_of(fault: type[Fault]) -> Callable[[Torch], Any] | None:
-    """The function that drives an adapter so that the fault shows, which stands beside it."""
+    """The witness of a fault: a function in the same module that drives an adapter so that the fault has an effect."""
     return vars(import_module(fault.__module__)).get(f"witness_{fault.__name__}")
 
 
-def answer(adapter: Torch, witness: Callable[[Torch], Any]) -> str:
-    """What a witness sees, as text: NaN is like NaN there."""
+def result(adapter: Torch, witness: Callable[[Torch], Any]) -> str:
+    """The result of a witness as text, in which NaN equals NaN."""
     adapter.reset()
     return repr(witness(adapter))
 
 
 @pytest.fixture
-def undone() -> Iterator[None]:
-    """What a fault leaves behind in PyTorch is undone: the grad mode, and what the generator has drawn."""
+def restored() -> Iterator[None]:
+    """Restore the grad mode and the random generator, which a fault may change."""
     mode = torch.is_grad_enabled()
     with torch.random.fork_rng(devices=[]):
         yield
@@ -42,12 +42,12 @@ def undone() -> Iterator[None]:
 
 
 @every_fault
-@pytest.mark.usefixtures("undone")
+@pytest.mark.usefixtures("restored")
 @pytest.mark.filterwarnings("ignore:Using backward:UserWarning")
 def test_shows(fault: type[Fault]) -> None:
     witness = witness_of(fault)
     assert witness is not None
-    assert answer(Torch(), witness) != answer(fault(), witness)
+    assert result(Torch(), witness) != result(fault(), witness)
 
 
 @every_fault
