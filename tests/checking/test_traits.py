@@ -91,10 +91,10 @@ def test_what_is_expected_where_nothing_was_observed():
 @pytest.mark.parametrize(
     ("framework", "said"),
     [
-        (zeros.Unsaid(), "so: traits = Traits(begins_with_zeros=True)"),
+        (zeros.Unsaid(), "declare traits = Traits(begins_with_zeros=True)"),
         (zeros.Untrue(), "gradient() of a fresh leaf is None, though traits say begins_with_zeros"),
         (zeros.Ones(), "gradient() of a fresh leaf gave array([1., 1.]), not None, or zeros of the leaf's shape"),
-        (unusable.Scalar(), "so: traits = Traits(scalars=True)"),
+        (unusable.Scalar(), "declare traits = Traits(scalars=True)"),
         (unusable.Traitless(), "traits has to be a programs.capabilities.Traits, not {'scalars': True}"),
         (unusable.Sourceless(), "trait_sources has to be a mapping of some of begins_with_zeros, "),
     ],

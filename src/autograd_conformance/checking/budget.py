@@ -89,8 +89,8 @@ class Budget:
         seconds = self.limits.seconds_left()
         if seconds is None:
             return math.inf, math.inf
-        behind = (self.needs[test] - self.demands[test].first) / self.processes
-        reserved = behind * self.took / self.taken if self.taken else 0.0
+        later = (self.needs[test] - self.demands[test].first) / self.processes
+        reserved = later * self.took / self.taken if self.taken else 0.0
         now = time.monotonic()
         return now + part * max(0.0, seconds - reserved), now + first * seconds
 

@@ -182,10 +182,10 @@ class Check:
     def tally(self) -> Tally:
         """The counts that are added up over all tests."""
         number = {entry: k for k, entry in enumerate(self.known)}
-        seen = Counter({number[entry]: count for entry, count in self.differences.items()})
+        differences = Counter({number[entry]: count for entry, count in self.differences.items()})
         ended = Counter({number[entry]: count for entry, count in self.ended.items()})
         found = list(self.findings.values())
-        return Tally(self.articles, seen, self.pairs, ended, found, self.choices, self.remarks, self.common)
+        return Tally(self.articles, differences, self.pairs, ended, found, self.choices, self.remarks, self.common)
 
     def _relate(self, related: Related) -> None:
         self._count(related.first)
@@ -217,9 +217,9 @@ class Check:
     def _note(self, observation: Observation) -> None:
         """Collects remarks and messages about missing kernels."""
         self.remarks.note(observation)
-        raised = (seen.outcome for seen in observation if isinstance(seen.outcome, Raised))
-        said = [each.message for each in raised if each.kind is Kind.NO_KERNEL]
-        self.missing_kernels.update(message.partition(". ")[0] for message in said[:1])
+        raised = (step.outcome for step in observation if isinstance(step.outcome, Raised))
+        messages = [each.message for each in raised if each.kind is Kind.NO_KERNEL]
+        self.missing_kernels.update(message.partition(". ")[0] for message in messages[:1])
 
     def _raise(
         self, program: Program, observation: Observation, violation: Violation, related: Related | None = None
@@ -264,10 +264,10 @@ class Check:
             if len(program) < len(least.program):
                 self.advice[violation.rule] = broken
             return True
-        seen = int(Signature.of(program, violation) not in shown)
+        count = int(Signature.of(program, violation) not in shown)
         known = self.findings.get(Signature.of(program, violation))
         left_out = self.leaves_out(violation.rule, violation.op)
-        finding = Finding.of(program, violation, left_out, seen, known.clauses if known else None)
+        finding = Finding.of(program, violation, left_out, count, known.clauses if known else None)
         least = self.found.setdefault(finding.signature, broken)
         if len(program) < len(least.program):
             self.found[finding.signature] = broken
@@ -291,9 +291,9 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
             return Relation(None, False)  # views and writes inside a region are not observable
     if relation.violation and related.exact:
         first, second = zip(*related.same, strict=True) if related.same else ((), ())
-        for program, seen, same in ((related.first, one, first), (related.second, other, second)):
+        for program, observation, same in ((related.first, one, first), (related.second, other, second)):
             itself = replace(related, first=program, second=program, same=tuple((at, at) for at in same))
-            if any(relate(itself, seen, target.observe(program)).violation for _ in range(REPEATS)):
+            if any(relate(itself, observation, target.observe(program)).violation for _ in range(REPEATS)):
                 return relate(related, one, other, deterministic=False)
     return relation
 

@@ -60,9 +60,9 @@ def _passes(observation: Observation) -> bool:
 
 
 def _observation(gradient: tuple[float, ...], products: tuple[float, ...] = PRODUCTS) -> Observation:
-    held = Gradient(np.array(gradient), "float64")
+    gradients = Gradient(np.array(gradient), "float64")
     made = [StepObservation(Returned((_tensor(data),))) for data in (LEAF, POWERS, products)]
-    return (*made, replace(StepObservation(Returned()), gradients={Ref(0): held}))
+    return (*made, replace(StepObservation(Returned()), gradients={Ref(0): gradients}))
 
 
 def _tensor(data: tuple[float, ...]) -> Tensor:

@@ -196,9 +196,9 @@ class Session:
         """The framework's own description when it was loaded. Every other process of the run has to match it."""
         return Description.of(self.target)
 
-    def check_description(self, said: Description) -> None:
+    def check_description(self, expected: Description) -> None:
         """Compares the framework with its description in the main process."""
-        self.unlike = describe_difference(said, self.target, f"the worker {self.worker}")
+        self.unlike = describe_difference(expected, self.target, f"the worker {self.worker}")
 
     def adopt_audit(self, found: AuditResult) -> None:
         """Stores the result of the audit, and removes ops without kernels from the target."""

@@ -58,18 +58,18 @@ def grad_is_none(program: Program, at: int, leaf: Ref) -> bool:
     """Whether the `.grad` of a leaf is None before instruction `at`: since it was last cleared, no call accumulated
     into it and none was assigned.
     """
-    held = False
+    is_set = False
     for step in program.instructions[:at]:
         match step:
             case Backward() if leaf in upstream_of_call(program, step):
-                held = True
+                is_set = True
             case AssignGrad():
-                held = held or step.leaf == leaf
+                is_set = is_set or step.leaf == leaf
             case ZeroGrad(leaves) if leaf in leaves:
-                held = False
+                is_set = False
             case _:
                 pass
-    return not held
+    return not is_set
 
 
 def reaches_several_leaves(program: Program, at: int, leaf: Ref) -> bool:
@@ -100,16 +100,16 @@ def may_have_grad(program: Program, at: int, leaf: Ref, through: str | None) -> 
     call = program[at]
     if through is not None and not (isinstance(call, CALLS) and _goes_through(program, call, leaf, through)):
         return False
-    held = False
+    is_set = False
     for step in program.instructions[:at]:
         match step:
             case Backward():
-                held = held or leaf in upstream_of_call(program, step)
+                is_set = is_set or leaf in upstream_of_call(program, step)
             case ZeroGrad(leaves) if leaf in leaves:
-                held = False
+                is_set = False
             case _:
                 pass
-    return held
+    return is_set
 
 
 def _goes_through(program: Program, call: BackwardCall, leaf: Ref, op: str) -> bool:

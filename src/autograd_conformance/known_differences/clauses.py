@@ -46,12 +46,12 @@ def holding(clauses: Iterable[Clause], program: Program, violation: Violation) -
 
 
 def in_common(
-    program: Program, units: Mapping[int, tuple[int, ...]], among: Collection[Clause] | None
+    program: Program, regions: Mapping[int, tuple[int, ...]], among: Collection[Clause] | None
 ) -> frozenset[Clause]:
     """The clauses that are true at some instruction of a program which broke no rule: of all clauses, or of those in
     `among`.
     """
-    places = [each.in_regions(units) for each in imagined(program)]
+    places = [each.in_regions(regions) for each in imagined(program)]
     if among is None:
         ops = {("op", step.op) for step in program if isinstance(step, Apply)}
         among = {*_words(program, len(program)), *ops, *((flag, True) for flag in FLAGS)}
@@ -65,9 +65,9 @@ def naming(clauses: Iterable[Clause]) -> frozenset[Clause]:
 
 def _holds(clause: Clause, program: Program, violation: Violation) -> bool:
     key, value = clause
-    said = {"op": violation.op, key: value}
-    op = said.pop("op")
-    return CONDITIONS[key](Known("", op, "", program, **said), program, violation)  # type: ignore[arg-type]
+    fields = {"op": violation.op, key: value}
+    op = fields.pop("op")
+    return CONDITIONS[key](Known("", op, "", program, **fields), program, violation)  # type: ignore[arg-type]
 
 
 def _of_violation(program: Program, violation: Violation) -> Iterator[Clause]:

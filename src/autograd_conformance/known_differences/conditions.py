@@ -166,9 +166,9 @@ def _views(program: Program, violation: Violation) -> bool:
     For a failing region, the instruction is the one that made the value in question; if the region raised, any of its
     instructions.
     """
-    subject, unit = violation.subject, violation.regions.get(violation.at, ())
-    failing = program[violation.at if subject is None or subject.at not in unit else subject.at]
-    inside = [program[at] for at in unit] if subject is None else []
+    subject, region = violation.subject, violation.regions.get(violation.at, ())
+    failing = program[violation.at if subject is None or subject.at not in region else subject.at]
+    inside = [program[at] for at in region] if subject is None else []
     steps = inside or ((failing,) if isinstance(failing, Apply) else program)
     return any(isinstance(step, Apply) and step.op in VIEWS for step in steps)
 

@@ -145,12 +145,12 @@ def _entry(form: Mapping[str, Any], own: bool) -> Known:
     """Reads an entry; raises `RefusedEntry` if it is invalid. For a user's `own` entry the witness is computed
     as well.
     """
-    said: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, (key, value) in by_present_name(form).items():
         if name not in KEYS:
             raise RefusedEntry(_unknown(key, KEYS))
         try:
-            said[name] = KEYS[name].reads(value)
+            values[name] = KEYS[name].reads(value)
         except RefusedEntry as error:
             raise RefusedEntry(f"{key}: {error}") from None
         except (ValueError, OverflowError):
@@ -158,7 +158,7 @@ def _entry(form: Mapping[str, Any], own: bool) -> Known:
     for key in ALWAYS:
         if key not in form:
             raise RefusedEntry(f"{key!r} is missing; every [[known]] needs {', '.join(ALWAYS)}")
-    entry = Known(said.pop("rule"), said.pop("op", None), said.pop("reason"), said.pop("witness"), **said)
+    entry = Known(values.pop("rule"), values.pop("op", None), values.pop("reason"), values.pop("witness"), **values)
     wrong = problem(entry) or (witness_problem(entry) if own else None)
     if wrong:
         old = ", ".join(f"{key} is {RENAMED[key]} now" for key in form if key in RENAMED and RENAMED[key] in wrong)

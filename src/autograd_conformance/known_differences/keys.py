@@ -260,6 +260,6 @@ OF_VALUES = frozenset({
 """Rules that wrong values violate, or errors instead of values."""
 
 
-def names_the_case(said: Mapping[str, Any]) -> bool:
+def names_the_case(values: Mapping[str, Any]) -> bool:
     """Whether some key of an entry separates its case from others that violate the same rule."""
-    return any(KEYS[key].names_the_case(value) for key, value in said.items())
+    return any(KEYS[key].names_the_case(value) for key, value in values.items())

@@ -16,11 +16,11 @@ def writes_in_region(program: Program, violation: Violation) -> bool:
     """Whether a region contains an in-place write, and the failing instruction is in this region or is a call that
     passes through it.
     """
-    units, behind = violation.regions, _before(program, violation.at)
+    regions, passed = violation.regions, _before(program, violation.at)
     writes = {at: step.target for at, step in enumerate(program) if isinstance(step, InPlace)}
-    through = {at for at, target in writes.items() if at < violation.at and target in behind}
-    ran = {violation.at, *(ref.at for ref in behind), *through} & units.keys()
-    return any(at in writes for each in ran for at in units[each])
+    through = {at for at, target in writes.items() if at < violation.at and target in passed}
+    ran = {violation.at, *(ref.at for ref in passed), *through} & regions.keys()
+    return any(at in writes for each in ran for at in regions[each])
 
 
 def derives_through_region(program: Program, violation: Violation) -> bool:
@@ -31,14 +31,14 @@ def derives_through_region(program: Program, violation: Violation) -> bool:
     return any(_is_left_through_region(program, at, violation.regions) for at in read)
 
 
-def _is_left_through_region(program: Program, at: int, units: Collection[int]) -> bool:
+def _is_left_through_region(program: Program, at: int, regions: Collection[int]) -> bool:
     """Whether instruction `at` reads a gradient that an earlier call with create_graph computed through a region."""
     read = program[at]
     if not isinstance(read, ReadGrad):
         return False
     calls = [k for k, step in enumerate(program.instructions[:at]) if isinstance(step, Backward) and step.create_graph]
-    behind = (_before(program, call) for call in calls)
-    return any(read.leaf in refs and any(ref.at in units for ref in refs) for refs in behind)
+    passed = (_before(program, call) for call in calls)
+    return any(read.leaf in refs and any(ref.at in regions for ref in refs) for refs in passed)
 
 
 def _before(program: Program, at: int) -> set[Ref]:
@@ -56,25 +56,25 @@ def _before(program: Program, at: int) -> set[Ref]:
 
 def returns_op(program: Program, violation: Violation, op: str) -> bool:
     """Whether a region that begins before the failing instruction returns a result of this op."""
-    units = {unit for at, unit in violation.regions.items() if at < violation.at}
-    given = (program[ref.at] for unit in units for ref in region_of(program, unit).results)
-    return any(isinstance(step, Apply) and step.op == op for step in given)
+    regions = {region for at, region in violation.regions.items() if at < violation.at}
+    returned = (program[ref.at] for region in regions for ref in region_of(program, region).results)
+    return any(isinstance(step, Apply) and step.op == op for step in returned)
 
 
 def returns_detached(program: Program, violation: Violation) -> bool:
     """Whether a region that begins at or before the failing instruction returns both a view of a value that it computed
     and a detached view of the same value.
     """
-    units = {unit for at, unit in violation.regions.items() if at <= violation.at}
-    return any(_returns_detached(program, unit) for unit in units)
+    regions = {region for at, region in violation.regions.items() if at <= violation.at}
+    return any(_returns_detached(program, region) for region in regions)
 
 
-def _returns_detached(program: Program, unit: tuple[int, ...]) -> bool:
+def _returns_detached(program: Program, region: tuple[int, ...]) -> bool:
     """Whether a region returns both a view of a value that it computed and a detached view of the same value."""
-    given = {ref: {type(step) for step in _aliases(program, ref)} for ref in region_of(program, unit).results}
-    views = {owner(program, ref) for ref, made in given.items() if made == {Apply}}
-    detached = {owner(program, ref) for ref, made in given.items() if made == {Apply, Detach}}
-    return any(at in unit for at in views & detached)
+    returned = {ref: {type(step) for step in _aliases(program, ref)} for ref in region_of(program, region).results}
+    views = {owner(program, ref) for ref, made in returned.items() if made == {Apply}}
+    detached = {owner(program, ref) for ref, made in returned.items() if made == {Apply, Detach}}
+    return any(at in region for at in views & detached)
 
 
 def _aliases(program: Program, ref: Ref) -> Iterator[Apply | Detach]:

@@ -130,11 +130,11 @@ class Finding:
     def entry(self, since: str, common: Common) -> str | None:
         """The entry as TOML; None if nothing names the case."""
         signature, kept = self.signature, common.get(self.signature.rule)
-        said = {} if kept is None else _stated(self.clauses - kept, signature.op, self.witness)
-        named = {"op": signature.op, "message": signature.message, **said}
+        stated = {} if kept is None else _stated(self.clauses - kept, signature.op, self.witness)
+        named = {"op": signature.op, "message": signature.message, **stated}
         if not naming((key, value) for key, value in named.items() if value is not None):
             return None
-        op = signature.op or said.pop("op", None)
+        op = signature.op or stated.pop("op", None)
         written: dict[str, Any] = {
             "rule": signature.rule,
             "op": op,
@@ -144,7 +144,7 @@ class Finding:
             **self._limits(),
             "result_dtype": signature.result_dtype,
             "wrong_shape": signature.wrong_shape or None,
-            **{key: value for key, value in said.items() if key not in OUTCOMES or not self._limits()},
+            **{key: value for key, value in stated.items() if key not in OUTCOMES or not self._limits()},
             "left_out": None if op is None or (self.left_out and op == signature.op) else False,
             "reason": self.observed,
             "link": "not reported",

@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = worker["hypothesis_seed"]
         config.stash[SESSION] = session = open_session(config, worker["workerid"])
         config.stash[AUDITED] = found = AuditResult.from_json(worker["audited"])
-        session.check_description(Description.from_json(worker["said"]))
+        session.check_description(Description.from_json(worker["description"]))
         session.adopt_audit(found)
         config.stash[LIMITS] = session.limits = Limits(**worker["limits"])
         config.add_cleanup(Termination(controls=False).restore)
@@ -136,5 +136,5 @@ def pytest_configure_node(node: Any) -> None:
     if session is not None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
         node.workerinput["audited"] = audited(node.config).to_json()
-        node.workerinput["said"] = session.description.to_json()
+        node.workerinput["description"] = session.description.to_json()
         node.workerinput["limits"] = asdict(node.config.stash[LIMITS])

@@ -189,8 +189,8 @@ def _check_hidden(config: pytest.Config) -> None:
                 f"-p no:{name} switches off a plugin that the report needs; "
                 "remove it from the command line or from PYTEST_ADDOPTS"
             )
-    asked = {"--co", "--collect-only"} & {str(word) for word in config.invocation_params.args}
-    if config.option.collectonly and not asked:
+    on_command_line = {"--co", "--collect-only"} & {str(word) for word in config.invocation_params.args}
+    if config.option.collectonly and not on_command_line:
         raise pytest.UsageError(
             "--collect-only is set in PYTEST_ADDOPTS or a settings file, so no test would run; remove it there"
         )

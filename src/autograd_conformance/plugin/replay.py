@@ -65,7 +65,7 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: f
     """
     with TemporaryDirectory() as folder:
         observer = journal.Observer(Path(folder), WORKER, watchdog)
-        ended = guard.run_watched(lambda: main(Path(folder)), lambda said: observer.mark_if_hung())
+        ended = guard.run_watched(lambda: main(Path(folder)), lambda messages: observer.mark_if_hung())
         if ended.code is not None:
             return ended.code
         how = describe_exit(ended.status)
@@ -202,8 +202,8 @@ def _unjudged(program: Program, observation: Observation, target: Target) -> Rep
     if at is None:
         return None
     op = op_of(program[at])
-    said = f"line {at + 1}: {op} is not smooth at its operands, so nothing after it is judged; change the numbers"
-    return Replayed("cannot run", said)
+    reason = f"line {at + 1}: {op} is not smooth at its operands, so nothing after it is judged; change the numbers"
+    return Replayed("cannot run", reason)
 
 
 def _related(related: Related, target: Target, done: Callable[[], object]) -> Replayed:

@@ -222,14 +222,14 @@ def _why_nothing_fits(drawable: alphabet.Alphabet) -> str:
     return no_sum if "sum" not in drawable.ops else "the ops of the framework allow no such program"
 
 
-def _retry(item: pytest.Function, lacking: UnsupportedOp) -> bool:
+def _retry(item: pytest.Function, error: UnsupportedOp) -> bool:
     """Runs a test again, without draws that need a missing op."""
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     try:
         with alphabet.using(alphabet.current().retrying()):
             item.obj(**given)
     except (Unsatisfiable, Unsupported):
-        raise NothingDrawn(str(lacking)) from None
+        raise NothingDrawn(str(error)) from None
     return True
 
 

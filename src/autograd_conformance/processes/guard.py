@@ -89,7 +89,7 @@ def is_watched() -> bool:
     return _Child.writing >= 0
 
 
-def _not_stuck(said: bytes) -> bool:
+def _not_stuck(messages: bytes) -> bool:
     """The default check for a hang: never."""
     return False
 
@@ -118,12 +118,12 @@ def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _no
         _be_child(main, parent)
     os.close(writing)
     with _forwarding(child) as forwarded:
-        status, said, closed = _awaited(child, reading, forwarded, is_stuck)
+        status, messages, closed = _awaited(child, reading, forwarded, is_stuck)
         if forwarded:  # processes that the child started and did not wait for
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(child, signal.SIGKILL)
     os.close(reading)
-    head, ended, code = said.partition(ENDED)
+    head, ended, code = messages.partition(ENDED)
     how = os.waitstatus_to_exitcode(status)
     return ChildEnd(int(code) if ended else None, how, LOADED in head, BEGUN in head, bool(forwarded), closed)
 
@@ -134,28 +134,28 @@ def _awaited(
     """Status of the child, its messages, and whether it closed the pipe. Ends a child that hangs or does not stop in
     time.
     """
-    said, looked, silent = b"", time.monotonic(), 0
+    messages, looked, silent = b"", time.monotonic(), 0
     while True:
         select.select([], [], [], POLL)
         more = _read(reading)
         silent += more is None
-        said += more or b""
+        messages += more or b""
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            return status, said + (_read(reading) or b""), silent > SILENT
+            return status, messages + (_read(reading) or b""), silent > SILENT
         now = time.monotonic()
-        if _ignores_signal(forwarded, said, now):
+        if _ignores_signal(forwarded, messages, now):
             os.kill(child, signal.SIGKILL)
         elif now - looked > LOOK:
             looked = now
-            if not forwarded and is_stuck(said):
+            if not forwarded and is_stuck(messages):
                 os.kill(child, signal.SIGKILL)
 
 
-def _ignores_signal(forwarded: list[float], said: bytes, now: float) -> bool:
+def _ignores_signal(forwarded: list[float], messages: bytes, now: float) -> bool:
     """Whether a child has not stopped in time after a signal."""
     return bool(forwarded) and now - forwarded[0] > scaled_timeout(
-        SIGNALLED_LIMIT if SIGNALLED in said else UNSIGNALLED_LIMIT
+        SIGNALLED_LIMIT if SIGNALLED in messages else UNSIGNALLED_LIMIT
     )
 
 

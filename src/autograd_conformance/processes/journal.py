@@ -92,7 +92,7 @@ class Observer:
     def __init__(self, folder: Path, worker: str, timeout: float) -> None:
         self.path, self.mark = _paths(folder, worker)
         self.timeout = timeout
-        self.seen: tuple[int, int] | None = None
+        self.state: tuple[int, int] | None = None
         self.since = time.monotonic()
         self.limit = 0.0
 
@@ -102,11 +102,11 @@ class Observer:
 
         The watchdog's limit depends on the load when it was set, so the largest limit since then counts.
         """
-        now, seen = time.monotonic(), self._look()
-        if seen != self.seen or seen is None:
-            self.seen, self.since, self.limit = seen, now, 0.0
+        now, state = time.monotonic(), self._look()
+        if state != self.state or state is None:
+            self.state, self.since, self.limit = state, now, 0.0
         self.limit = max(self.limit, scaled_timeout(self.timeout) + RENEW + GRACE)
-        stuck = seen is not None and now - self.since > self.limit
+        stuck = state is not None and now - self.since > self.limit
         if stuck:
             self.mark.write_text("ended from outside\n")
         return stuck

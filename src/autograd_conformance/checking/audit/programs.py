@@ -320,6 +320,6 @@ def is_long(op: str) -> bool:
 
 def is_unimplemented(observation: Observation) -> bool:
     """Whether the framework reports that it does not implement an instruction, or the observation is inconclusive."""
-    found = (seen.outcome for seen in observation)
+    found = (step.outcome for step in observation)
     refused = any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)
     return refused or is_inconclusive(*observation)

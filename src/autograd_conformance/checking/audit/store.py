@@ -45,9 +45,9 @@ SOURCES = (
 class Store:
     """The stored audit of one framework as it is now. A file that cannot be read or written costs time only."""
 
-    def __init__(self, target: Target, *asked: object, path: Path | None = None) -> None:
+    def __init__(self, target: Target, *arguments: object, path: Path | None = None) -> None:
         self.path = path or folder() / "audited.json"
-        self.key = digest(target, *asked)
+        self.key = digest(target, *arguments)
 
     def notes(self, holds: Callable[[Note], bool]) -> dict[str, Note]:
         """The stored note of each op that is still valid according to `holds`."""
@@ -75,11 +75,11 @@ class Store:
         return found if isinstance(found, dict) else {}
 
 
-def digest(target: Target, *asked: object) -> str:
+def digest(target: Target, *arguments: object) -> str:
     """Digest of everything that affects the outcome of an audit and is visible from here."""
     versions = (version("jax"), np.__version__, target.name, target.version)
     claims = sorted(target.ops), sorted(each.name for each in target.capabilities), target.traits
-    hasher = hashlib.sha256(f"{versions} {asked} {claims} {sources.digest(*SOURCES)}".encode())
+    hasher = hashlib.sha256(f"{versions} {arguments} {claims} {sources.digest(*SOURCES)}".encode())
     if isinstance(target, Remote):
         hasher.update(target.handshake.digest.encode())
     for source in _adapter(target):

@@ -41,7 +41,7 @@ from autograd_conformance.strategies.building import alphabet
 FAILED = "failed"
 """File beside the notes with the reason why the audit itself failed. Such a failure says nothing about the ops."""
 
-DESCRIPTION = "said"
+DESCRIPTION = "description"
 """File beside the notes with the framework's description from the main process."""
 
 PLACES = 4
@@ -75,7 +75,7 @@ def main(
     name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, but: str, part: str, path: str
 ) -> None:
     """Runs one share of the audit, such as 0/2, from its first op without a note."""
-    seen = read(Path(path))
+    noted = read(Path(path))
     try:
         notes = Notes(Path(path))
         counting = Counting(Path(path), math.inf if most == "any" else int(most))
@@ -96,9 +96,9 @@ def main(
         everything = alphabet_of(target, tried)
         alphabet.use(everything)
         number, parts = map(int, part.split("/"))
-        ops = [op for op in everything.ops[number::parts] if op not in {*seen, *but.split(",")}]
+        ops = [op for op in everything.ops[number::parts] if op not in {*noted, *but.split(",")}]
         if costly:
-            ops = together(ops, target, tried, notes, seen)
+            ops = together(ops, target, tried, notes, noted)
         for op in ops:
             faulthandler.dump_traceback_later(scaled_timeout(limit), exit=True)
             notes.write(Note(op, "begun"))
@@ -131,13 +131,13 @@ def check_description(path: Path, target: Target) -> None:
     `BrokenAdapter` if they differ.
     """
     if path.exists():
-        said = Description.from_json(json.loads(path.read_text(encoding="utf-8")))
-        if why := describe_difference(said, target, "the audit"):
+        description = Description.from_json(json.loads(path.read_text(encoding="utf-8")))
+        if why := describe_difference(description, target, "the audit"):
             raise AdapterError(why)
 
 
 def together(
-    ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: Notes, seen: Collection[str]
+    ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: Notes, noted: Collection[str]
 ) -> list[str]:
     """Runs ops in batches, and returns the ops that have to run on their own. If a batch ended a process, all its ops
     do.
@@ -146,7 +146,7 @@ def together(
     for at in range(0, len(ops), GROUP):
         group = ops[at : at + GROUP]
         named = f"{TOGETHER}{group[0]}"
-        if named in seen:
+        if named in noted:
             left += group
             continue
         notes.write(Note(named, "begun"))

@@ -61,20 +61,24 @@ def audit(
     kept: Mapping[str, Note] = NO_NOTES,
     jobs: int = 1,
     but: frozenset[str] = frozenset(),
-    said: Description | None = None,
+    description: Description | None = None,
 ) -> Audit:
     """How many times each op of a framework can be differentiated; third derivatives only with `thrice`.
 
     `timeout` is the number of seconds for one op, or for each program if compiling is expensive. `limits` are those of
     the whole run; raises `AuditCutShort` if the audit exceeds them. The ops with notes in `kept` are not audited again,
     and the ops of `but` not at all. `jobs` processes audit the others. Each process has to match the framework's
-    description `said`.
+    `description`.
     """
     most = "any" if limits.programs is None else str(limits.programs)
-    asked = name, device, ",".join(dtypes), str(timeout), "thrice" if thrice else "twice", most, ",".join(sorted(but))
+    depth = "thrice" if thrice else "twice"
+    arguments = name, device, ",".join(dtypes), str(timeout), depth, most, ",".join(sorted(but))
     with TemporaryDirectory() as folder, ExitStack() as ending:
         limit = scaled_timeout(timeout + LOADING)
-        shares = [AuditWorker((*asked, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept, said) for k in range(jobs)]
+        shares = [
+            AuditWorker((*arguments, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept, description)
+            for k in range(jobs)
+        ]
         for share in shares:
             ending.callback(share.stop)
             share.start()
@@ -109,19 +113,19 @@ class AuditWorker:
 
     def __init__(
         self,
-        asked: Sequence[str],
+        arguments: Sequence[str],
         folder: Path,
         limit: float,
         kept: Mapping[str, Note],
-        said: Description | None = None,
+        description: Description | None = None,
     ) -> None:
         folder.mkdir()
-        if said is not None:
-            (folder / DESCRIPTION).write_text(json.dumps(said.to_json()), encoding="utf-8")
+        if description is not None:
+            (folder / DESCRIPTION).write_text(json.dumps(description.to_json()), encoding="utf-8")
         self.notes, self.failed, self.errors = (folder / name for name in ("notes", FAILED, "stderr"))
         self.notes.write_text("".join(f"{json.dumps(note)}\n" for note in kept.values()), encoding="utf-8")
         module = "autograd_conformance.checking.audit.worker"
-        self.command = [*PYTHON, "-m", module, str(os.getpid()), *asked, str(self.notes)]
+        self.command = [*PYTHON, "-m", module, str(os.getpid()), *arguments, str(self.notes)]
         self.limit = limit
         self.begun = -1
         self.process: subprocess.Popen[bytes] | None = None

@@ -28,7 +28,7 @@ class Remarks:
 
     refusals: Counter[Refusal] = field(default_factory=Counter)
     """Number of calls that raised an error which `classify` does not know, where an error was expected."""
-    unseen: Counter[str] = field(default_factory=Counter)
+    unobserved: Counter[str] = field(default_factory=Counter)
     """Number of programs in which the adapter could not read something, by its description without numbers."""
     undecided: Counter[str] = field(default_factory=Counter)
     """Number of programs with an error that may be the framework's or the adapter's, by its description without
@@ -37,33 +37,33 @@ class Remarks:
 
     def note(self, observation: Observation) -> None:
         """Counts the remarks of an observation."""
-        self.unseen.update({_plain(each) for seen in observation for each in seen.unobserved})
+        self.unobserved.update({_plain(each) for step in observation for each in step.unobserved})
         error = undecided_error(*observation)
         self.undecided.update([described(error)] if error is not None else [])
 
     def add(self, other: Remarks) -> None:
         """Adds the counts of another test."""
         self.refusals.update(other.refusals)
-        self.unseen.update(other.unseen)
+        self.unobserved.update(other.unobserved)
         self.undecided.update(other.undecided)
 
     def lines(self) -> Iterator[str]:
         """The remarks as lines of text."""
         for refusal, count in self.refusals.most_common(SHOWN):
             yield _of_refusal(refusal, count)
-        for words, count in self.unseen.most_common(SHOWN):
+        for words, count in self.unobserved.most_common(SHOWN):
             yield f"In {counted(count, 'program')} the adapter could not read something, which was not judged: {words}"
         for words, count in self.undecided.most_common(SHOWN):
             whose = "an error may be the framework's or the adapter's"
             yield f"In {counted(count, 'program')} {whose}: {words}"
-        rest = sum(max(0, len(each) - SHOWN) for each in (self.refusals, self.unseen, self.undecided))
+        rest = sum(max(0, len(each) - SHOWN) for each in (self.refusals, self.unobserved, self.undecided))
         if rest:
             yield f"{counted(rest, 'more remark')} of these kinds"
 
     def to_json(self) -> dict[str, Any]:
         """The remarks as JSON data, for other processes."""
         refusals = [[each.expected.value, each.type, each.message, count] for each, count in self.refusals.items()]
-        return {"refusals": refusals, "unseen": dict(self.unseen), "undecided": dict(self.undecided)}
+        return {"refusals": refusals, "unseen": dict(self.unobserved), "undecided": dict(self.undecided)}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Remarks:

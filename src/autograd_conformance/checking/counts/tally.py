@@ -68,8 +68,8 @@ class Tally:
         found: dict[tuple[str, tuple[tuple[str, str], ...]], dict[str, int]] = {}
         for each, count in sorted(self.choices.items()):
             found.setdefault((each.instruction, each.allowed), {})[each.chosen] = count
-        for (instruction, allowed), seen in found.items():
-            yield Behaviour(instruction=instruction, allowed=tuple(Allowed(*each) for each in allowed), seen=seen)
+        for (instruction, allowed), counts in found.items():
+            yield Behaviour(instruction=instruction, allowed=tuple(Allowed(*each) for each in allowed), seen=counts)
 
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON data, for pytest-xdist."""
@@ -81,7 +81,7 @@ class Tally:
             "findings": [each.to_json() for each in self.findings],
             "choices": [[*each, count] for each, count in self.choices.items()],
             "remarks": self.remarks.to_json(),
-            "common": {rule: [list(each) for each in sorted(said, key=repr)] for rule, said in self.common.items()},
+            "common": {rule: [list(each) for each in sorted(shared, key=repr)] for rule, shared in self.common.items()},
         }
 
     @classmethod
@@ -95,7 +95,7 @@ class Tally:
             [Finding.from_json(each) for each in form["findings"]],
             Counter({_choice(*each): count for *each, count in form["choices"]}),
             Remarks.from_json(form["remarks"]),
-            {rule: frozenset((key, value) for key, value in said) for rule, said in form["common"].items()},
+            {rule: frozenset((key, value) for key, value in clauses) for rule, clauses in form["common"].items()},
         )
 
 

@@ -58,8 +58,8 @@ def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
     loading = time.monotonic() + scaled_timeout(max(option.patience, LOADING)) * 1.5
     observer = Observer(Path(option.report).expanduser(), "main", _watchdog(config))
 
-    def is_stuck(said: bytes) -> bool:
-        return time.monotonic() > loading if guard.LOADED not in said else observer.mark_if_hung()
+    def is_stuck(messages: bytes) -> bool:
+        return time.monotonic() > loading if guard.LOADED not in messages else observer.mark_if_hung()
 
     return is_stuck
 

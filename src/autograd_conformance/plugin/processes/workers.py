@@ -59,7 +59,7 @@ class Workers:
             return
         self.unready += 1
         if self.unready == MOST:
-            how = f": {error}" if error else ", and said why above, if it said anything"
+            how = f": {error}" if error else ", and the reason is above, if they printed one"
             pytest.exit(
                 f"adapter error: it was loaded once, but {MOST} workers could not load it{how}",
                 returncode=ADAPTER_ERROR,

@@ -53,14 +53,14 @@ class Shown:
     def broken(self) -> tuple[RuleViolated, ...]:
         """The same violations, as exceptions."""
         target = self.session.target_of(self.finding.signature.rule).crash_as_error()
-        observation, seen = target.observe(self.program), list[Violation]()
+        observation, found = target.observe(self.program), list[Violation]()
 
         def note(violation: Violation) -> bool:
-            seen.append(violation)
+            found.append(violation)
             return True
 
         first_violation(self.program, observation, target, note)
-        same = (each for each in seen if Signature.of(self.program, each) == self.finding.signature)
+        same = (each for each in found if Signature.of(self.program, each) == self.finding.signature)
         return tuple(RuleViolated(self.program, observation, violation, target) for violation in same)
 
 

@@ -147,8 +147,8 @@ class Recorder:
         if self.run.reason is None:
             signal = self.termination.received
             by_hand = "stopped from the keyboard" if signal in (None, "SIGINT") else f"ended by {signal}"
-            said = getattr(excinfo.value, "msg", None) or str(excinfo.value)
-            self.run.reason = self.termination.over or said or by_hand
+            reason = getattr(excinfo.value, "msg", None) or str(excinfo.value)
+            self.run.reason = self.termination.over or reason or by_hand
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool | None:
         """Keeps the reason of an internal error. An unusable adapter is no error of the suite, and is printed on one

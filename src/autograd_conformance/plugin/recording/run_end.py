@@ -145,14 +145,15 @@ class RunEnd:
     def _write_known(self) -> None:
         """Writes the known differences, each with the number of programs that showed it."""
         for number, entry in enumerate(self.run.session.known):
-            seen = self.run.tally.differences[number]
-            if entry.inherited and not seen:
+            count = self.run.tally.differences[number]
+            if entry.inherited and not count:
                 continue
             tested = (entry.rule, entry.op) in self.run.exercised  # otherwise the run says nothing about it
-            if not seen and tested and not self.run.is_stopped():
-                seen = int(self.run.parts.attempt("witnesses of known differences", partial(self._shows, entry), False))
+            if not count and tested and not self.run.is_stopped():
+                shows = partial(self._shows, entry)
+                count = int(self.run.parts.attempt("witnesses of known differences", shows, False))
             about = {name: getattr(entry, name) for name in ("rule", "op", "reason", "link", "since")}
-            self.run.writer.write(KnownRecord(**about, seen=seen, ended=self.run.tally.ended[number]))
+            self.run.writer.write(KnownRecord(**about, seen=count, ended=self.run.tally.ended[number]))
         for new in self.run.known_update.written:
             self.run.writer.write(
                 KnownRecord(rule=new.signature.rule, op=new.signature.op, reason=new.observed, seen=new.seen)

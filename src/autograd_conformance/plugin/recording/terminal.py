@@ -24,8 +24,8 @@ def leave_out(report: Any, records: list[Record]) -> None:
     """Keeps a test's report out of pytest's list of failures if its records already describe the failure. Errors stay
     in the list, and JUnit's file has everything.
     """
-    told = any(isinstance(each, Result) and each.verdict in FAILURE_VERDICTS for each in records)
-    if told and any(isinstance(each, Failure) for each in records):
+    is_described = any(isinstance(each, Result) and each.verdict in FAILURE_VERDICTS for each in records)
+    if is_described and any(isinstance(each, Failure) for each in records):
         report._pdbshown = True  # pytest's own mark for what the terminal has shown already
 
 
@@ -34,9 +34,9 @@ def print_end(terminal: Any, report: Report, page: Any) -> None:
     width = max(WIDTH, terminal._tw.fullwidth) if terminal.isatty else WIDTH
     console = Console(file=terminal._tw._file, width=width)
     option = terminal.config.option
-    told = option.tbstyle != "no"
-    if told:
+    is_described = option.tbstyle != "no"
+    if is_described:
         print_failures(causes(report), console)
-    print_summary(report, console, page, above=SHOWN_IN_FULL if told else 0)
+    print_summary(report, console, page, above=SHOWN_IN_FULL if is_described else 0)
     if option.reportchars == USUAL:
         terminal.reportchars = USUAL.replace("f", "")
