@@ -77,7 +77,7 @@ class Alphabet:
     """Whether the framework compiles or recomputes regions of several instructions."""
 
     absent_forms: frozenset[str] = frozenset()
-    """The forms of leaves, as named by `ops.shapes.form`, that the framework does not have."""
+    """The forms of leaves, as named by `ops.rows.shapes.form`, that the framework does not have."""
     retries: bool = False
     """Whether a draw that needs an unsupported op is rejected and repeated, instead of ending the test."""
 

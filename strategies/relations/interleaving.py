@@ -87,7 +87,7 @@ SITUATIONS: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
     modes.restored,
     modes.frozen_leaves,
 )
-"""Situations of every family."""
+"""Situations, from every family, to draw a program from."""
 
 
 @st.composite

@@ -139,7 +139,7 @@ def materialized(b: ActionBuilder) -> None:
 
 @action_situation
 def contradicting_options(b: ActionBuilder) -> None:
-    """A call with materialize_grads and without allow_unused, which is rejected; a legal call afterwards."""
+    """A call with materialize_grads and allow_unused=False, which is rejected; a legal call afterwards."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     inputs = [*leaves, *([_unused(b)] if b.below(2) else [])]

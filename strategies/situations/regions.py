@@ -241,7 +241,7 @@ def twins(b: ActionBuilder) -> None:
 
 @for_regions
 def numbers_and_empties(b: ActionBuilder) -> None:
-    """Inputs of a region without dimensions or without elements, with other inputs."""
+    """Scalars and tensors without elements as inputs of a region, with other inputs."""
     shape = b.pick(b.shapes(((3,), (2, 3), (0,), (2, 0))))
     number = b.leaf((), requires_grad=bool(b.below(4)))
     several = chain(b, b.leaf(shape), 1)
