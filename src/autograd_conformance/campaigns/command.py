@@ -60,11 +60,11 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
         return _fail(f"{EXTRA} ({error})", USAGE)
     termination = Termination(controls=True)
     try:
-        held = ReportFolder(options.report)
+        report_folder = ReportFolder(options.report)
         try:
             return _run(plan, options, resources, termination)
         finally:
-            held.release()
+            report_folder.release()
     except (OtherCampaign, FolderInUse, UnusableFolder, NoCluster) as error:
         return _fail(str(error), USAGE)
     except (StorageError, OSError) as error:

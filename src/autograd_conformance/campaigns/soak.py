@@ -220,10 +220,18 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(highlight=False)
     given.folder.mkdir(parents=True, exist_ok=True)
     log = given.log or given.folder / RUN_LOG
-    asked = given.folder.resolve(), log, given.framework, given.programs, given.first_seed, given.workers, given.more
+    soak_arguments = (
+        given.folder.resolve(),
+        log,
+        given.framework,
+        given.programs,
+        given.first_seed,
+        given.workers,
+        given.more,
+    )
     code = 0
     try:
-        for run in soak(*asked):
+        for run in soak(*soak_arguments):
             console.print(
                 f"seed {run.seed}: {run.programs:,} programs, {len(run.failures)} failures, {run.seconds:,.0f} s"
             )

@@ -73,7 +73,7 @@ def record(
 ) -> ClaimRecord:
     """The record of a claim. Its programs run only if the framework has a result for the claim."""
     runs = observe if observed in ("right", "wrong", "mixed") else None
-    whole: bool | None = {"right": True, "wrong": False}.get(observed)
+    result_of_all: bool | None = {"right": True, "wrong": False}.get(observed)
     return ClaimRecord(
         key=claim.key,
         article=article.title,
@@ -83,15 +83,15 @@ def record(
         condition=claim.condition,
         verdict=claim.verdict.value,  # type: ignore[arg-type]
         observed=observed,
-        programs=tuple(_program(case, dialect, runs, whole) for case in (*claim.right, *claim.wrong)),
+        programs=tuple(_program(case, dialect, runs, result_of_all) for case in (*claim.right, *claim.wrong)),
         reason=claim.untestable or None,
     )
 
 
-def _program(case: Case, dialect: Dialect | None, observe: Observe | None, whole: bool | None) -> ClaimProgram:
+def _program(case: Case, dialect: Dialect | None, observe: Observe | None, result_of_all: bool | None) -> ClaimProgram:
     program = parse(case.program)
     own = own_names(case.program, program)
-    lines, came_true = _code(case.program, program, own, dialect), whole
+    lines, came_true = _code(case.program, program, own, dialect), result_of_all
     observation = None if observe is None or (dialect and _is_unsupported(program, dialect)) else observe(case)
     if observation is not None:
         refs = {own[name]: ref for ref, name in names(program).items()}

@@ -141,14 +141,17 @@ def _related_with_distinct_numbers(broken: RuleViolated, related: Related, known
         first = replace(related.first, instructions=changed.instructions[:size])
         second = replace(related.second, instructions=changed.instructions[size:])
         other = replace(related, first=first, second=second)
-        seen, beside = target.observe(first), target.observe(second)
-        found = related_as(other, seen, beside, target).violation
+        first_observation, second_observation = target.observe(first), target.observe(second)
+        found = related_as(other, first_observation, second_observation, target).violation
         if found is None or (found.rule, found.at) != (broken.violation.rule, broken.violation.at):
             continue
-        if not all(is_smooth_throughout(each, saw, target.traits) for each, saw in ((first, seen), (second, beside))):
+        if not all(
+            is_smooth_throughout(each, observation, target.traits)
+            for each, observation in ((first, first_observation), (second, second_observation))
+        ):
             continue
         if not any(is_known(entry, first, found) for entry in known):
-            return type(broken)(first, seen, found, target, other)
+            return type(broken)(first, first_observation, found, target, other)
     return broken
 
 

@@ -131,8 +131,8 @@ def _program_lines(program: Program, target: Target, dialect: Dialect, failing: 
 def _is_gradient(related: Related, violation: Violation, program: Program, ref: Ref) -> bool:
     """Whether the compared value is the `.grad` of a named value, and not the named value itself."""
     observed = violation.observed
-    held = bool(related.alike) or (isinstance(observed, ValuesDiffer) and observed.gradient)
-    return held and not isinstance(program[ref.at], Grad)
+    is_held = bool(related.alike) or (isinstance(observed, ValuesDiffer) and observed.gradient)
+    return is_held and not isinstance(program[ref.at], Grad)
 
 
 def _compared_values(related: Related, violation: Violation, which: int) -> list[Ref]:

@@ -229,7 +229,7 @@ def _after_error(
     assert violation.subject is not None
     what = _subject_code(program, observed, violation, violation.subject, dialect)
     before = "none" if violation.grad_before is None else _values(violation.grad_before)
-    due = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
+    state_before = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
     shown = [] if what is None else [f'print("{what} is      ", {what})']
     return [
         *_before(program, violation, dialect),
@@ -238,7 +238,7 @@ def _after_error(
         f"except {_caught(program, dialect, observed.outcome)}:",
         "    pass  # it may raise",
         *shown,
-        _expected(violation) if isinstance(program[violation.at], SHOWING) else due,
+        _expected(violation) if isinstance(program[violation.at], SHOWING) else state_before,
     ]
 
 

@@ -98,6 +98,6 @@ def _make(place: Path, python: Path, needs: Sequence[str]) -> None:
         done = finished([*before, *words], None, Path(folder), (command,))
     if done.code:
         lines = [line for line in done.errors.splitlines() if line.startswith("ERROR:")]
-        said = lines[-1].removeprefix("ERROR: ") if lines else done.errors
-        raise UnusableEnvironment(shortened(f"pip install {' '.join(needs)}: {said}", 300))
+        message = lines[-1].removeprefix("ERROR: ") if lines else done.errors
+        raise UnusableEnvironment(shortened(f"pip install {' '.join(needs)}: {message}", 300))
     (place / MARKER).touch()

@@ -51,8 +51,8 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """The finding in the form of a replay file. Of a known difference, only the program and the rule are kept."""
-        held = self.program
-        form = relations_codec.to_json(held) if isinstance(held, Related) else codec.to_json(held)
+        program = self.program
+        form = relations_codec.to_json(program) if isinstance(program, Related) else codec.to_json(program)
         before = {"before": [codec.to_json(each) for each in self.before]} if self.before else {}
         return ({} if self.rule is None else {"rule": self.rule}) | form | before
 
@@ -68,20 +68,20 @@ def finding(path: Path, rule: str | None = None, number: int | None = None) -> F
 
     If the file names no rule, `rule` is the rule to search for. Raises `UnusableFinding`.
     """
-    there = findings(path)
-    wanted = {at: each for at, each in enumerate(there, 1) if number in (None, at)}
+    present = findings(path)
+    wanted = {at: each for at, each in enumerate(present, 1) if number in (None, at)}
     if rule is not None:
         wanted = {at: each for at, each in wanted.items() if each.rule in (None, rule)}
     if len(wanted) == 1:
         (found,) = wanted.values()
         return replace(found, rule=found.rule or rule)
-    if not there:
+    if not present:
         raise UnusableFinding(f"{path}: it holds no failure")
-    shown = [f"{at}: {each.title}" for at, each in (wanted or dict(enumerate(there, 1))).items()]
-    said = (
+    shown = [f"{at}: {each.title}" for at, each in (wanted or dict(enumerate(present, 1))).items()]
+    message = (
         f"it holds {len(wanted):,} findings; choose one with --number" if wanted else "it holds no such finding, only"
     )
-    raise UnusableFinding(f"{path}: {said}:\n  " + "\n  ".join(shown))
+    raise UnusableFinding(f"{path}: {message}:\n  " + "\n  ".join(shown))
 
 
 def findings(path: Path) -> Sequence[Finding]:

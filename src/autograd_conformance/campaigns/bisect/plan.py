@@ -108,18 +108,18 @@ def _sought(table: Table, folder: Path) -> Iterator[FindingFiles]:
     for name in table.texts("findings", None):
         path = folder / name
         try:
-            there = findings(path)
+            found = findings(path)
         except UnusableFinding as error:
             raise MalformedPlan(f"{table.where}: findings: {error}") from None
         kept = [
             (number, each)
-            for number, each in enumerate(there, 1)
+            for number, each in enumerate(found, 1)
             if wanted in (None, number) and (rule is None or each.rule in (None, rule))
         ]
         if not kept:
-            raise MalformedPlan(f"{table.where}: findings: {path} holds {'no such' if there else 'no'} finding")
+            raise MalformedPlan(f"{table.where}: findings: {path} holds {'no such' if found else 'no'} finding")
         for number, each in kept:
-            title = f"{replace(each, rule=each.rule or rule).title} ({name}{f', {number}' if len(there) > 1 else ''})"
+            title = f"{replace(each, rule=each.rule or rule).title} ({name}{f', {number}' if len(found) > 1 else ''})"
             if each.entry is None:
                 form = replace(each, rule=each.rule or rule).to_json()
                 yield FindingFiles(title, ((FILE, json.dumps(form)),))

@@ -101,7 +101,7 @@ def as_json(trial: Trial) -> dict[str, str]:
 def from_json(data: str | bytes) -> Trial:
     """A trial from JSON. Raises ValueError if the data is not a trial."""
     match json.loads(data):
-        case {"outcome": "bad" | "good" | "skipped" as outcome, "said": str(said), "title": str(title)}:
-            return Trial(outcome, said, title)
+        case {"outcome": "bad" | "good" | "skipped" as outcome, "said": str(detail), "title": str(title)}:
+            return Trial(outcome, detail, title)
         case _:
             raise ValueError("it does not hold a verdict")

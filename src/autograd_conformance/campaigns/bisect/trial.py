@@ -46,10 +46,10 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
     if outcome.broken is None:
         return Trial("good" if outcome.verdict == "fixed" else "skipped", outcome.reason or "it passes", title)
     violation = outcome.broken.violation
-    seen = observed_text(violation)
+    observed = observed_text(violation)
     if waives(outcome.broken.program, violation):
-        return Trial("skipped", f"it breaks another rule: {violation.rule}: {seen}", title)
-    return Trial("bad", f"{violation.rule}: {seen}", title)
+        return Trial("skipped", f"it breaks another rule: {violation.rule}: {observed}", title)
+    return Trial("bad", f"{violation.rule}: {observed}", title)
 
 
 def _elsewhere(framework: str, python: str | None) -> str:

@@ -86,9 +86,9 @@ def _row(row: SeriesProgress) -> page.SeriesRow:
 
 def _write_report(campaign: Campaign, key: Kind, report: Report, folder: Path) -> Report:
     """Write the report of one framework: its records, its page, and a replay file for each failure."""
-    held = ReportFolder(folder)
+    report_folder = ReportFolder(folder)
     try:
-        held.clear()
+        report_folder.clear()
         failures = tuple(
             _with_replay_file(each, report.header, key, campaign, folder / "replay") for each in report.failures
         )
@@ -96,7 +96,7 @@ def _write_report(campaign: Campaign, key: Kind, report: Report, folder: Path) -
         write(report, folder / "records.jsonl")
         (folder / "report.md").write_text(markdown.render(report), encoding="utf-8")
     finally:
-        held.release()
+        report_folder.release()
     return report
 
 

@@ -80,8 +80,8 @@ def plan(form: Mapping[str, Any], path: Path) -> Plan:
 def _amount(top: Table) -> Amount:
     present = [name for name in ("seeds", "programs", "hours") if name in top.form]
     if len(present) != 1:
-        said = f"{listed(present, by=' and ')} exclude each other" if present else "the amount of runs is missing"
-        raise MalformedPlan(f"{top.where}: {said}: name one of seeds, programs, hours")
+        reason = f"{listed(present, by=' and ')} exclude each other" if present else "the amount of runs is missing"
+        raise MalformedPlan(f"{top.where}: {reason}: name one of seeds, programs, hours")
     if "seeds" in present and "first_seed" in top.form:
         raise MalformedPlan(f"{top.where}: first_seed: seeds already names the first seed")
     first = top.number("first_seed", 1, least=0)

@@ -51,20 +51,20 @@ def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
 
 
 def _came_true(prediction: Prediction, case: Case, observation: Observation) -> bool | None:
-    seen = observation[prediction.line - 1]
-    if isinstance(seen.outcome, Skipped) or is_inconclusive(seen):
+    step = observation[prediction.line - 1]
+    if isinstance(step.outcome, Skipped) or is_inconclusive(step):
         return None
     match prediction:
         case Raises(_, kind):
-            return isinstance(seen.outcome, Raised) and kind in (None, seen.outcome.kind)
+            return isinstance(step.outcome, Raised) and kind in (None, step.outcome.kind)
         case Returns():
-            return isinstance(seen.outcome, Returned)
+            return isinstance(step.outcome, Returned)
         case HasGrad(_, leaf, values):
-            gradient = seen.gradients.get(leaves(case.program)[leaf])
+            gradient = step.gradients.get(leaves(case.program)[leaf])
             if gradient is None or values is None:
                 return gradient is None and values is None
             got = gradient.value.ravel()
             return got.size == len(values) and bool(np.allclose(got, values, rtol=CLOSE, atol=CLOSE))
         case Saved(_, relation, than):
             other = 0 if than is None else observation[than - 1].saved
-            return None if seen.saved is None or other is None else bool(RELATIONS[relation](seen.saved, other))
+            return None if step.saved is None or other is None else bool(RELATIONS[relation](step.saved, other))

@@ -84,8 +84,10 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
 def _request(
     failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int, printed: int = 0
 ) -> Request:
-    counts, said = Capability.COUNTS_SAVED in RULES[failure.rule].needs, session.description.to_json()
-    return Request(session.name, session.device, counts, session.timeout, before, failure.program, runs, printed, said)
+    counts, description = Capability.COUNTS_SAVED in RULES[failure.rule].needs, session.description.to_json()
+    return Request(
+        session.name, session.device, counts, session.timeout, before, failure.program, runs, printed, description
+    )
 
 
 def _failing_runs(failure: Failure, result: Result) -> int:

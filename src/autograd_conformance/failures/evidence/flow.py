@@ -72,7 +72,7 @@ class _Call:
         compared, it follows the value's gradient.
         """
         context = self.case.context
-        seen = self._returned() | self._hooked()
+        by_ref = self._returned() | self._hooked()
         expected_gradients, traversal = context.reference.pullback(self.call), context.expectation.traversal
         for edge, ref in sorted(self._edges().items(), key=lambda each: each[0].at, reverse=True):
             if edge not in expected_gradients or not (edge in traversal.must_reach or ref in self._requested):
@@ -80,7 +80,7 @@ class _Call:
             lines = {n.at + 1 for n in context.nodes if self._passes_on(n.entry.args, n.entry.needs_input_grad, edge)}
             through = tuple(sorted(lines - {edge.at + 1}, reverse=True))
             made = partial(ValueGradient, name=context.name(ref), line=edge.at + 1, through=through)
-            got = seen.get(ref, _UNOBSERVED) if context.reference.edge(ref) == edge else _UNOBSERVED
+            got = by_ref.get(ref, _UNOBSERVED) if context.reference.edge(ref) == edge else _UNOBSERVED
             right = None if isinstance(got, _Unobserved) else self._is_right(edge, got, expected_gradients[edge])
             expected, observed = (
                 (shown(expected_gradients[edge]), None)
@@ -185,8 +185,10 @@ class _Call:
     def _same(self, rerun: StepObservation) -> bool:
         """Whether the call returned the same values and left the same `.grad` as without the hooks."""
         one, other = ([None if t is None else t.value for t in _values(each)] for each in (self._observed, rerun))
-        held = all(is_same(value_of(g), value_of(rerun.gradients.get(r))) for r, g in self._observed.gradients.items())
-        return held and len(one) == len(other) and all(map(is_same, one, other))
+        same_grads = all(
+            is_same(value_of(g), value_of(rerun.gradients.get(r))) for r, g in self._observed.gradients.items()
+        )
+        return same_grads and len(one) == len(other) and all(map(is_same, one, other))
 
 
 class _Unobserved:
@@ -196,8 +198,8 @@ class _Unobserved:
 _UNOBSERVED = _Unobserved()
 
 
-def _values(seen: StepObservation) -> tuple[Tensor | None, ...]:
-    return seen.outcome.values if isinstance(seen.outcome, Returned) else ()
+def _values(step: StepObservation) -> tuple[Tensor | None, ...]:
+    return step.outcome.values if isinstance(step.outcome, Returned) else ()
 
 
 # -- saved tensors ----------------------------------------------------------------------------------------------------

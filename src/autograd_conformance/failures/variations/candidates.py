@@ -61,11 +61,11 @@ def candidates(program: Program, shapes: Mapping[Ref, Shape], has: Collection[st
 
 def _optimizers(program: Program) -> Variations:
     """Another implementation of an optimizer, or without one of its settings, or without settings of single groups."""
-    seen: list[Optimizer | Step] = []
+    done: list[Optimizer | Step] = []
     for at, step in enumerate(program):
-        if not isinstance(step, (Optimizer, Step)) or any(same_optimizer(step, other) for other in seen):
+        if not isinstance(step, (Optimizer, Step)) or any(same_optimizer(step, other) for other in done):
             continue
-        seen.append(step)
+        done.append(step)
         given, defaults = dict(step.settings), dict(OPTIMIZERS[step.optimizer].defaults)
         for name in given:
             if name in IMPLEMENTATION and given[name]:
@@ -95,16 +95,16 @@ def _set(program: Program, one: Optimizer | Step, settings: Attrs, groups: Group
 
 def _numbers(program: Program) -> Variations:
     """Other numbers where the present ones may be special: zeros, values equal to another leaf's, and float32."""
-    held: set[Literal] = set()
+    literals: set[Literal] = set()
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
             if 0.0 in step.value.data:
                 nonzero = tuple(x or 1.0 for x in step.value.data)
                 yield f"with ones for the zeros on line {at + 1}", replaced(program, at, _holding(step, nonzero))
-            if step.value in held and step.value.data:
+            if step.value in literals and step.value.data:
                 others = tuple(x + 0.25 for x in step.value.data)
                 yield f"with other numbers on line {at + 1}", replaced(program, at, _holding(step, others))
-            held.add(step.value)
+            literals.add(step.value)
     if any(isinstance(s, Leaf) and s.value.dtype == "float32" for s in program):
         yield "in float64", Program(tuple(map(_widened, program)), program.modes)
 
@@ -209,8 +209,8 @@ def _shapes(program: Program, shapes: Mapping[Ref, Shape]) -> Variations:
             leaf = program[ref.at]
             if isinstance(leaf, Leaf) and len(leaf.value.data) == 1 and leaf.value.shape != shape and 0 not in shape:
                 data = leaf.value.data * _size(shape)
-                whole = replace(leaf, value=replace(leaf.value, data=data, shape=shape))
-                yield f"with {name[ref]} of shape {shape} on line {ref.at + 1}", replaced(program, ref.at, whole)
+                expanded = replace(leaf, value=replace(leaf.value, data=data, shape=shape))
+                yield f"with {name[ref]} of shape {shape} on line {ref.at + 1}", replaced(program, ref.at, expanded)
 
 
 def _size(shape: Shape) -> int:

@@ -64,8 +64,8 @@ def nearest(case: Case) -> str | None:
     found = chain(((text, each, False) for text, each in informative), ((text, each, True) for text, each in weaker))
     for text, changed, by_rule in islice(found, min(MAX_VARIATIONS, MAX_LINES // len(program))):
         if _is_usable(changed, program, case.target) and _passes(changed, case, by_rule):
-            again = violation_of(program, case.target) is not None and _passes(changed, case, by_rule)
-            return f"passes {text}" if again else None
+            fails_again = violation_of(program, case.target) is not None and _passes(changed, case, by_rule)
+            return f"passes {text}" if fails_again else None
     return None
 
 
@@ -169,8 +169,8 @@ def _compares_leaf(changed: Program, case: Case, tape: Tape, expectation: Expect
         case Backward() | Grad():
             return leaf in expectation.traversal.must_reach
         case Step() | Clip():
-            held = case.observation[violation.at].gradients.get(violation.subject) is None
-            return held == (tape.grads.get(leaf) is None)
+            lacked_grad = case.observation[violation.at].gradients.get(violation.subject) is None
+            return lacked_grad == (tape.grads.get(leaf) is None)
         case _:
             return True
 
