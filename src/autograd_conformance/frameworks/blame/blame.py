@@ -26,7 +26,7 @@ from autograd_conformance.frameworks.blame.expressions import (
     is_python_function,
 )
 from autograd_conformance.frameworks.blame.ownership import Owner, Ownership, place
-from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
+from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF, RENAMED
 
 ADAPTER_BUGS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
 """Types of exceptions that a bug of an adapter usually raises; used if the framework is in the same file."""
@@ -34,7 +34,7 @@ RESOURCE_ERRORS = (MemoryError, RecursionError)
 """Exceptions that plain Python code also raises when a framework exhausts memory or the stack."""
 RAISES = ("RAISE_VARARGS", "RERAISE")
 _CALLED = re.compile(r"(\w+)\(\) (?:takes|missing|got) ")
-_ALL_METHODS = frozenset(METHODS).union(*METHODS_OF.values())
+_ALL_METHODS = frozenset(METHODS).union(RENAMED, *METHODS_OF.values())
 
 
 class Origin(Enum):
@@ -105,13 +105,9 @@ def _origin_of_separate(error: BaseException, last: TracebackType, adapter: Adap
         case AttributeError(obj=ModuleType()) | ImportError():
             return certain
         case AttributeError(obj=obj) if obj is not None:
-            return (
-                Origin.FRAMEWORK
-                if ownership.is_frameworks(obj)
-                else Origin.ADAPTER
-                if obj is adapter
-                else Origin.UNKNOWN
-            )
+            if ownership.is_frameworks(obj):
+                return Origin.FRAMEWORK
+            return Origin.ADAPTER if obj is adapter else Origin.UNKNOWN
     expressions = Expressions(last.tb_frame, adapter, ownership)
     node = failing_expression(last)
     if node is None:
