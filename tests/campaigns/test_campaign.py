@@ -137,7 +137,7 @@ def test_each_seed_of_each_series_is_run_once_and_the_sum_is_that_of_their_repor
     assert campaign.causes == 2
 
 
-def test_series_go_on_side_by_side(storage: Storage) -> None:
+def test_series_run_side_by_side(storage: Storage) -> None:
     engine = Here()
     carried_on(begun(storage), engine)
     first = [each.series for each in shards(engine)[:12]]
@@ -180,7 +180,7 @@ def test_what_another_campaign_of_the_same_plan_keeps_meanwhile_counts_once(stor
     assert whole(campaign) == [_sum(_all()[:12]), _sum(_all()[12:])]
 
 
-def test_a_longer_plan_goes_on_behind_a_shorter_one(storage: Storage) -> None:
+def test_a_longer_plan_continues_after_a_shorter_one(storage: Storage) -> None:
     carried_on(begun(storage, amount=Amount(1, 5)), Here())
     engine = Here()
     carried_on(begun(storage, amount=Amount(4, 8)), engine)
@@ -223,7 +223,7 @@ def test_a_task_that_is_lost_is_begun_again_and_nobody_is_blamed(storage: Storag
 
 
 @pytest.mark.parametrize("how", ["failed", "rejected"])
-def test_a_shard_that_cannot_be_had_is_given_up_and_the_others_go_on(storage: Storage, how: str) -> None:
+def test_a_shard_that_cannot_be_had_is_given_up_and_the_others_continue(storage: Storage, how: str) -> None:
     def fails(task: Hashable, number: int) -> Any:
         if not isinstance(task, Shard) or task.series != ONE or task.seed != 4:
             return None
@@ -287,7 +287,7 @@ def test_a_worker_with_another_suite_runs_nothing(storage: Storage) -> None:
     assert storage.names("shards") == []
 
 
-def test_a_storage_that_workers_do_not_share_is_told(storage: Storage, tmp_path: Path) -> None:
+def test_a_storage_that_workers_do_not_share_is_reported(storage: Storage, tmp_path: Path) -> None:
     elsewhere = Storage(str(tmp_path / "elsewhere"))
 
     def apart(task: Hashable, number: int) -> Any:
@@ -323,7 +323,7 @@ def test_records_that_cannot_be_read_are_named(storage: Storage, data: bytes) ->
         begun(storage)
 
 
-def test_series_that_need_what_no_worker_has_wait_and_others_go_on(storage: Storage) -> None:
+def test_series_that_need_what_no_worker_has_wait_and_others_continue(storage: Storage) -> None:
     needy = replace(OTHER, resources={"GPU": 1.0})
     campaign, engine = begun(storage, ONE, needy), Here()
     campaign.waiting.limit = 0.0

@@ -48,7 +48,7 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         yield start
 
 
-def test_what_no_worker_can_run_is_told_and_run_when_one_comes(
+def test_what_no_worker_can_run_is_reported_and_run_when_one_comes(
     tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     file = tmp_path / "scheduler.json"
@@ -94,7 +94,7 @@ def test_a_task_is_kept_from_a_worker_unless_there_is_no_other() -> None:
         assert ended.outcome == "returned"
 
 
-def test_a_task_whose_workers_have_gone_is_told_as_lost() -> None:
+def test_a_task_whose_workers_have_gone_is_reported_as_lost() -> None:
     with local(2, {}, None) as engine:
         one, other = engine.workers
         engine.submit("pid", os.getpid, resources={}, first=False, avoid={one})
@@ -117,7 +117,7 @@ def all_of(engine: Engine) -> list[TaskEnd]:
     return found
 
 
-def test_a_shard_that_is_too_small_for_its_audit_is_told(tmp_path: Path) -> None:
+def test_a_shard_that_is_too_small_for_its_audit_is_reported(tmp_path: Path) -> None:
     plan = f"seeds = [1, 50]\nshard = 3\n[[work]]\nframeworks = ['{FAULTY}']\nsuites = ['lifetime']\n"
     code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'kept'}")
     assert code == 3, said

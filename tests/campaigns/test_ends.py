@@ -97,7 +97,7 @@ def test_a_command_whose_hours_are_shorter_than_a_shard_begins_one_in_each_proce
         assert len(campaign.progress[0].done) == (1 + commands) * WORKERS
 
 
-def test_a_series_of_short_shards_goes_on_where_a_long_one_would_not_end_in_time(
+def test_a_series_of_short_shards_continues_where_a_long_one_would_not_end_in_time(
     storage: Storage, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = quick.report
@@ -124,7 +124,7 @@ class Cluster:
         return int(all(self.offers.get(name, 0) >= much for name, much in resources.items()))
 
 
-def test_workers_are_waited_for_until_the_limit_and_anew_when_one_had_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_are_waited_for_until_the_limit_and_again_after_one_had_come(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, cluster, waiting = Clock(), Cluster({}), Waiting(limit=60.0)
     monkeypatch.setattr("autograd_conformance.campaigns.cluster.waiting.time", clock)
     engine = cast(Engine, cluster)
@@ -153,7 +153,7 @@ def test_workers_are_waited_for_until_the_limit_and_anew_when_one_had_come(monke
     assert waiting.describe(engine, []) == ""
 
 
-def test_a_cluster_without_any_worker_is_told_as_such() -> None:
+def test_a_cluster_without_any_worker_is_reported_as_such() -> None:
     class Nobody:
         def capacity(self, resources: Mapping[str, float]) -> int:
             return 0
@@ -164,7 +164,7 @@ def test_a_cluster_without_any_worker_is_told_as_such() -> None:
         Waiting(limit=0.0).check(engine, [{}])
 
 
-def test_a_series_that_had_no_worker_when_the_time_was_over_is_told(storage: Storage, clock: Clock) -> None:
+def test_a_series_that_had_no_worker_when_the_time_was_over_is_reported(storage: Storage, clock: Clock) -> None:
     campaign = begun(storage, ONE, replace(OTHER, resources={"GPU": 1.0}), amount=lasting(5))
     with pytest.raises(NoWorkers, match=r"^no worker offers GPU=1, and none arrived before the time was over$"):
         carried_on(campaign, Waits(clock))

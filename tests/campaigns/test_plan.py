@@ -179,7 +179,7 @@ def test_a_wait_that_is_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert f"argument --wait: invalid minutes value: '{word}'" in capsys.readouterr().err
 
 
-def test_a_plan_is_told_without_running_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_reported_without_running_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "plan.toml").write_text(f"storage = 'x'\nseeds = [1, 1000]\n{WORK}resources = {{GPU = 1}}")
     assert command.main(["campaign", str(tmp_path / "plan.toml"), "--check", "--resources=GPU"]) == 0
     said = capsys.readouterr().out
@@ -196,5 +196,5 @@ def test_a_plan_is_told_without_running_anything(tmp_path: Path, capsys: pytest.
         f"{WORK}python = 'envs/next/bin/python'",
     ],
 )
-def test_series_that_draw_other_programs_stand_side_by_side(tmp_path: Path, apart: str) -> None:
+def test_series_that_draw_other_programs_may_be_in_one_plan(tmp_path: Path, apart: str) -> None:
     assert len(read_plan(tmp_path, f"hours = 1\n{WORK}{apart}").series) == 2

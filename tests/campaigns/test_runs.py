@@ -103,7 +103,7 @@ def test_what_is_known_goes_to_the_workers_with_what_it_includes(tmp_path: Path)
     assert (code, "known difference" in said) == (0, True), said
 
 
-def test_a_campaign_in_an_object_store_goes_on_after_an_interruption(tmp_path: Path) -> None:
+def test_a_campaign_in_an_object_store_continues_after_an_interruption(tmp_path: Path) -> None:
     pytest.importorskip("moto")
     with bucket() as options:
         plan = f"storage = 's3://bucket/kept'\nstorage_options = {{endpoint_url = '{options['endpoint_url']}'}}\n"
@@ -132,7 +132,7 @@ def test_a_campaign_in_an_object_store_goes_on_after_an_interruption(tmp_path: P
     assert found.programs == sum(quick.report(Series("a:X", (), "both", "cpu", 1), seed).programs for seed in range(41))
 
 
-def test_a_framework_that_is_not_there_is_told_by_its_worker(tmp_path: Path) -> None:
+def test_a_framework_that_is_not_there_is_reported_by_its_worker(tmp_path: Path) -> None:
     plan = "seeds = [1, 9]\n[[work]]\nframeworks = ['no_such_module.adapter:Mine']\nsuites = ['lifetime']"
     code, said = ran(REAL, tmp_path, plan, "--workers=1", f"--storage={tmp_path / 'kept'}")
     assert code == 3, said
@@ -141,7 +141,7 @@ def test_a_framework_that_is_not_there_is_told_by_its_worker(tmp_path: Path) -> 
     assert "Traceback" not in said
 
 
-def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_scheduler_that_is_not_there_is_reported(tmp_path: Path) -> None:
     plan = "seeds = [1, 9]\n[[work]]\nframeworks = ['a:X']\n"
     words = [f"--storage={tmp_path / 'kept'}", "--scheduler=tcp://127.0.0.1:1"]
     line, environment = command(QUICK, tmp_path, plan, *words)

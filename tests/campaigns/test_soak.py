@@ -18,7 +18,7 @@ TESTS = ["suites/test_detach.py", "--hypothesis-profile=quick", "-k", "test_valu
 
 
 @pytest.mark.slow
-def test_it_runs_until_enough_programs_were_judged_and_goes_on_from_there(tmp_path: Path, capsys):
+def test_it_runs_until_enough_programs_were_judged_and_continues_from_there(tmp_path: Path, capsys):
     folder = ["--folder", str(tmp_path)]
     assert main([*folder, *FEW, *TESTS]) == 0
     log = tmp_path / RUN_LOG
@@ -64,7 +64,7 @@ def test_the_published_page_is_that_of_the_published_log():
     assert (RESULTS / "soak.md").read_text() == page(run_log(RESULTS / "soak.jsonl"))
 
 
-def test_a_page_without_a_folder_is_told_before_anything_runs(tmp_path: Path, capsys):
+def test_a_page_without_a_folder_is_reported_before_anything_runs(tmp_path: Path, capsys):
     with pytest.raises(SystemExit):
         main(["--folder", str(tmp_path), "--page", str(tmp_path / "none" / "soak.md"), *FEW, *TESTS])
     assert "--page: there is no folder" in capsys.readouterr().err
@@ -72,7 +72,7 @@ def test_a_page_without_a_folder_is_told_before_anything_runs(tmp_path: Path, ca
 
 
 @pytest.mark.slow
-def test_failures_are_kept_and_told(tmp_path: Path, capsys):
+def test_failures_are_kept_and_reported(tmp_path: Path, capsys):
     framework = ["--framework", "tests.frameworks.adapters.few:FewOverwritten"]
     tests = ["suites/test_accumulation.py", "--hypothesis-profile=quick", "-k", "test_adds"]
     assert main(["--folder", str(tmp_path), *framework, "--programs", "1", "--workers", "0", "--", *tests]) == 1
@@ -83,12 +83,12 @@ def test_failures_are_kept_and_told(tmp_path: Path, capsys):
 
 
 @pytest.mark.parametrize("line", ["{", "[]", json.dumps({"seed": 1})])
-def test_a_spoilt_run_log_is_told_by_its_line(tmp_path: Path, capsys, line: str):
+def test_a_spoilt_run_log_is_reported_by_its_line(tmp_path: Path, capsys, line: str):
     (tmp_path / RUN_LOG).write_text(line + "\n", encoding="utf-8")
     assert main(["--folder", str(tmp_path), *FEW]) == 4
     assert "ledger.jsonl, line 1 is not a run" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_run_that_cannot_be_had_is_told(tmp_path: Path, capsys):
+def test_a_run_that_cannot_be_had_is_reported(tmp_path: Path, capsys):
     assert main(["--folder", str(tmp_path), *FEW[:-1], "--framework", "nonsense"]) == 4
     assert "nonsense" in capsys.readouterr().out

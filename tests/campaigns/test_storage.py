@@ -93,7 +93,7 @@ def test_the_first_campaign_claims_it_and_others_are_refused(storage: Storage) -
 
 
 @pytest.mark.slow
-def test_a_store_that_is_not_there_is_told_in_words() -> None:
+def test_a_store_that_is_not_there_is_reported_in_words() -> None:
     pytest.importorskip("moto")
     with bucket() as options:
         none = Storage("s3://none-such/kept", options, pause=0.01)
@@ -152,7 +152,7 @@ def test_what_a_killed_process_left_of_a_file_is_no_file(tmp_path: Path) -> None
     assert storage.names("shards") == ["shards/a/1"]
 
 
-def test_a_store_that_fails_at_times_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_fails_at_times_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = Storage("unsteady://kept", pause=0.001)
     assert storage.create("a", b"data")
     monkeypatch.setattr(Unsteady, "errors", TRIES - 1)
@@ -162,7 +162,7 @@ def test_a_store_that_fails_at_times_is_asked_again(monkeypatch: pytest.MonkeyPa
         storage.read("a")
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(number: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

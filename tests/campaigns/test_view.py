@@ -82,14 +82,14 @@ def test_amounts_of_programs_and_of_time_have_ends_of_their_own(tmp_path: Path) 
     assert view.seconds_left(10.0) == 0.0
 
 
-def test_what_waits_for_workers_is_told(tmp_path: Path) -> None:
+def test_what_waits_for_workers_is_reported(tmp_path: Path) -> None:
     waiting = viewed(tmp_path, Amount(1, 10), replace(SERIES, resources={"GPU": 2.0}))[0].line()
     assert waiting.endswith("; waiting for workers that offer GPU=2")
     assert "waiting" not in viewed(tmp_path, Amount(1, 10), replace(SERIES, resources={"GPU": 1.0}))[0].line()
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_what_happens_is_told_as_it_happens(tmp_path: Path, terminal: bool) -> None:
+def test_what_happens_is_reported_as_it_happens(tmp_path: Path, terminal: bool) -> None:
     view, out = viewed(tmp_path, Amount(1, 10), terminal=terminal)
     with view.display():
         for event in (

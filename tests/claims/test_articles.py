@@ -68,7 +68,7 @@ def test_keys_are_unique_and_begin_with_the_article() -> None:
     assert [claim.key for claim in CLAIMS if not claim.key.startswith(f"{claim.article}-")] == []
 
 
-def test_a_claim_stands_in_a_section_of_its_article(claim: Claim) -> None:
+def test_a_claim_is_in_a_section_of_its_article(claim: Claim) -> None:
     assert claim.section in ARTICLE[claim.article].sections
 
 
@@ -144,7 +144,7 @@ def test_a_program_of_an_article_bears_on_a_claim_of_every_section_that_has_one(
             assert any("\n".join(lines[:at]) in own for at in range(2, len(lines) + 1)), section
 
 
-def test_a_mended_program_stands_beside_the_article_s_own_or_there_is_none() -> None:
+def test_a_corrected_program_is_listed_with_the_article_s_own_or_there_is_none() -> None:
     """Few claims cannot be made true by a change of the example. This test names them."""
     refuted = [claim for claim in CLAIMS if claim.verdict is Verdict.AS_WRITTEN and not claim.right]
     assert [claim.key for claim in refuted] == [

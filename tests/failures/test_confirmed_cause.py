@@ -130,7 +130,7 @@ def test_no_op_is_blamed_whose_earlier_contribution_was_right():
     assert (found.rule, found.op) == ("gradients/graph", None)
 
 
-def test_no_op_is_blamed_that_is_walked_behind_a_write():
+def test_no_op_is_blamed_that_is_walked_after_a_write():
     # PyTorch recomputes a view after a write with a wrong derivative; the op that first made the view is right
     case = failing(
         Torch(),

@@ -42,7 +42,7 @@ def first(framework: Torch, text: str) -> ValueGradient:
     return found
 
 
-def test_the_first_wrong_gradient_is_the_one_behind_the_faulty_op() -> None:
+def test_the_first_wrong_gradient_is_the_one_upstream_of_the_faulty_op() -> None:
     found = told(SinFlipped(), CHAIN)
     assert [(each.name, each.through, each.right) for each in found.gradients] == [
         ("e", (), True), ("d", (5,), True), ("c", (4,), True), ("b", (5, 3), False), ("a", (2,), False),
@@ -51,7 +51,7 @@ def test_the_first_wrong_gradient_is_the_one_behind_the_faulty_op() -> None:
     assert first_wrong_gradient(found).startswith("The first wrong gradient is that of b (line 2), computed by lines")
 
 
-def test_a_right_gradient_that_is_held_wrongly_is_told_as_that() -> None:
+def test_a_right_gradient_that_is_held_wrongly_is_reported_as_that() -> None:
     text = "a = leaf [1, 2]; b = multiply a a; backward b with [1, 1] retain=True; backward b with [3, 1]"
     flown = told(Printed(OVERWRITES), text)
     found = flown.first
@@ -91,7 +91,7 @@ def test_hooks_under_which_the_failure_is_another_say_nothing() -> None:
     )
 
 
-def test_what_was_freed_and_what_was_written_to_since_is_told() -> None:
+def test_what_was_freed_and_what_was_written_to_since_is_reported() -> None:
     (freed,) = told(NeverFrees(), "a = leaf 3; b = multiply a a; backward b; backward b").saved
     assert (freed.line, freed.name, freed.freed_by, freed.stale) == (2, "a", 3, False)
     stale = told(NoVersions(), "a = leaf [1, 2]; b = sin a; no_grad: write a add_ b; backward b with [1, 1]").saved
@@ -100,7 +100,7 @@ def test_what_was_freed_and_what_was_written_to_since_is_told() -> None:
     assert [(each.name, each.stale) for each in result] == [("a", False), ("b", True)]
 
 
-def test_an_error_in_the_place_of_gradients_is_told_without_them() -> None:
+def test_an_error_in_the_place_of_gradients_is_reported_without_them() -> None:
     found = told(Printed(FREES), "a = leaf 3; b = multiply a a; backward b retain=True; backward b")
     assert not found.gradients and [each.freed_by for each in found.saved] == [None]
 

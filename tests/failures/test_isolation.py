@@ -190,7 +190,7 @@ def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path
     ],
 )
 @pytest.mark.slow
-def test_a_script_that_does_not_run_to_its_end_is_told(script: str, trouble: str, tmp_path: Path):
+def test_a_script_that_does_not_run_to_its_end_is_reported(script: str, trouble: str, tmp_path: Path):
     asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
     told = isolation.confirm(replace(found(asked), script=script), asked).alone
     assert told is not None

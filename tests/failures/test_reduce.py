@@ -132,7 +132,7 @@ def test_an_optimizer_keeps_the_leaves_and_groups_that_it_needs() -> None:
     assert without_leaf(alone, Ref(0)) == alone
 
 
-def test_numbers_are_told_apart_where_the_failure_allows_it() -> None:
+def test_numbers_are_made_distinct_if_the_failure_allows_it() -> None:
     assert render(reduced(broken(CORE.replace("1.5, 2", "1, 1").replace("2.5, 3", "1, 1"))).program) == CORE
 
 

@@ -137,7 +137,7 @@ def test_gradients_that_share_memory():
     assert [line.split(" is ")[0] for line in lines] == ["a.grad", "b.grad"]
 
 
-def test_a_call_that_fails_and_leaves_something_behind():
+def test_a_call_that_fails_and_leaves_something_wrong():
     text = f"{A}; backward s; no_grad: backward s"
     assert shown(text, "a", OldGradient(False), grad_before=[2.0, 4.0])[0].startswith("a.grad is       tensor([2., 4.]")
 

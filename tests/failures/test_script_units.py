@@ -40,7 +40,7 @@ def printed(code: str) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def test_a_function_stands_behind_the_leaves_that_it_takes() -> None:
+def test_a_function_follows_the_leaves_that_it_takes() -> None:
     lines = [line.split("  #")[0].rstrip() for line in script(case(OVERWRITTEN, TorchCheckpoint())).splitlines()]
     at = lines.index("def compute(a, c):")
     assert lines[at - 3].startswith("a = ") and lines[at - 2].startswith("c = ")
@@ -82,7 +82,7 @@ def test_equal_functions_are_defined_once(adapter: type[TorchRegions]) -> None:
     printed(code)
 
 
-def test_functions_stand_under_the_modes_that_all_of_them_is_under() -> None:
+def test_a_function_is_under_the_modes_of_all_its_lines() -> None:
     text = "a = leaf [1, 2]; no_grad: b = square a; no_grad: c = sin b; d = multiply a c; no_grad: e = exp d"
     code = listing(parse(text, VOCABULARY), InProcess(TorchRegions()))
     assert code.count("with torch.no_grad(): ") == 3

@@ -218,7 +218,7 @@ class Few(DiamondOnce):
         return made
 
 
-def test_nothing_is_asked_of_a_framework_that_it_does_not_have():
+def test_no_variation_needs_a_feature_that_the_framework_lacks():
     """An unsupported variation would be an adapter error and end the run."""
     assert nearest(failing(Few(), "a = leaf f32 [1.5, 2]; b = square a; backward b with f32 [3, 4]")) == (
         "passes without the op on line 2"

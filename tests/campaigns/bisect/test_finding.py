@@ -70,12 +70,12 @@ def test_a_failure_of_records_is_a_finding(name: str, tmp_path: Path) -> None:
         ("a.jsonl", "{}", "a.jsonl"),
     ],
 )
-def test_what_holds_none_is_told(name: str, content: str, said: str, tmp_path: Path) -> None:
+def test_what_holds_none_is_reported(name: str, content: str, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(UnusableFinding, match=said):
         finding(tmp_path / name)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UnusableFinding, match=r"nowhere\.json: No such file"):
         finding(tmp_path / "nowhere.json")

@@ -55,6 +55,6 @@ def test_versions_that_cannot_tell_lie_between_or_are_gone_around() -> None:
     assert len(searched(9, range(9), range(9))) == 9, "one that runs it is looked for among all"
 
 
-def test_every_change_is_told_where_all_were_tried() -> None:
+def test_every_change_is_reported_where_all_were_tried() -> None:
     outcomes: dict[int, Outcome] = {0: "good", 1: "bad", 2: "skipped", 3: "good", 4: "good"}
     assert changes(outcomes) == (Change(0, 1, True), Change(1, 3, False))

@@ -73,7 +73,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return labels
 
 
-def test_versions_for_which_no_worker_comes_are_told(storage: Storage, started: list[str]) -> None:
+def test_versions_for_which_no_worker_comes_are_reported(storage: Storage, started: list[str]) -> None:
     lacking = tuple(replace(step, resources={"GPU": 1.0}) if step.label == "5" else step for step in steps())
     searches = Searches(SearchPlan((Search(SOUGHT, "a:X", lacking),)), storage, SUITE, Waiting(limit=0.0))
     engine = Here(fate=lambda task, number: TaskEnd(task, "lost") if task == lacking[-1] else None)
@@ -90,7 +90,7 @@ def carried_on(storage: Storage, engine: Here, plan: SearchPlan = PLAN) -> tuple
     return searches, [came for came in searches.run(cast(Engine, engine)) if came is not None]
 
 
-def test_every_change_is_told_and_what_is_kept_is_not_tried_again(storage: Storage, started: list[str]) -> None:
+def test_every_change_is_reported_and_what_is_kept_is_not_tried_again(storage: Storage, started: list[str]) -> None:
     searches, came = carried_on(storage, Here())
     assert {each.step.label: each.trial and each.trial.outcome for each in came} == OUTCOMES
     (found,) = searches.results
@@ -105,7 +105,7 @@ def test_every_change_is_told_and_what_is_kept_is_not_tried_again(storage: Stora
     assert sorted(started) == ["1", "2", "3", "4", "5"]
 
 
-def test_what_an_interruption_left_is_taken_up(storage: Storage, started: list[str]) -> None:
+def test_stored_verdicts_are_resumed_after_an_interruption(storage: Storage, started: list[str]) -> None:
     def stopped(task: Hashable, number: int) -> Any:
         return KeyboardInterrupt() if number == 3 else None
 
@@ -165,7 +165,7 @@ def test_a_worker_without_the_environment_says_so(storage: Storage, started: lis
     assert not storage.names("verdicts")
 
 
-def test_a_framework_that_could_not_be_loaded_is_asked_again_by_the_next_command(
+def test_a_framework_that_could_not_be_loaded_is_tried_again_by_the_next_command(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work, "_tried", lambda step: Trial("skipped", "no module named x"))
@@ -203,7 +203,7 @@ def test_a_worker_with_another_suite_tries_nothing(storage: Storage, started: li
     assert (found.kind, started) == ("other suite", [])
 
 
-def test_a_damaged_verdict_is_told(storage: Storage) -> None:
+def test_a_damaged_verdict_is_reported(storage: Storage) -> None:
     storage.create(steps()[0].name, b"{}\n")
     with pytest.raises(StorageError, match=r"it does not hold a verdict; remove it, and the step is run again"):
         Searches(PLAN, storage, SUITE).resume()
@@ -214,7 +214,9 @@ def test_a_damaged_verdict_is_told(storage: Storage) -> None:
         list(Searches(PLAN, storage, SUITE).run(cast(Engine, Here())))
 
 
-def test_a_storage_that_this_process_does_not_see_is_told(storage: Storage, tmp_path: Path, started: list[str]) -> None:
+def test_a_storage_that_this_process_does_not_see_is_reported(
+    storage: Storage, tmp_path: Path, started: list[str]
+) -> None:
     elsewhere = Storage(str(tmp_path / "elsewhere"), pause=0.001)
 
     def fate(task: Hashable, number: int) -> Any:
