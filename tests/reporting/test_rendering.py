@@ -228,7 +228,7 @@ fail      lifetime/same-root-raises   MUST    cause 1: saved values outlive the 
                                               free them
 crash     gradients/op                MUST    cause 2: exp: the process died of signal 11
 
-ops     60 supported, 2 not, 1 wrong: exp (crash)
+ops     60 supported, 2 not, 1 failing: exp (crash)
 replay  pytest --replay report/1.json  # lifetime/same-root-raises
 run     seed 7; profile quick; float32, float64 on cpu; 8 workers
 speed   300 programs in 60.0 s, 5 programs/s

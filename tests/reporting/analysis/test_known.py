@@ -251,7 +251,7 @@ def test_the_summary_has_a_section_on_known_differences() -> None:
     page = "\n".join(line.rstrip() for line in shown(LISTED).splitlines()) + "\n"
     assert page.startswith(AS_SUMMARY)
     assert AS_TABLE in page
-    assert "60 supported, 2 not, 0 wrong\n        known differences: hardsigmoid\n" in page
+    assert "60 supported, 2 not, 0 failing\n        known differences: hardsigmoid\n" in page
     assert "nown differences" not in shown(SOUND)
 
 

@@ -61,11 +61,11 @@ def entries(report: Report) -> tuple[Entry, ...]:
 
 def observed_differences(report: Report) -> tuple[Difference, ...]:
     """The known differences that the run observed: entries with a count, then results that no entry explains."""
-    seen = [Difference(known.rule, known.op, known.reason) for known in report.known if known.seen]
-    found = list(seen)
+    observed = [Difference(known.rule, known.op, known.reason) for known in report.known if known.seen]
+    found = list(observed)
     for result in report.results:
         if result.verdict == "known difference":
-            about = [each for each in seen if each.rule == result.rule]
+            about = [each for each in observed if each.rule == result.rule]
             if not any(result.op is None or each.op in (None, result.op) for each in about):
                 reason = result.reason or f"{result.test} gave no reason"
                 found.append(Difference(result.rule, result.op, reason))

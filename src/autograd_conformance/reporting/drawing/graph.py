@@ -117,12 +117,12 @@ def graph(steps: Sequence[Mapping[str, Any]], code: str) -> ProgramGraph:
     for at, step in enumerate(steps):
         node = _node(at, step, names)
         nodes.append(node)
-        for ref, link in _shown(step):
+        for ref, kind in _shown(step):
             tail = made.get(ref, at)
             if tail == at:
                 continue  # impossible in a valid program, but a record may contain anything
             known = edges.get((tail, at))
-            edges[tail, at] = Edge(tail + 1, at + 1, known.kind if known else link, known.times + 1 if known else 1)
+            edges[tail, at] = Edge(tail + 1, at + 1, known.kind if known else kind, known.times + 1 if known else 1)
         if node.kind in ("call", "write"):
             if last is not None and not _reaches(last, at, edges):
                 edges[last, at] = Edge(last + 1, at + 1, "then")
@@ -189,8 +189,8 @@ def _shown(step: Mapping[str, Any]) -> Iterator[tuple[int, EdgeKind]]:
     for field in READERS:
         found = list(_values(step.get(field)))
         if field not in ("leaves", "values") or len(found) <= FEW:
-            link: EdgeKind = "acts" if READERS[field] == "acts" else "data"
-            yield from ((at, link) for at, _ in found)
+            kind: EdgeKind = "acts" if READERS[field] == "acts" else "data"
+            yield from ((at, kind) for at, _ in found)
 
 
 def _refs(step: Mapping[str, Any], *fields: str) -> Iterator[int]:

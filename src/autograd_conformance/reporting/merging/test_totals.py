@@ -56,8 +56,8 @@ class TestTotal:
 
     def whole(self) -> Result:
         """The total as a result; a test that was cut short in every run counts as a pass if it ran any program."""
-        went = self.result.verdict == "cut short" and self.result.programs
-        verdict: Outcome = "pass" if went else self.result.verdict
+        ran = self.result.verdict == "cut short" and self.result.programs
+        verdict: Outcome = "pass" if ran else self.result.verdict
         reason = None if verdict == "pass" else self.result.reason
         seconds = round(self.result.seconds, 2)
         return replace(self.result, verdict=verdict, reason=reason, exercised=dict(self.exercised), seconds=seconds)

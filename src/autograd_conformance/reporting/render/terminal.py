@@ -176,9 +176,10 @@ def _rules(summary: Summary) -> Iterator[Text]:
 
 def _ops(report: Report, summary: Summary) -> Iterator[Text]:
     framework = report.header.framework
-    wrong = failing_ops(summary)
-    which = f": {listed((f'{each.op} ({each.verdict})' for each in wrong), 10)}" if wrong else ""
-    yield _fact("ops", f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(wrong):,} wrong{which}")
+    failing = failing_ops(summary)
+    which = f": {listed((f'{each.op} ({each.verdict})' for each in failing), 10)}" if failing else ""
+    counts = f"{framework.ops:,} supported, {len(framework.missing_ops):,} not, {len(failing):,} failing"
+    yield _fact("ops", counts + which)
     if framework.limits:
         yield _fact("", f"supported in part: {listed(framework.limits, 10)}")
     differing = differing_ops(summary)
