@@ -1,4 +1,4 @@
-"""The checkout's pytest loads the suite's plugin; where that is not installed from here, it says what to type."""
+"""Loads the suite's pytest plugin in the checkout; if the checkout is not installed, prints the command to type."""
 
 import sys
 from importlib.util import find_spec
@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 def refuse(reason):
-    """End pytest with one line; a traceback through pytest would hide it."""
+    """End pytest with a one-line message instead of a traceback."""
     print(reason, file=sys.stderr)
     raise SystemExit(4)
 
 
-if sys.version_info < (3, 11):  # noqa: UP036 - in a clone nobody has asked pip
-    refuse("the suite needs Python 3.11 or newer, and this is {}.{}".format(*sys.version_info))
+if sys.version_info < (3, 11):  # noqa: UP036 - pip has not checked the version in a clone
+    refuse("the suite needs Python 3.11 or newer; this is {}.{}".format(*sys.version_info))
 
 here = Path(__file__).resolve().parent
 if not (here / "src" / "autograd_conformance" / "strategies").is_dir():
