@@ -95,13 +95,13 @@ STORIES = [
         "2: multiply saves values that its derivative needs.",
         "3: negative needs nothing saved.",
         "4: walks lines 2 and 3; it does not retain the graph, so the tensors that they saved are freed.",
-        "5: has to walk line 2 again, but line 4 freed the tensors that it saved: it must raise."
-        " retain_graph=True keeps a graph, but it cannot bring a freed one back.",
+        "5: has to walk line 2 again, but line 4 freed the tensors that it saved: it must raise. retain_graph=True"
+        " keeps a graph, but it cannot bring a freed one back.",
     ], "returned, but it must raise: graph freed\n"),
     (HELD, Printed(OVERWRITES), [
         "3: leaves a's gradient at [2., 4.].",
-        "4: reaches a through line 2 and contributes [6., 4.]; a held [2., 4.], so it has to hold [8., 8.],"
-        " but it holds [6., 4.].",
+        "4: reaches a through line 2 and contributes [6., 4.]; a held [2., 4.], so it has to hold [8., 8.], but it"
+        " holds [6., 4.].",
     ], "a.grad is       tensor([6., 4.], dtype=torch.float64)\nit has to be  [8.0, 8.0]\n"),
     (RETAINED, Printed(FREES), [
         "2: multiply saves values that its derivative needs.",
@@ -112,19 +112,19 @@ STORIES = [
         "2: exp saves values that its derivative needs.",
         "4: multiply saves values that its derivative needs.",
         "5: add needs nothing saved.",
-        "6: walks line 2; it does not retain the graph, so the tensors that it saved are freed."
-        " It leaves a's gradient at 20.0855369232.",
-        "7: raises, as it may. After an error, each leaf holds its old gradient or the complete new one,"
-        " but a held 20.0855369232 and is left with 0.5.",
+        "6: walks line 2; it does not retain the graph, so the tensors that it saved are freed. It leaves a's gradient"
+        " at 20.0855369232.",
+        "7: raises, as it may. After an error, each leaf holds its old gradient or the complete new one, but a held"
+        " 20.0855369232 and is left with 0.5.",
     ], "a.grad is       tensor(0.5000, dtype=torch.float64)\nbefore the call it was 20.085536923187668 and each leaf"),
     (REFUSED, Printed(TEARS), [
         "2: exp saves values that its derivative needs.",
-        "3: raises, as it may. After an error, each leaf holds its old gradient, but a held none and is left"
-        " with [0.5, 0.5].",
+        "3: raises, as it may. After an error, each leaf holds its old gradient, but a held none and is left with"
+        " [0.5, 0.5].",
     ], "a.grad is       tensor([0.5000, 0.5000], dtype=torch.float64)\nbefore the call it was none"),
     (DERIVATIVE, Stopped(), [
-        "4: reaches a through lines 2 and 3; a held no gradient,"
-        " so it has to hold [ 14.7781121979, 109.1963000663], but it holds [0., 0.].",
+        "4: reaches a through lines 2 and 3; a held no gradient, so it has to hold [ 14.7781121979, 109.1963000663],"
+        " but it holds [0., 0.].",
     ], "a.grad is       tensor([0., 0.])\nit has to be  [14.7781"),
     (FORWARD, Bent(), [
         "2: by definition b is [1.          , 2.7182818285], but it is [1.         , 2.745601015].",

@@ -58,38 +58,34 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     # writes and views: the owner of the memory, the ops that may have saved it, recorded or not
     (f"{A}; b = multiply a a; no_grad: write a mul_scalar_ scalar=3.0; backward b with [1, 1]", returned(6, 12), "a", [
         "2: multiply's derivative needs a as it is here.",
-        "3: changes a; it is not recorded, because it runs under no_grad: the history of a stays as it was."
-        " The value that multiply on line 2 may have saved is overwritten here.",
-        "4: multiply on line 2 was recorded before line 3 wrote to tensors that it may have saved: this call"
-        " must raise,"
-        " or use the values as they were recorded. It reaches a through line 2; a held no gradient,"
-        " so it has to hold [2., 4.], but it holds [ 6., 12.].",
+        "3: changes a; it is not recorded, because it runs under no_grad: the history of a stays as it was. The value"
+        " that multiply on line 2 may have saved is overwritten here.",
+        "4: multiply on line 2 was recorded before line 3 wrote to tensors that it may have saved: this call must"
+        " raise, or use the values as they were recorded. It reaches a through line 2; a held no gradient, so it has"
+        " to hold [2., 4.], but it holds [ 6., 12.].",
     ]),
     (f"{A}; b = exp a; v = select b dim=0 index=0; write v zero_; backward b with [1, 1]", returned(1, 1), "a", [
         "2: exp may save b as it is here: its derivative may be computed from it.",
         "3: c is a view of b: they share memory.",
-        "4: changes c, and with it b, in the same memory; it is recorded: from here on c is its result."
-        " The value that exp on line 2 may have saved is overwritten here.",
-        "5: exp on line 2 was recorded before line 4 wrote to tensors that it may have saved: this call must"
-        " raise, or use"
-        " the values as they were recorded. It reaches a through lines 2, 3 and 4;"
-        " a held no gradient, so it has to hold [0.          , 7.3890560989], but it holds [1., 1.].",
+        "4: changes c, and with it b, in the same memory; it is recorded: from here on c is its result. The value that"
+        " exp on line 2 may have saved is overwritten here.",
+        "5: exp on line 2 was recorded before line 4 wrote to tensors that it may have saved: this call must raise, or"
+        " use the values as they were recorded. It reaches a through lines 2, 3 and 4; a held no gradient, so it has"
+        " to hold [0.          , 7.3890560989], but it holds [1., 1.].",
     ]),
     (f"{A}; b = sin a; c = multiply b b; d = multiply b c; e = grad d wrt a with [1, 1] create=True;"
      " no_grad: write b exp_; backward e with [1, 1]", returned(5, 5), "a", [
         "2: sin may save b as it is here: its derivative may be computed from it.",
         "3: multiply's derivative needs b as it is here.",
-        "4: multiply's derivative needs b and c as it is here.",
+        "4: multiply's derivative needs b and c as they are here.",
         "5: e is the gradient with respect to a. create_graph=True records the call itself, so its result is"
         " differentiable.",
-        "6: changes b; it is not recorded, because it runs under no_grad: the history of b stays as it was. The"
-        " value that sin on"
-        " line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 may have saved is"
-        " overwritten here.",
+        "6: changes b; it is not recorded, because it runs under no_grad: the history of b stays as it was. The value"
+        " that sin on line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 may have"
+        " saved is overwritten here.",
         "7: sin on line 2, multiply on line 3, multiply on line 4 and the derivative of multiply on line 5 were"
-        " recorded before line 6 wrote to tensors that they may have saved: this call must raise, or use the"
-        " values as they"
-        " were recorded. It reaches a through line 5; a held no gradient, so it has to hold [-0.3135832205,"
+        " recorded before line 6 wrote to tensors that they may have saved: this call must raise, or use the values as"
+        " they were recorded. It reaches a through line 5; a held no gradient, so it has to hold [-0.3135832205,"
         " -1.3106579411], but it holds [5., 5.].",
     ]),
     (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", does(MODIFIED), "a", [
@@ -99,8 +95,8 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     ]),
     (f"{A}; v = select a dim=0 index=0; write v zero_", does(Returned()), "a", [
         "2: b is a view of a: they share memory.",
-        "3: b is a view of a, which is a leaf that requires grad, and the write would be recorded: it must raise"
-        " (leaf written in place).",
+        "3: b is a view of a, which is a leaf that requires grad, and the write would be recorded: it must raise (leaf"
+        " written in place).",
     ]),
     (f"{A}; b = negative a; v = select b dim=0 index=0; write v zero_", now(to(5, 6)), "b", [
         "3: c is a view of b: they share memory.",
@@ -112,8 +108,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     # grad modes and switches
     (f"{A}; no_grad: b = square a; c = multiply a b; backward c with [1, 2]", returned(3, 24), "a", [
         "2: is not recorded, because it runs under no_grad: b is a constant from here on.",
-        "4: reaches a through line 3; a held no gradient, so it has to hold [1., 8.], but it"
-        " holds [ 3., 24.].",
+        "4: reaches a through line 3; a held no gradient, so it has to hold [1., 8.], but it holds [ 3., 24.].",
     ]),
     (f"{A}; no_grad: enable_grad: b = exp a", value(requires_grad=False), "a", [
         "2: enable_grad is the innermost mode, and a requires grad, so b must, too, but it does not.",
@@ -133,8 +128,8 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     (f"{H}; g = grad c wrt a; h = grad c wrt a", does(Returned((None,))), "a", [
         "2: multiply saves values that its derivative needs.",
         "3: negative needs nothing saved.",
-        "4: walks lines 2 and 3; it does not retain the graph, so the tensors that they saved are freed."
-        " d is the gradient with respect to a.",
+        "4: walks lines 2 and 3; it does not retain the graph, so the tensors that they saved are freed. d is the"
+        " gradient with respect to a.",
         "5: has to walk line 2 again, but line 4 freed the tensors that it saved: it must raise.",
     ]),
     (f"{H}; backward c inputs b", holds(Gradient(np.array(4.0), "float64")), "a", [
@@ -152,9 +147,8 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     # hooks, retained gradients, detaching in place
     (f"{H}; k = hook b scale 2.0; backward c", gradient(lambda g: g / 2), "a", [
         "4: the hook is called with b's gradient, and multiplies it by 2.",
-        "5: reaches a through lines 2 and 3 (with the hook of line 4); a held no gradient, so it"
-        " has"
-        " to hold -12, but it holds -6.",
+        "5: reaches a through lines 2 and 3 (with the hook of line 4); a held no gradient, so it has to hold -12, but"
+        " it holds -6.",
     ]),
     (f"{H}; k = hook b observe; unhook k; backward c", fired(lambda f: (HookCall(Ref(3), np.array(1.0)),)), "a", [
         "4: the hook is called with b's gradient, and changes nothing.",
@@ -172,8 +166,7 @@ STORIES: list[tuple[str, Tamper, str, list[str]]] = [
     (f"{A}; write a zero_; b = square a; backward b; backward b with [1, 1]", gradient(lambda g: g + 1), "a", [
         "2: is refused (leaf written in place), and leaves every value as it was.",
         "4: is refused (non-scalar root).",
-        "5: reaches a through line 3; a held no gradient, so it has to hold [2., 4.], but it"
-        " holds [3., 5.].",
+        "5: reaches a through line 3; a held no gradient, so it has to hold [2., 4.], but it holds [3., 5.].",
     ]),
     # what is held, and steps
     (f"{A}; g = leaf [1, 2] const; assign a g", holds(None), "a", [
@@ -195,19 +188,16 @@ def test_a_failure_with_state_is_explained(text: str, tamper: Tamper, of: str, l
 COUNTED = [
     ("a = leaf 3; b = exp a; backward b", [
         "2: exp saves values that its derivative needs. 1 saved tensor is alive after it.",
-        "3: walks line 2 and does not retain the graph, so the tensors that it saved have to be freed: 0 saved"
-        " tensors have to be alive,"
-        " but"
-        " 1 saved tensor is alive.",
+        "3: walks line 2 and does not retain the graph, so the tensors that it saved have to be freed: 0 saved tensors"
+        " have to be alive, but 1 saved tensor is alive.",
     ]),
     ("a = leaf 3; b = square a; backward b create=True; zero a; drop b", [
         "2: 1 saved tensor is alive after it.",
-        "3: create_graph=True records the call itself, so the gradient that a leaf gets is differentiable."
-        " 3 saved tensors are alive after it.",
+        "3: create_graph=True records the call itself, so the gradient that a leaf gets is differentiable. 3 saved"
+        " tensors are alive after it.",
         "4: clears a's gradient to none. 1 saved tensor is alive after it.",
-        "5: saved tensors that nothing leads to any more have to be freed: 0 saved tensors have to be alive, but"
-        " 1 saved tensor is"
-        " alive.",
+        "5: saved tensors that nothing leads to any more have to be freed: 0 saved tensors have to be alive, but 1"
+        " saved tensor is alive.",
     ]),
 ]  # fmt: skip
 

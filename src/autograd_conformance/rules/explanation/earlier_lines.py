@@ -173,7 +173,8 @@ def _saving_note(context: Context, node: Node) -> str | None:
     if hit and node.saves is not Certainty.NEVER:
         needed = context.needs(node)
         if any(storages.storage(r) in hit for r in needed):
-            return f"{op_name(node)}'s derivative needs {context.named(needed)} as it is here."
+            they_are = "it is" if len(set(needed)) == 1 else "they are"
+            return f"{op_name(node)}'s derivative needs {context.named(needed)} as {they_are} here."
         made = context.named(r for r in node.entry.outs if r in context.names)
         return f"{op_name(node)} may save {made} as it is here: its derivative may be computed from it."
     if not context.lifetime:
