@@ -81,7 +81,7 @@ def test_what_is_left_in_inner_values_is_named():
     violation = violation_of(parse(f"{ONCE} backward c; backward c", VOCABULARY), MICROGRAD)
     assert violation is not None
     assert violation.rule == "gradients/graph"
-    assert "kept what earlier calls had left in them" in str(violation.diagnosis)
+    assert "kept the gradients of earlier calls" in str(violation.diagnosis)
 
 
 def test_every_op_is_right_by_itself(tmp_path: Path):

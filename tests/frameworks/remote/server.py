@@ -12,12 +12,12 @@ import sys
 import time
 
 FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
-GREETING = {
+HANDSHAKE = {
     "protocol": 1, "name": "far", "version": "0.1", "language": "Plain 1",
     "capabilities": ["IMPERATIVE", "ACCUMULATES", "COTANGENTS"], "ops": ["sin"], "dtypes": ["float64"],
 }  # fmt: skip
-GREETINGS = {
-    "says nothing of its ops": {"ops": None},
+HANDSHAKES = {
+    "no ops": {"ops": None},
     "an op that there is not": {"ops": ["sin", "sine"]},
     "a capability that there is not": {"capabilities": ["IMPERATIVE", "TELEPATHY"]},
     "another version": {"protocol": 2},
@@ -55,16 +55,16 @@ def tensor(values, shape):
     return {"shape": shape, "dtype": dtype, "data": [number(x) for x in values]}
 
 
-def changed(seen):
+def changed(observation):
     """Make one value of an observation invalid."""
-    for step in seen:
+    for step in observation:
         for each in [*step["returned"], *filter(None, step.get("gradients", {}).values())]:
-            each.update(ANSWERS.get(FAULT, {}))
+            each.update(TENSORS.get(FAULT, {}))
     outcomes = OUTCOMES.get(FAULT, {})
-    return [outcomes.get(at, step) for at, step in enumerate(seen)]
+    return [outcomes.get(at, step) for at, step in enumerate(observation)]
 
 
-ANSWERS = {
+TENSORS = {
     "data of another dtype": {"array": "float32"},
     "a short dtype": {"dtype": "f8"},
     "a dtype with a blank": {"dtype": "float64 ", "array": "float64"},
@@ -78,8 +78,8 @@ OUTCOMES = {
     "skips all": dict.fromkeys(range(3), SKIPPED),
     "skips the op": {1: SKIPPED, 2: SKIPPED},
     "skips the call": {2: SKIPPED},
-    "goes on without a value": {1: RAISED},
-    "skips behind an error": {1: RAISED, 2: SKIPPED},
+    "continues without a value": {1: RAISED},
+    "skips after an error": {1: RAISED, 2: SKIPPED},
 }
 
 
@@ -90,7 +90,7 @@ def child(*words):
 
 def run(program):
     """Run a program. A value is its elements and shape, with the factors of its derivative."""
-    values, shapes, made, grads, seen = {}, {}, {}, {}, []
+    values, shapes, made, grads, observation = {}, {}, {}, {}, []
     for at, step in enumerate(program["instructions"]):
         name = f"%{at}"
         if step["do"] == "leaf":
@@ -109,17 +109,17 @@ def run(program):
             grads[root] = [h + g for h, g in zip(held, given)]
         if step["do"] == "backward":
             held = {leaf: None if g is None else tensor(g, shapes[leaf]) for leaf, g in grads.items()}
-            seen.append({"returned": [], "gradients": held})
+            observation.append({"returned": [], "gradients": held})
         else:
-            seen.append({"returned": [tensor(values[name], shapes[name])]})
-    return seen
+            observation.append({"returned": [tensor(values[name], shapes[name])]})
+    return observation
 
 
-def rounded(seen):
-    for step in seen:
+def rounded(observation):
+    for step in observation:
         for each in step["returned"]:
             each["data"] = [float(f"{x:.6g}") if isinstance(x, float) else x for x in each["data"]]
-    return seen
+    return observation
 
 
 def write(text):
@@ -127,15 +127,15 @@ def write(text):
     sys.stdout.flush()
 
 
-def answer(asked):
+def reply_to(request):
     """The reply to a request for a program, or a faulty one."""
-    whole = json.dumps({"id": asked["id"], "observation": run(asked["program"])}) + "\n"
-    if FAULT == "dies after its answer":
+    whole = json.dumps({"id": request["id"], "observation": run(request["program"])}) + "\n"
+    if FAULT == "dies after its reply":
         write(whole)
         sys.exit(3)
     if FAULT == "rounds":
-        return json.dumps({"id": asked["id"], "observation": rounded(run(asked["program"]))}) + "\n"
-    if not any(step.get("op") == "sin" for step in asked["program"]["instructions"]):
+        return json.dumps({"id": request["id"], "observation": rounded(run(request["program"]))}) + "\n"
+    if not any(step.get("op") == "sin" for step in request["program"]["instructions"]):
         return whole
     if FAULT == "dies":
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -165,25 +165,27 @@ def answer(asked):
         for byte in whole.encode() * 1000:
             write(chr(byte).replace("\n", " "))
             time.sleep(0.005)
-    if FAULT == "pads its answer":
+    if FAULT == "pads its reply":
         return " " * (96 << 20) + whole
-    if FAULT in ANSWERS or FAULT in OUTCOMES:
-        return json.dumps({"id": asked["id"], "observation": changed(run(asked["program"]))}) + "\n"
+    if FAULT in TENSORS or FAULT in OUTCOMES:
+        return json.dumps({"id": request["id"], "observation": changed(run(request["program"]))}) + "\n"
     if FAULT == "garbage":
         return "computing sin...\n" + whole
     if FAULT == "not an object":
         return "[]\n"
-    if FAULT == "an older answer":
+    if FAULT == "an older reply":
         return whole.replace('"id": ', '"id": 1')
     if FAULT == "no observation":
-        return json.dumps({"id": asked["id"]}) + "\n"
-    if FAULT == "an error of its own":
-        return json.dumps({"id": asked["id"], "error": "far: sin is not wired up"}) + "\n"
+        return json.dumps({"id": request["id"]}) + "\n"
+    if FAULT == "an error message":
+        return json.dumps({"id": request["id"], "error": "far: sin is not wired up"}) + "\n"
     if FAULT == "too short":
-        return json.dumps({"id": asked["id"], "observation": run(asked["program"])[:1]}) + "\n"
+        return json.dumps({"id": request["id"], "observation": run(request["program"])[:1]}) + "\n"
     if FAULT == "no gradients":
-        seen = run(asked["program"])
-        return json.dumps({"id": asked["id"], "observation": [{"returned": s["returned"]} for s in seen]}) + "\n"
+        observation = run(request["program"])
+        return (
+            json.dumps({"id": request["id"], "observation": [{"returned": s["returned"]} for s in observation]}) + "\n"
+        )
     if FAULT == "null for a number":
         return whole.replace('"data": [', '"data": [null, ', 1)
     if FAULT == "closes its output":
@@ -196,19 +198,19 @@ def main():
     if FAULT == "is a launcher":
         subprocess.Popen([sys.executable, __file__])
         os._exit(0)
-    if FAULT == "ends before it greets":
+    if FAULT == "ends before the handshake":
         sys.exit("no such library")
     if FAULT == "prints a banner":
         write("Welcome to Far!\n")
     for line in sys.stdin:
-        asked = json.loads(line)
-        if asked["do"] == "hello":
-            said = {**GREETING, **GREETINGS.get(FAULT, {})}
+        request = json.loads(line)
+        if request["do"] == "hello":
+            reply = {**HANDSHAKE, **HANDSHAKES.get(FAULT, {})}
             if FAULT == "no such device":
-                said = {"error": f"far has no device {asked['device']!r}"}
-            write(json.dumps({name: value for name, value in said.items() if value is not None}) + "\n")
+                reply = {"error": f"far has no device {request['device']!r}"}
+            write(json.dumps({name: value for name, value in reply.items() if value is not None}) + "\n")
         else:
-            write(answer(asked))
+            write(reply_to(request))
     if FAULT == "stays":
         time.sleep(1e6)
 

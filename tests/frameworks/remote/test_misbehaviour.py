@@ -31,7 +31,7 @@ def far(*fault: str, programs: int | None = None, timeout: float = 5.0) -> Remot
     return Remote(Connection(Command((sys.executable, str(FAR), *fault), programs), timeout=timeout))
 
 
-def test_a_far_end_without_a_line_of_the_suite_is_a_target():
+def test_a_server_without_a_line_of_the_suite_is_a_target():
     target = far()
     smoke(target)
     assert (target.name, target.ops, target.dialect, target.prints) == ("far", {"sin"}, None, False)
@@ -42,7 +42,7 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("says nothing of its ops", "its handshake lacks ops"),
+        ("no ops", "its handshake lacks ops"),
         ("an op that there is not", "ops names sine, which does not exist"),
         (
             "a capability that there is not",
@@ -64,7 +64,7 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
         ("a name that turns back", "name has to be no path that leads elsewhere, not 'far/../../evil'"),
         ("no such device", "far has no device 'cpu'"),
         (
-            "ends before it greets",
+            "ends before the handshake",
             "sent no handshake: the process ended itself with exit code 1; its last output was: no such li",
         ),
         (
@@ -73,13 +73,13 @@ def test_a_far_end_without_a_line_of_the_suite_is_a_target():
         ),
         ("rounds", "numbers of float64 that are hard to write: it gave ["),
         ("another dtype", "its dtype is 'float32', not 'float64'; the program was: a = leaf [1, 2]"),
-        ("dies after its answer", "the same program again: the process ended itself with exit code 3"),
+        ("dies after its reply", "the same program again: the process ended itself with exit code 3"),
         ("dies", "the op sin: the process died of SIGSEGV; the program was: a = leaf [1, 2]; b = sin a"),
         ("garbage", "it wrote 'computing sin...', which is no JSON"),
         ("not an object", "it wrote '[]'; a reply is a JSON object"),
-        ("an older answer", "not 4: each request has one reply with its 'id', in the order of the requests"),
+        ("an older reply", "not 4: each request has one reply with its 'id', in the order of the requests"),
         ("no observation", "has no 'observation'"),
-        ("an error of its own", "far: sin is not wired up"),
+        ("an error message", "far: sin is not wired up"),
         ("too short", "it has 1 instructions, but the program has 2"),
         ("null for a number", 'instruction 0: null is not a number; write "nan", "inf" or "-inf"'),
         ("data of another dtype", "'array' is 'float32', and its data have to be an array of float64"),
@@ -114,7 +114,7 @@ def test_what_no_run_begins_with(fault: str, said: str):
         ("half a line, then nothing", TimedOut, "did not come back in time (0.3 s), after an incomplete reply"),
     ],
 )
-def test_an_end_is_about_the_program_and_another_process_goes_on(fault: str, ending: type, how: str):
+def test_an_end_is_about_the_program_and_another_process_continues(fault: str, ending: type, how: str):
     target = far(fault, timeout=0.3)
     for _ in range(2):
         assert isinstance(target.observe(LEAF)[0].outcome, Returned)
@@ -132,18 +132,18 @@ def test_an_end_is_about_the_program_and_another_process_goes_on(fault: str, end
     [
         ("a truth for an identity", "a number has to be a whole number, not True"),
         ("skips the call", "instruction 2: it was skipped, although all values that it needs exist"),
-        ("goes on without a value", "instruction 2: it returned, although %1, which it needs, does not exist"),
+        ("continues without a value", "instruction 2: it returned, although %1, which it needs, does not exist"),
         ("no gradients", "instruction 2: 'gradients' has to contain %0, but contains none"),
     ],
 )
-def test_what_no_program_goes_on_with(fault: str, said: str):
+def test_what_ends_a_program(fault: str, said: str):
     with pytest.raises(AdapterError) as caught:
         far(fault).observe(SINE)
     assert said in str(caught.value)
 
 
-def test_what_a_server_skips_behind_an_error_is_taken():
-    outcomes = [seen.outcome for seen in far("skips behind an error").observe(SINE)]
+def test_skips_after_an_error_are_accepted():
+    outcomes = [seen.outcome for seen in far("skips after an error").observe(SINE)]
     assert [type(each) for each in outcomes] == [Returned, Raised, Skipped]
 
 
@@ -171,7 +171,7 @@ def test_a_command_may_start_what_answers_and_end():
 
 def test_a_long_line_takes_no_longer_for_each_byte():
     began = time.monotonic()
-    assert isinstance(far("pads its answer", timeout=60).observe(SINE)[-1].outcome, Returned)
+    assert isinstance(far("pads its reply", timeout=60).observe(SINE)[-1].outcome, Returned)
     assert time.monotonic() - began < 30
 
 
@@ -191,7 +191,7 @@ def test_the_end_of_one_of_many_names_it():
 
 
 @pytest.mark.parametrize("batched", [False, True])
-def test_another_process_takes_over_after_so_many_programs(batched: bool):
+def test_the_process_is_replaced_after_some_programs(batched: bool):
     target, seen = far(programs=3), []
 
     def noted() -> list[Program]:
@@ -209,7 +209,7 @@ def test_another_process_takes_over_after_so_many_programs(batched: bool):
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.slow)])
-def test_kills_at_random_moments_lose_nothing(kills: int):
+def test_kills_at_random_times_lose_nothing(kills: int):
     """A killed process affects only the program that it was running; the next program runs."""
     target, random, due = far(), Random(kills), shown(far().observe(SINE))
     hit = observed = 0
@@ -234,7 +234,7 @@ def shown(observation: Observation) -> str:
     return repr(observation)
 
 
-def test_a_far_end_that_stays_is_ended():
+def test_a_server_that_stays_is_ended():
     target = far("stays")
     target.observe(LEAF)
     process = target.connection.process
@@ -276,7 +276,7 @@ def test_a_command_is_read_as_it_is_written():
 # -- the kit
 
 
-def test_the_kit_shows_what_a_far_end_says(capsys: pytest.CaptureFixture[str]):
+def test_the_kit_prints_the_handshake(capsys: pytest.CaptureFixture[str]):
     assert main(["check", sys.executable, str(FAR)]) == 0
     said = capsys.readouterr().out
     assert "ok      handshake: far 0.1, Plain 1, protocol 1" in said
@@ -284,7 +284,7 @@ def test_the_kit_shows_what_a_far_end_says(capsys: pytest.CaptureFixture[str]):
     assert f"autograd-conformance '--framework=remote: {sys.executable} {FAR}'" in said
 
 
-def test_the_kit_names_the_mistake_and_a_line_to_try(capsys: pytest.CaptureFixture[str]):
+def test_the_kit_names_the_fault_and_a_line_to_try(capsys: pytest.CaptureFixture[str]):
     assert main(["check", sys.executable, str(FAR), "garbage"]) == 10
     said = capsys.readouterr().out
     assert "ok      a float64 leaf" in said

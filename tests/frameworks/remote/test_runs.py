@@ -76,7 +76,7 @@ def test_a_wrong_gradient_is_told_as_it_is_here(tmp_path: Path):
         ("remote:", "'remote:' names no command", 4),
     ],
 )
-def test_a_far_end_that_cannot_be_used_ends_the_run_with_a_sentence(
+def test_a_server_that_cannot_be_used_ends_the_run_with_a_sentence(
     framework: str, said: str, code: int, tmp_path: Path
 ):
     seen = run(tmp_path, SINE, framework=framework)

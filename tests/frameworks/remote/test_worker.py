@@ -78,7 +78,7 @@ def test_what_is_observed_over_the_wire_is_what_is_observed_here():
         assert getattr(there, name) == getattr(here, name)
 
 
-def test_what_the_far_end_runs_on_is_told():
+def test_the_environment_of_the_server_is_reported():
     assert remote(TINY).environment == (f"Python {platform.python_version()}", f"numpy {np.__version__}")
     assert InProcess(load_adapter(TINY)).environment == ()
 
