@@ -41,7 +41,7 @@ def listed(path: Path, text: str) -> str:
         (ENTRY, ", line 2: relative: 'gradients/op' is about values"),
         (f"{ENTRY}relativ = 1e-7", ", line 2: there is no key 'relativ'; 'relative' is one"),
         (f"{ENTRY}relative = inf", ", line 2: relative has to be a finite number"),
-        ("known = 3", ": known has to be entries"),
+        ("known = 3", ": known has to be a list of entries"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_wrong_usage(text: str, says: str, tmp_path: Path) -> None:
