@@ -27,26 +27,26 @@ TESTABLE = [claim for claim in CLAIMS if not claim.untestable]
 @rule("articles/claims")
 @pytest.mark.parametrize("claim", TESTABLE, ids=lambda claim: claim.key)
 def test_claim(check, claim: Claim):
-    found: list[bool | None] = []
+    outcomes: list[bool | None] = []
     observe = case_runner(check.target)
-    broken, without = None, set()
+    first, all_missing = None, set()
     for case in (*claim.right, *claim.wrong):
         program = parse(case.program)
         missing = unsupported_by(program, check.target)
-        without |= missing
+        all_missing |= missing
         if missing:
-            found.append(None)
+            outcomes.append(None)
             continue
         try:
             check(program)
         except RuleViolated as error:
-            broken = broken or error
-        found.append(came_true(case, observe(case)))
-    check.articles[claim.key] = verdict(claim, found)
-    if broken:
-        raise broken
+            first = first or error
+        outcomes.append(came_true(case, observe(case)))
+    check.articles[claim.key] = verdict(claim, outcomes)
+    if first:
+        raise first
     if not check.programs:
-        raise NotApplicable(f"needs {', '.join(sorted(without))}")
+        raise NotApplicable(f"needs {', '.join(sorted(all_missing))}")
 
 
 @rule("articles/claims")

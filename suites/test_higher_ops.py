@@ -81,9 +81,9 @@ def passes_lower_orders(program: Program, op: str, session: Session) -> bool:
     a rule about several ops.
     """
     calls = [at for at, step in enumerate(program) if isinstance(step, BackwardCall)]
-    wrong = session.faulty_second_order if len(calls) == 2 else session.faulty_third_order
+    faulty = session.faulty_second_order if len(calls) == 2 else session.faulty_third_order
     others = {step.op for step in program if isinstance(step, Apply)} - {op, WEIGHT_OP}
-    if op in wrong and others:
+    if op in faulty and others:
         return False
     if len(calls) < 2 or op not in (
         session.faulty_ops if len(calls) == 2 else session.faulty_ops | session.faulty_second_order
