@@ -99,5 +99,5 @@ def test_versions_go_to_the_workers_that_have_their_environments(tmp_path: Path)
             process.wait()
     assert done.returncode == 3, done.stdout + done.stderr
     assert "First bad: 2.0, last good: 1.0." in done.stdout
-    assert "given up: the environment of 3.0 is not here: there is no ./env-3.0/python (on " in done.stdout
+    assert "given up: the environment of 3.0 does not exist here: ./env-3.0/python is missing (on " in done.stdout
     assert len(stamps(tmp_path)) == 2
