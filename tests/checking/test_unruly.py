@@ -67,9 +67,9 @@ RAISED = {
     "InterruptsInReset": "reset() raised KeyboardInterrupt: ",
     "ExitsInReset": "reset() raised SystemExit: 0",
     "EndsPytestInReset": "reset() raised Exit: enough",
-    "ClosesInForesee": "prepare() raised GeneratorExit: ",
-    "SkipsInForesee": "prepare() raised Skipped: not now",
-    "HalfInForesee": r"prepare() raised OSError: t\udce9.bin",
+    "ClosesInPrepare": "prepare() raised GeneratorExit: ",
+    "SkipsInPrepare": "prepare() raised Skipped: not now",
+    "HalfInPrepare": r"prepare() raised OSError: t\udce9.bin",
     "ClassifySkips": "classify() of GraphFreed raised Skipped: not today",
 }
 

@@ -133,9 +133,9 @@ SkipsInReset = later("reset", lambda: pytest.skip.Exception("not now"))
 InterruptsInReset = later("reset", KeyboardInterrupt)
 ExitsInReset = later("reset", lambda: SystemExit(0))
 EndsPytestInReset = later("reset", lambda: pytest.exit.Exception("enough", 0))
-ClosesInForesee = later("prepare", GeneratorExit)
-SkipsInForesee = later("prepare", lambda: pytest.skip.Exception("not now"))
-HalfInForesee = later("prepare", lambda: OSError("t\udce9.bin"))
+ClosesInPrepare = later("prepare", GeneratorExit)
+SkipsInPrepare = later("prepare", lambda: pytest.skip.Exception("not now"))
+HalfInPrepare = later("prepare", lambda: OSError("t\udce9.bin"))
 
 
 class RandomExits(Tiny):
