@@ -51,7 +51,7 @@ def test_the_version_in_which_a_finding_began_is_found_among_interpreters(tmp_pa
     code, said = ran(tmp_path, words[6], words[7])
     assert (code, "v7 is the oldest of them" in said) == (1, True)
     code, said = ran(tmp_path, words[0], words[3])
-    assert (code, said.endswith("No version that was tried can run it.")) == (3, True)
+    assert (code, said.endswith("None of the tried versions can run the program.")) == (3, True)
 
 
 def test_the_end_of_the_process_is_bad_and_another_difference_tells_nothing(tmp_path: Path) -> None:
