@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograd_conformance.places import ROOT
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.observations import Kind
 
 PRIVATE = {
     r"told|tells?|telling": "reported, printed, described, detected",
@@ -51,11 +53,20 @@ PAGES = (
     "docs/*.md",
     "src/autograd_conformance/reporting/templates/*",
 )
+FROZEN = (
+    "cannot be told",
+    "--patience",
+    "mistakes.md",
+    *(capability.value for capability in Capability),
+    *(kind.value for kind in Kind),
+)
+"""Texts that records, command lines and links already use; the words in them are no private words."""
 GENERATED = ("docs/ops.md", "docs/findings.md")
 """Pages that are not read: they consist of programs or of dated entries."""
 
 _WORDS = [(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), write) for pattern, write in PRIVATE.items()]
 _FIRST = re.compile(FIRST)
+_FROZEN = re.compile("|".join(map(re.escape, sorted(FROZEN, key=len, reverse=True))), re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -74,6 +85,7 @@ class Use:
 
 def uses_in_text(text: str, path: Path, line: int) -> Iterator[Use]:
     """The private words of a text that starts at a line."""
+    text = _FROZEN.sub(lambda frozen: " " * len(frozen.group()), text)
     for pattern, write in _WORDS:
         for found in pattern.finditer(text):
             yield Use(path, line + text.count("\n", 0, found.start()), found.group(), write)
