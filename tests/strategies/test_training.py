@@ -205,10 +205,10 @@ def test_the_discriminator_s_batch_is_detached():
     ids=lambda value: value.pattern if isinstance(value, Plan) else None,
 )
 def test_the_effect_of_a_bug(plan: Plan, changed: str):
-    seer, wrong = mistakes.prepare(plan)
-    _, right = mistakes.prepare(plan.with_bugs())
+    recorder, wrong = mistakes.model_outcome(plan)
+    _, right = mistakes.model_outcome(plan.with_bugs())
     assert mistakes.outcome(wrong, right) == changed
-    judgement = judged(seer.program())
+    judgement = judged(recorder.program())
     assert judgement.violation is None
     assert not judgement.unspecified
 
