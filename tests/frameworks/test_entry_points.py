@@ -111,11 +111,13 @@ def test_a_worker_without_the_suites_metadata_knows_the_adapter() -> None:
     assert json.loads(variable("mygrad")[SERVED])[0] == "mygrad"
     code = (
         "from autograd_conformance.frameworks import entry_points as e;"
-        "e.entry_points = lambda group: ();"
-        "print(e.frameworks()['mygrad'])"
+        "e.entry_points, e.requires = lambda group: (), None;"
+        "entry = e.frameworks()['mygrad'];"
+        "print([entry.name, entry.factory, entry.package, entry.install])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=variable("mygrad"), capture_output=True, text=True, cwd=ROOT, check=True
     )
-    assert done.stdout.strip() == repr(frameworks()["mygrad"])
-    assert isinstance(frameworks()["mygrad"], Entry)
+    entry = frameworks()["mygrad"]
+    assert isinstance(entry, Entry)
+    assert done.stdout.strip() == repr([entry.name, entry.factory, entry.package, "mygrad==2.5.0"])

@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -38,8 +38,13 @@ class Entry:
     """`module:attribute` of the function that makes the adapter."""
     package: str
     """The distribution that offers it."""
-    install: str
-    """The arguments of `pip install` that bring the framework; empty if the distribution does not say."""
+    served_install: str = ""
+    """The value of `install` in the process that serves this entry to a worker; empty elsewhere."""
+
+    @property
+    def install(self) -> str:
+        """The arguments of `pip install` that bring the framework; empty if the distribution does not say."""
+        return self.served_install or _requirements(self.package, self.name.partition("-")[0])
 
     @property
     def is_ours(self) -> bool:
@@ -56,14 +61,18 @@ def frameworks() -> Mapping[str, Entry]:
     found = [_entry(point) for point in entry_points(group=GROUP)]
     found += [Entry(*json.loads(os.environ[SERVED]))] if SERVED in os.environ else []
     found.sort(key=lambda entry: (not entry.is_ours, not entry.name.startswith("torch"), entry.name, entry.package))
-    names = dict.fromkeys(entry.name for entry in found)
-    return {name: next(entry for entry in found if entry.name == name) for name in names}
+    first: dict[str, Entry] = {}
+    for entry in found:
+        first.setdefault(entry.name, entry)
+    return first
 
 
 def variable(name: str) -> Mapping[str, str]:
     """The environment variable that hands a framework's entry to a worker; empty if no package offers it."""
     entry = frameworks().get(name)
-    return {} if entry is None else {SERVED: json.dumps(astuple(entry))}
+    if entry is None:
+        return {}
+    return {SERVED: json.dumps([entry.name, entry.factory, entry.package, entry.install])}
 
 
 def known_file(name: str) -> Path | None:
@@ -81,18 +90,25 @@ def known_file(name: str) -> Path | None:
 
 
 def _entry(point: EntryPoint) -> Entry:
-    package = point.dist.name if point.dist is not None else ""
-    return Entry(point.name, point.value, package, _install(point))
+    return Entry(point.name, point.value, _name(point.dist) if point.dist is not None else "")
 
 
-def _install(point: EntryPoint) -> str:
-    """The requirements of the distribution's extra that has the framework's name, up to its first hyphen."""
-    lines = (point.dist.requires if point.dist is not None else None) or ()
+@cache
+def _name(distribution: Distribution) -> str:
+    """The name of a distribution; `Distribution.name` parses all of its metadata each time."""
+    return distribution.name
+
+
+def _requirements(package: str, extra: str) -> str:
+    """The requirements of a distribution's extra; empty if there is no such distribution or extra."""
+    try:
+        lines = requires(package) if package else None
+    except PackageNotFoundError:
+        return ""
     if not lines:
         return ""
     from packaging.requirements import InvalidRequirement, Requirement  # a worker's interpreter may not have it
 
-    extra = point.name.partition("-")[0]
     found = []
     for line in lines:
         try:

@@ -19,10 +19,8 @@ from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS, adopt_new_names
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
-MODES = {name: "torch" for name in frameworks() if name.startswith(("torch-checkpoint", "torch-compile"))}
-"""Frameworks that are modes of another framework, by name. A mode may need a second for each new program, so the suite
-finds the ops that fail on their own with the other framework, which runs the same programs.
-"""
+MODES = ("torch-checkpoint", "torch-compile")
+"""How the names of PyTorch's modes begin."""
 
 
 class UnknownFramework(Exception):
@@ -73,6 +71,15 @@ def load(name: str, device: str = "cpu") -> Adapter:
     if missing:
         raise AdapterError(f"{name}: the adapter lacks {', '.join(missing)} (see frameworks/adapter.py)")
     return cast(Adapter, adapter)
+
+
+def without_mode(name: str) -> str:
+    """The framework of which a framework is a mode, or else its own name.
+
+    A mode may need a second for each new program, so the suite finds the ops that fail on their own without the mode,
+    where the same programs run.
+    """
+    return "torch" if name.startswith(MODES) else name
 
 
 def there_are() -> str:

@@ -20,7 +20,7 @@ from autograd_conformance.checking.session import ADAPTER_ERROR, Session
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.probing.descriptions import Description
-from autograd_conformance.frameworks.registry import MODES, AdapterError, UnknownFramework, load
+from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework, load, without_mode
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedKnownDifferences
@@ -104,7 +104,7 @@ def audited(config: pytest.Config) -> AuditResult:
     """
     if AUDITED not in config.stash:
         session = config.stash[SESSION]
-        name = MODES.get(session.name, session.name)
+        name = without_mode(session.name)
         target = session.target if name == session.name else InProcess(load(name, session.device))
         found = _run_audit(config, name, target)
         if session.target.programs_each and name != session.name:
