@@ -469,7 +469,7 @@ def refused(path: Path, text: str | bytes) -> str:
         ('relative = 0.1\nafter = "exp"', "witness: no instruction of the program fulfils after"),
         (
             'relative = 0.1\nafter = "sin"\nempty_value = true',
-            "witness: no instruction of the",
+            "witness: no instruction of the program fulfils",
         ),
         (
             "relative = 0.1\nzero_operand = 3",
