@@ -27,15 +27,10 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.violations.expected import Expected, ExpectedError, ExpectedReturn, OldGradient
-from autograd_conformance.rules.violations.observed import (
-    HookCalled,
-    Observed,
-    OtherValue,
-    OwnMemory,
-    SharedMemory,
-    ValueMemory,
-)
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn, OldGradient
+from autograd_conformance.rules.violations.observed import OtherValue, ValueMemory
+from autograd_conformance.rules.violations.shared import HookCalled, OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from evaluation.mutants.printed import violation_of
 

@@ -24,21 +24,23 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Apply, InPlace, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.violations.observed import (
-    Flag,
-    GradientForm,
-    NoGradient,
     OtherGradient,
     OtherValue,
-    OwnMemory,
-    Place,
     RaisedError,
-    ResultDtype,
-    ResultShape,
     ReturnedUnexpectedly,
     SavedTensorCount,
     SharedGradient,
-    SumsDiffer,
     ValueMemory,
+)
+from autograd_conformance.rules.violations.pairs import SumsDiffer
+from autograd_conformance.rules.violations.shared import (
+    Flag,
+    GradientForm,
+    NoGradient,
+    OwnMemory,
+    Place,
+    ResultDtype,
+    ResultShape,
 )
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from examples.tiny_adapter import Tiny

@@ -26,7 +26,6 @@ from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, region_steps
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
-from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
@@ -53,7 +52,7 @@ class RuleViolated(AssertionError):
         target: Target,
         related: Related | None = None,
     ) -> None:
-        super().__init__(f"{violation.rule}: {observed_text(violation)}")
+        super().__init__(f"{violation.rule}: {violation.observed_text()}")
         self.program = program
         """The program, or the first of two related programs."""
         self.observation = observation

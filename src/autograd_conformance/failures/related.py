@@ -17,10 +17,8 @@ from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.reporting.records.failure import ExplanationStep, PartViolation
-from autograd_conformance.rules.explanation.expected_words import expected_text
-from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.rules.violations.observed import ValuesDiffer
+from autograd_conformance.rules.violations.pairs import ValuesDiffer
 from autograd_conformance.rules.violations.violation import Violation
 
 WHY = {
@@ -47,7 +45,7 @@ def programs(related: Related) -> tuple[Program, Program]:
 
 def explanation(related: Related, violation: Violation) -> tuple[ExplanationStep, ...]:
     """How the two programs are related, and the line at which their results differ."""
-    expected = expected_text(violation.allowed[0].expected)
+    expected = violation.allowed[0].expected.expected_text()
     return (ExplanationStep(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {expected}."),)
 
 
@@ -70,7 +68,7 @@ def describe(broken: tuple[Case | None, Case | None]) -> str:
 
 
 def _breaks(violation: Violation) -> str:
-    return f"breaks {violation.rule} on line {violation.at + 1}: {observed_text(violation)}"
+    return f"breaks {violation.rule} on line {violation.at + 1}: {violation.observed_text()}"
 
 
 def parts(broken: tuple[Case | None, Case | None]) -> tuple[PartViolation, ...]:
@@ -84,7 +82,7 @@ def _part(case: Case, *, second: bool) -> PartViolation:
         rule=violation.rule,
         op=violation.op,
         deviation=category_of(violation),
-        diagnosis=violation.diagnosis,
+        diagnosis=violation.diagnosis_text(),
         second=second,
         at=violation.at,
         flow=flow(case),

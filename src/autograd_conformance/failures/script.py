@@ -24,15 +24,9 @@ from autograd_conformance.programs.observations import (
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import observed_regions
-from autograd_conformance.rules.explanation.expected_words import expected_text
 from autograd_conformance.rules.violations.expected import ExpectedError
-from autograd_conformance.rules.violations.observed import (
-    CotangentWritten,
-    OwnMemory,
-    SharedMemory,
-    ValueMemory,
-    is_about_hook,
-)
+from autograd_conformance.rules.violations.observed import CotangentWritten, ValueMemory
+from autograd_conformance.rules.violations.shared import OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.violation import Violation
 
 UNCHANGED = (
@@ -173,7 +167,7 @@ def _expected(violation: Violation) -> str:
 
 def _allowed(violation: Violation) -> str:
     """A description of the allowed outcome."""
-    return expected_text(violation.allowed[0].expected)
+    return violation.allowed[0].expected.expected_text()
 
 
 def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
@@ -203,7 +197,7 @@ def _subject_code(
     program: Program, observed: StepObservation, violation: Violation, subject: Ref, dialect: Dialect
 ) -> str | None:
     """The expression for the wrong value or the wrong `.grad`; None if hooks print the wrong value themselves."""
-    if isinstance(program[subject.at], Hook) or is_about_hook(violation.observed):
+    if isinstance(program[subject.at], Hook) or violation.observed.is_about_hook():
         return None
     made = subject.at == violation.at
     written = (

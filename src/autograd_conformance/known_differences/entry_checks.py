@@ -12,7 +12,8 @@ from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.known_differences.keys import KEYS, OF_VALUES, names_the_case
 from autograd_conformance.programs.language import Apply, InPlace, Program, Ref
 from autograd_conformance.programs.operands import results
-from autograd_conformance.rules.violations.observed import OtherGradient, Place
+from autograd_conformance.rules.violations.observed import OtherGradient
+from autograd_conformance.rules.violations.shared import Place
 from autograd_conformance.rules.violations.violation import Violation
 
 OUTCOMES = {

@@ -10,13 +10,8 @@ from autograd_conformance.known_differences.subject import is_within_limits
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn
-from autograd_conformance.rules.violations.observed import (
-    GradientForm,
-    OtherGradient,
-    RaisedError,
-    ResultDtype,
-    ResultShape,
-)
+from autograd_conformance.rules.violations.observed import OtherGradient, RaisedError
+from autograd_conformance.rules.violations.shared import GradientForm, ResultDtype, ResultShape
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 

@@ -10,7 +10,8 @@ from autograd_conformance.programs.language import Apply, Detach, Leaf, Program,
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import working_dtype
-from autograd_conformance.rules.violations.observed import RaisedError, ResultShape
+from autograd_conformance.rules.violations.observed import RaisedError
+from autograd_conformance.rules.violations.shared import ResultShape
 from autograd_conformance.rules.violations.violation import Violation
 
 

@@ -21,14 +21,8 @@ from autograd_conformance.programs.formats.text import lines
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.rounding.bounds import working_dtype
-from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.violations.observed import (
-    GradientForm,
-    RaisedError,
-    ResultDtype,
-    ResultShape,
-    ReturnedUnexpectedly,
-)
+from autograd_conformance.rules.violations.observed import RaisedError, ReturnedUnexpectedly
+from autograd_conformance.rules.violations.shared import GradientForm, ResultDtype, ResultShape
 from autograd_conformance.rules.violations.violation import Violation
 
 Common = Mapping[str, frozenset[Clause]]
@@ -117,7 +111,7 @@ class Finding:
             relative, absolute = (off / largest if largest else math.inf if off else 0.0), off
         witness = "; ".join(lines(program.upto(violation.at + 1)))
         clauses = clauses_of(program, violation) if among is None else holding(among, program, violation)
-        return Finding(signature, relative, absolute, witness, observed_text(violation), left_out, clauses, seen)
+        return Finding(signature, relative, absolute, witness, violation.observed_text(), left_out, clauses, seen)
 
     def joined(self, other: Finding) -> Finding:
         """Merges two findings with the same signature: the larger errors, the shorter witness, the clauses of both."""

@@ -122,7 +122,7 @@ def _is_contradicted(case: Case) -> bool:
         tape, _ = tape_before(program, case.observation, reference, target.capabilities, at)
         expected = tape.reference.pullback(step)
         for fault in graph_faults(tape.reference, step):
-            if fault.text != case.violation.diagnosis:
+            if fault.diagnosis != case.violation.diagnosis:
                 continue
             leaves = (edge for edge in expected if edge not in tape.reference.producer)
             if any(not np.allclose(fault.contributions.get(edge, 0.0), expected[edge]) for edge in leaves):

@@ -6,24 +6,22 @@ from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.explanation.context import Context, op_name
-from autograd_conformance.rules.explanation.expected_words import expected_text, must_text, saved_tensors_text
-from autograd_conformance.rules.explanation.observed_words import it_text
-from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.prose import joined, lines, shown, shown_distinct, shown_with_distance
+from autograd_conformance.rules.prose import joined, lines, saved_tensors, shown, shown_distinct, shown_with_distance
 from autograd_conformance.rules.violations.expected import SavedTensorBounds, ZeroResult
 from autograd_conformance.rules.violations.observed import (
     CotangentWritten,
-    Flag,
     GradientChanged,
+    HookOrder,
+    OtherGradient,
+    RaisedError,
+)
+from autograd_conformance.rules.violations.shared import (
+    Flag,
     GradientResult,
     HookCalledTimes,
     HookNotCalled,
-    HookOrder,
     NoGradient,
     NoResult,
-    OtherGradient,
-    RaisedError,
-    is_about_hook,
 )
 from autograd_conformance.tape.versions import kept_storages, version_mismatch
 
@@ -42,7 +40,7 @@ def saved_tensor_note(context: Context) -> str:
             why = (
                 f"walks {lines(where)} and does not retain the graph, so the tensors that {they} saved have to be freed"
             )
-    return f"{why}: {saved_tensors_text(expected.least, expected.most, must=True)}, but {observed_text(violation)}."
+    return f"{why}: {saved_tensors(expected.least, expected.most, required=True)}, but {violation.observed_text()}."
 
 
 OBJECTS = {
@@ -68,18 +66,18 @@ def call_note(context: Context, call: BackwardCall) -> str:
         return "must not change the cotangent that the caller passed, but it wrote into it."
     if violation.subject is None:
         return _must_raise(context, call) if context.expectation.returns is None else _must_return(context)
-    subject, expected = context.name(violation.subject), expected_text(violation.allowed[0].expected)
+    subject, expected = context.name(violation.subject), violation.allowed[0].expected.expected_text()
     if context.raised(violation.at) is not None:
         held, got = shown_distinct(violation.grad_before, violation.got)
         left = f"{subject} held {held} and is left with {got}"
         return f"raises, as it may. After an error, {expected}, but {left}."
-    if is_about_hook(violation.observed):
+    if violation.observed.is_about_hook():
         return _hook(context, subject)
     if violation.want is not None:
         changed = _version_mismatches(context)
         return changed + (_result(context, call) if isinstance(call, Grad) else _sum(context, subject, call))
     if violation.rule in OBJECTS:
-        return OBJECTS[violation.rule].format(subject=subject, expected=expected, observed=observed_text(violation))
+        return OBJECTS[violation.rule].format(subject=subject, expected=expected, observed=violation.observed_text())
     if isinstance(call, Grad):
         return _functional(context, call, subject)
     if isinstance(violation.observed, NoGradient):
@@ -87,7 +85,7 @@ def call_note(context: Context, call: BackwardCall) -> str:
         return f"reaches {subject} {way}, so it has to leave a gradient there, but there is none."
     if isinstance(violation.observed, GradientChanged):
         return _unreached(context, call, subject)
-    return f"leaves {subject} a gradient: it has to have {expected}, but it is {observed_text(violation)}."
+    return f"leaves {subject} a gradient: it has to have {expected}, but it is {violation.observed_text()}."
 
 
 def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
@@ -188,7 +186,7 @@ def _functional(context: Context, call: Grad, subject: str) -> str:
         why = f"{with_} create_graph the call {is_} recorded"
     else:
         why = f"the gradient has the shape of {context.name(source)}"
-    return f"{why}: {must_text(expected, subject)}, but {it_text(observed)}."
+    return f"{why}: {expected.required_text(subject)}, but {observed.subject_text()}."
 
 
 def _hook(context: Context, subject: str) -> str:
@@ -203,13 +201,13 @@ def _hook(context: Context, subject: str) -> str:
     computed = violation.subject is not None and context.reference.edge(violation.subject) in reached
     why = f"computes {subject}'s gradient" if computed else f"does not compute {subject}'s gradient"
     if isinstance(observed, HookOrder):
-        return f"{why}: its hooks have to be called {expected_text(expected)}, but they were called in another order."
+        return f"{why}: its hooks have to be called {expected.expected_text()}, but they were called in another order."
     if isinstance(observed, OtherGradient):
         return f"adds to {subject}'s gradient: the hook has to get the sum, but it got another gradient."
     why = f"the hook on {subject} was removed" if violation.rule == "hooks/removed" else why
     must = "it must not be called" if isinstance(expected, HookNotCalled) else "its hook has to be called"
     once = " once" if isinstance(expected, HookCalledTimes) else ""
-    return f"{why}: {must}{once}, but {it_text(observed)}."
+    return f"{why}: {must}{once}, but {observed.subject_text()}."
 
 
 def _must_raise(context: Context, call: BackwardCall) -> str:

@@ -16,8 +16,9 @@ from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
-from autograd_conformance.rules.violations.expected import Expected
-from autograd_conformance.rules.violations.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.observed import ObjectReplaced, SavedTensorCount
+from autograd_conformance.rules.violations.shared import Strides
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.refusals import Refusal

@@ -48,12 +48,15 @@ from autograd_conformance.rules.relations.comparison import (
     slack,
     value_slack,
 )
-from autograd_conformance.rules.violations.expected import BothReturn, Expected, Multiple, SameOutcome, SameValue
-from autograd_conformance.rules.violations.observed import (
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.pairs import (
+    BothReturn,
     CallFailed,
-    Observed,
+    Multiple,
     ObservedValue,
     OutcomesDiffer,
+    SameOutcome,
+    SameValue,
     SumsDiffer,
     ValuesDiffer,
 )

@@ -19,16 +19,8 @@ from autograd_conformance.rules.judge.checks.contributions import (
 from autograd_conformance.rules.judge.checks.values import Values, check_dtype, check_flag
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import Kept, RightGradient, Unchanged, ZeroResult
-from autograd_conformance.rules.violations.observed import (
-    Change,
-    Flag,
-    GradientChanged,
-    GradientResult,
-    NoResult,
-    OtherGradient,
-    Place,
-    ResultShape,
-)
+from autograd_conformance.rules.violations.observed import Change, GradientChanged, OtherGradient
+from autograd_conformance.rules.violations.shared import Flag, GradientResult, NoResult, Place, ResultShape
 from autograd_conformance.rules.violations.violation import Allowed, Violation, diagnosed
 from autograd_conformance.tape.graph import Expectation, Traversal
 from autograd_conformance.tape.traversal import ZERO
@@ -163,4 +155,4 @@ def _check_gradient(
         return undiagnosed
     if rule in REFINED_BY_DIAGNOSIS and judging.applies(diagnosis.rule):
         rule = diagnosis.rule
-    return diagnosed(undiagnosed, diagnosis.text, rule, op_of_rule(rule, traversal))
+    return diagnosed(undiagnosed, diagnosis, rule, op_of_rule(rule, traversal))

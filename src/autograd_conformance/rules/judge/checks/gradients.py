@@ -38,15 +38,12 @@ from autograd_conformance.rules.violations.expected import (
 from autograd_conformance.rules.violations.observed import (
     Change,
     GradientChanged,
-    GradientForm,
-    NoGradient,
     ObjectKept,
     ObjectReplaced,
     OtherGradient,
-    Place,
     SharedGradient,
-    Strides,
 )
+from autograd_conformance.rules.violations.shared import GradientForm, NoGradient, Place, Strides
 from autograd_conformance.rules.violations.violation import Allowed, Violation, diagnosed
 from autograd_conformance.tape.graph import Expectation, Traversal
 
@@ -148,7 +145,7 @@ def _check_value(
         return undiagnosed
     if rule in REFINED_BY_DIAGNOSIS and judging.applies(diagnosis.rule):
         rule = diagnosis.rule
-    return diagnosed(undiagnosed, diagnosis.text, rule, op_of_rule(rule, traversal))
+    return diagnosed(undiagnosed, diagnosis, rule, op_of_rule(rule, traversal))
 
 
 def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:

@@ -10,17 +10,10 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.rounding.bounds import gradient_bound
 from autograd_conformance.rules.judge.checks.contributions import is_right_without_bound, is_same, value_of
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import Expected, ExpectedError, RegistrationOrder, RightGradient
-from autograd_conformance.rules.violations.observed import (
-    GradientForm,
-    HookCalled,
-    HookCalledTimes,
-    HookNotCalled,
-    HookOrder,
-    Observed,
-    OtherGradient,
-    Place,
-)
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.expected import ExpectedError, RegistrationOrder, RightGradient
+from autograd_conformance.rules.violations.observed import HookOrder, OtherGradient
+from autograd_conformance.rules.violations.shared import GradientForm, HookCalled, HookCalledTimes, HookNotCalled, Place
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.traversal import ZERO

@@ -21,8 +21,8 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.observed import ValueMemory
+from autograd_conformance.rules.violations.shared import OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Traversal
 

@@ -13,16 +13,17 @@ from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.judge.checks.contributions import is_unchanged
 from autograd_conformance.rules.judge.checks.values import Values, check_dtype
 from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.violations.behaviour import Expected
 from autograd_conformance.rules.violations.expected import (
     DefinedValue,
-    Expected,
     ExpectedMove,
     Kept,
     Movement,
     RightGradient,
     Unchanged,
 )
-from autograd_conformance.rules.violations.observed import GradientChanged, OtherGradient, OtherMove, OtherValue, Place
+from autograd_conformance.rules.violations.observed import GradientChanged, OtherGradient, OtherMove, OtherValue
+from autograd_conformance.rules.violations.shared import Place
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 

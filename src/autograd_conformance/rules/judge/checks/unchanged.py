@@ -24,24 +24,16 @@ from autograd_conformance.rules.judge.checks.contributions import (
     value_of,
 )
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import (
-    AssignedGradient,
-    Expected,
-    Kept,
-    OldGradient,
-    Unchanged,
-    ZeroGradient,
-)
+from autograd_conformance.rules.violations.behaviour import Expected
+from autograd_conformance.rules.violations.expected import AssignedGradient, Kept, OldGradient, Unchanged, ZeroGradient
 from autograd_conformance.rules.violations.observed import (
     ChangedValue,
     GradientChanged,
-    GradientForm,
     HoldsGradient,
-    NoGradient,
     OtherGradient,
-    Place,
     ValueChanged,
 )
+from autograd_conformance.rules.violations.shared import GradientForm, NoGradient, Place
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 from autograd_conformance.tape.expectation.unspecified import is_unspecified

@@ -31,16 +31,8 @@ from autograd_conformance.reference.rounding.bounds import close, forward_bound
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedSample, Kept, Unchanged
-from autograd_conformance.rules.violations.observed import (
-    ChangedValue,
-    Flag,
-    Flagged,
-    ImpossibleSample,
-    OtherValue,
-    ResultDtype,
-    ResultShape,
-    ValueChanged,
-)
+from autograd_conformance.rules.violations.observed import ChangedValue, ImpossibleSample, OtherValue, ValueChanged
+from autograd_conformance.rules.violations.shared import Flag, Flagged, ResultDtype, ResultShape
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 Values = Sequence[Tensor | None]
