@@ -9,9 +9,11 @@ from dataclasses import fields
 
 from autograd_conformance.known_differences.conditions import CONDITIONS, named, values
 from autograd_conformance.known_differences.entry import Known
-from autograd_conformance.known_differences.keys import KEYS, OF_VALUES, names_the_case
+from autograd_conformance.known_differences.keys import KEYS, names_the_case
 from autograd_conformance.programs.language import Apply, InPlace, Program, Ref
 from autograd_conformance.programs.operands import results
+from autograd_conformance.programs.slugs import Slug
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.observed import OtherGradient
 from autograd_conformance.rules.violations.shared import Place
 from autograd_conformance.rules.violations.violation import Violation
@@ -73,7 +75,7 @@ def imagined(program: Program) -> Iterator[Violation]:
     refs: list[Ref] = []
     for at, step in enumerate(program):
         refs += [Ref(at, k) for k in range(results(step))]
-        yield from (Violation("", at, OtherGradient(Place.LEAF), (), subject) for subject in (None, *refs))
+        yield from (Violation(Slug(""), at, OtherGradient(Place.LEAF), (), subject) for subject in (None, *refs))
 
 
 # -- checks ------------------------------------------------------------------------------------------------------------
@@ -139,7 +141,7 @@ def _is_impossible(entry: Known) -> str | None:
 def _has_no_limit(entry: Known) -> str | None:
     values_waived = entry.limited or entry.nan or entry.any_value
     other_outcome = entry.returned or entry.raised or entry.message or entry.result_dtype or entry.wrong_shape
-    if entry.rule not in OF_VALUES or values_waived or other_outcome:
+    if not RULES[entry.rule].compares_values or values_waived or other_outcome:
         return None
     return (
         f"relative: {entry.rule!r} is about values, and no key limits how far they may be off; give relative or "

@@ -250,15 +250,6 @@ RENAMED: Mapping[str, str] = {
 ALWAYS = ("rule", "reason", "witness")
 """Keys that every entry has."""
 
-OF_VALUES = frozenset({
-    "gradients/forward", "gradients/op", "gradients/graph", "gradients/fan-out", "gradients/same-argument",
-    "gradients/several-results", "gradients/several-roots", "gradients/cotangent", "writes/error-or-recorded",
-    "writes/value", "writes/aliases", "higher/op", "higher/op-third", "optimizers/formula", "optimizers/remembers",
-    "optimizers/skips", "optimizers/groups", "optimizers/variants", "networks/gradient", "recurrent/gradient",
-    "training/loop",
-})  # fmt: skip
-"""Rules that wrong values violate, or errors instead of values."""
-
 
 def names_the_case(values: Mapping[str, Any]) -> bool:
     """Whether some key of an entry separates its case from others that violate the same rule."""

@@ -7,21 +7,18 @@ from __future__ import annotations
 from autograd_conformance.known_differences.conditions import holds
 from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.known_differences.subject import is_within_limits
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.observations import Kind
+from autograd_conformance.rules.catalogue import RULES, Compares
 from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn
 from autograd_conformance.rules.violations.observed import OtherGradient, RaisedError
 from autograd_conformance.rules.violations.shared import GradientForm, ResultDtype, ResultShape
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 
-MOVING = (
-    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
-)  # fmt: skip
+MOVING = tuple(rule.slug for rule in RULES.values() if rule.compares is Compares.MOVES)
 """The rules about the new value of a leaf after an optimizer step."""
-
-HIGHER = ("higher/op", "higher/op-third")
-"""The rules about the gradient of a gradient through one op."""
 
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
@@ -56,18 +53,19 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     """
     if entry.step and violation.rule in MOVING:
         return MOVING
-    if entry.duplicate_root and violation.rule == "relations/sum":  # whose terms may be the very same
-        return ("gradients/graph",)
+    if entry.duplicate_root and violation.rule == slugs.RELATIONS_SUM:  # whose terms may be the very same
+        return (slugs.GRADIENTS_GRAPH,)
     observed = violation.observed
     unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
     instead = Allowed(ExpectedReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
     if unheard or (instead and (entry.message or entry.raised)):
-        return ("errors/legal-returns",)
+        return (slugs.ERRORS_LEGAL_RETURNS,)
     calls = entry.graph_reused or entry.grad_already_set or entry.duplicate_root or entry.root_without_inputs
     says_where = entry.op or calls or entry.requires_grad_toggled or entry.writes_overlapping_leaf
     if not (says_where and isinstance(observed, OtherGradient)):
         return ()
-    return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)
+    higher = RULES[violation.rule].graph_rule == slugs.HIGHER_DIFFERENTIABLE
+    return (slugs.GRADIENTS_GRAPH, slugs.HIGHER_DIFFERENTIABLE) if higher else (slugs.GRADIENTS_GRAPH,)
 
 
 def _is_of_op_alone(entry: Known, program: Program, violation: Violation) -> bool:
@@ -75,7 +73,7 @@ def _is_of_op_alone(entry: Known, program: Program, violation: Violation) -> boo
     only op.
     """
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
-    return (entry.rule, violation.rule) == ("gradients/op", "gradients/graph") and ops == {entry.op}
+    return (entry.rule, violation.rule) == (slugs.GRADIENTS_OP, slugs.GRADIENTS_GRAPH) and ops == {entry.op}
 
 
 def _is_cut_short(violation: Violation) -> bool:

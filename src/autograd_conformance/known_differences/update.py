@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograd_conformance.known_differences.clauses import OUTCOMES, Clause, clauses_of, holding, naming
-from autograd_conformance.known_differences.keys import OF_VALUES
 from autograd_conformance.programs.formats.text import lines
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.rounding.bounds import working_dtype
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.observed import RaisedError, ReturnedUnexpectedly
 from autograd_conformance.rules.violations.shared import GradientForm, ResultDtype, ResultShape
 from autograd_conformance.rules.violations.violation import Violation
@@ -63,7 +63,7 @@ class Signature:
         gives = _given_dtype(violation)
         shape = isinstance(violation.observed, ResultShape)
         other = raised or gives or shape or isinstance(violation.observed, ReturnedUnexpectedly)
-        boundless = not other and violation.rule in OF_VALUES
+        boundless = not other and RULES[violation.rule].compares_values
         if compared:
             boundless = bool(np.isinf(got).any() or not np.isfinite(want).all())  # type: ignore[arg-type]
         return Signature(

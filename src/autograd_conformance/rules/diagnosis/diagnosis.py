@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
@@ -65,14 +66,20 @@ def _explanations(
         yield diagnosis, total(contributions)
     for kind, contributions in _equals(reference, expected):
         yield Diagnosis(kind), {r: before[r] + contributions[r] for r in expected}
-    again = "accumulation/adds" if old.get(leaf) is not None else "gradients/op" if alone else "accumulation/first"
+    again = (
+        slugs.ACCUMULATION_ADDS
+        if old.get(leaf) is not None
+        else slugs.GRADIENTS_OP
+        if alone
+        else slugs.ACCUMULATION_FIRST
+    )
     returns = isinstance(call, Grad)
     kind = DiagnosisKind.DOUBLED if returns else DiagnosisKind.ADDED_TWICE
     yield Diagnosis(kind, rule_of_call=again), {r: before[r] + 2 * c for r, c in expected.items()}
     kind = DiagnosisKind.NEGATED if returns else DiagnosisKind.SUBTRACTED
     yield Diagnosis(kind, rule_of_call=again), {r: before[r] - c for r, c in expected.items()}
     turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in expected.items()}
-    rule = "gradients/op" if alone else "gradients/graph"
+    rule = slugs.GRADIENTS_OP if alone else slugs.GRADIENTS_GRAPH
     diagnosis = Diagnosis(DiagnosisKind.TRANSPOSED, rule_of_call=rule)
     yield diagnosis, {r: before[r] + turned[r] for r in expected}
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from autograd_conformance.programs import slugs
+from autograd_conformance.programs.slugs import Slug
+
 
 class DiagnosisKind(Enum):
     """The known faults, each with the rule that it breaks and a template of the sentence that describes it.
@@ -16,93 +19,99 @@ class DiagnosisKind(Enum):
     """
 
     # accumulation
-    OVERWRITTEN = ("accumulation/adds", "It is this call's contribution: the gradient held before was overwritten.")
-    NOTHING_ADDED = ("accumulation/adds", "It is the gradient that the leaf held before: this call added nothing.")
+    OVERWRITTEN = (slugs.ACCUMULATION_ADDS, "It is this call's contribution: the gradient held before was overwritten.")
+    NOTHING_ADDED = (slugs.ACCUMULATION_ADDS, "It is the gradient that the leaf held before: this call added nothing.")
     OLD_ADDED = (
-        "accumulation/adds",
+        slugs.ACCUMULATION_ADDS,
         "It is twice the gradient that the leaf held: this call added the old gradient, not its contribution.",
     )
-    ADDED_TWICE = "", "This call's contribution was added twice."
-    SUBTRACTED = "", "This call's contribution was subtracted."
+    ADDED_TWICE = None, "This call's contribution was added twice."
+    SUBTRACTED = None, "This call's contribution was subtracted."
 
     # all numbers of a result
-    DOUBLED = "", "It is twice the right gradient."
-    NEGATED = "", "It has the opposite sign."
-    TRANSPOSED = "", "It is the transpose of the right gradient."
+    DOUBLED = None, "It is twice the right gradient."
+    NEGATED = None, "It has the opposite sign."
+    TRANSPOSED = None, "It is the transpose of the right gradient."
 
     # leaves
-    LEAVES_MERGED = "gradients/equal-leaves", "One of two leaves of equal values got the gradients of both."
-    LEAVES_SWAPPED = "gradients/equal-leaves", "Two leaves of equal values got each other's gradient."
+    LEAVES_MERGED = slugs.GRADIENTS_EQUAL_LEAVES, "One of two leaves of equal values got the gradients of both."
+    LEAVES_SWAPPED = slugs.GRADIENTS_EQUAL_LEAVES, "Two leaves of equal values got each other's gradient."
 
     # the traversal of the graph
     COTANGENT_IGNORED = (
-        "gradients/cotangent",
+        slugs.GRADIENTS_COTANGENT,
         "It is the gradient for a cotangent of ones: the one given was ignored.",
     )
     COTANGENT_SUMMED = (
-        "gradients/cotangent",
+        slugs.GRADIENTS_COTANGENT,
         "It is the gradient for the sum of the cotangent's elements in every place.",
     )
-    ROOT_ONCE = "gradients/several-roots", "It counts a root that is listed twice only once."
-    ROOT_ALONE = "gradients/several-roots", "It is the gradient of root number {} alone: the other roots were ignored."
-    FIRST_ARGUMENT = "gradients/same-argument", "It counts a value that an op takes twice only for its first place."
-    LAST_ARGUMENT = "gradients/same-argument", "It counts a value that an op takes twice only for its last place."
+    ROOT_ONCE = slugs.GRADIENTS_SEVERAL_ROOTS, "It counts a root that is listed twice only once."
+    ROOT_ALONE = (
+        slugs.GRADIENTS_SEVERAL_ROOTS,
+        "It is the gradient of root number {} alone: the other roots were ignored.",
+    )
+    FIRST_ARGUMENT = slugs.GRADIENTS_SAME_ARGUMENT, "It counts a value that an op takes twice only for its first place."
+    LAST_ARGUMENT = slugs.GRADIENTS_SAME_ARGUMENT, "It counts a value that an op takes twice only for its last place."
     FIRST_CONTRIBUTION = (
-        "gradients/fan-out",
+        slugs.GRADIENTS_FAN_OUT,
         "It counts only the first contribution to a value that is used several times.",
     )
     LAST_CONTRIBUTION = (
-        "gradients/fan-out",
+        slugs.GRADIENTS_FAN_OUT,
         "It counts only the last contribution to a value that is used several times.",
     )
     RESULT_ALONE = (
-        "gradients/several-results",
+        slugs.GRADIENTS_SEVERAL_RESULTS,
         "It is the gradient through result number {} of an op that has several: the others were dropped.",
     )
     GRADIENTS_KEPT = (
-        "gradients/graph",
+        slugs.GRADIENTS_GRAPH,
         "Non-leaf values kept the gradients of earlier calls, and these were passed on again.",
     )
 
     # writes
     CURRENT_VALUES = (
-        "writes/error-or-recorded",
+        slugs.WRITES_ERROR_OR_RECORDED,
         "It is the gradient at the values after the write of line {}, not at those that were recorded.",
     )
     WRITE_IGNORED = (
-        "writes/recorded",
+        slugs.WRITES_RECORDED,
         "It is the gradient without the write on line {}: the overwritten values got all of it.",
     )
-    WRITTEN_WITHOUT = "writes/recorded", "The values written on line {} got no gradient."
-    OVERWRITTEN_TOO = "writes/recorded", "The values overwritten on line {} got the gradient, too."
+    WRITTEN_WITHOUT = slugs.WRITES_RECORDED, "The values written on line {} got no gradient."
+    OVERWRITTEN_TOO = slugs.WRITES_RECORDED, "The values overwritten on line {} got the gradient, too."
     BASE_UNWRITTEN = (
-        "views/history",
+        slugs.VIEWS_HISTORY,
         "It is the gradient of the base without the write on line {}, which changed a view of the base.",
     )
     WRITTEN_THROUGH_VIEW = (
-        "views/history",
+        slugs.VIEWS_HISTORY,
         "The values that the write on line {} put into the base through a view got no gradient.",
     )
 
     # constants
     CONSTANT_RECORDED = (
-        "modes/constant",
+        slugs.MODES_CONSTANT,
         "It is the gradient with line {} recorded: values computed under no_grad passed it on.",
     )
-    DETACH_IGNORED = "detach/blocks", "It is the gradient with the detach left out: the detached value passed it on."
-    DETACH_IN_PLACE_IGNORED = "detach/in-place", "It is the gradient with the detaching in place left out."
+    DETACH_IGNORED = (
+        slugs.DETACH_BLOCKS,
+        "It is the gradient with the detach left out: the detached value passed it on.",
+    )
+    DETACH_IN_PLACE_IGNORED = slugs.DETACH_IN_PLACE, "It is the gradient with the detaching in place left out."
 
     # hooks
-    HOOKS_REVERSED = "hooks/order", "The hooks of one value were called in the opposite order."
-    HOOK_KEPT = "hooks/removed", "The hook of line {} was called although it had been removed."
-    HOOK_IGNORED = "hooks/result", "The result of the hook of line {} was ignored."
+    HOOKS_REVERSED = slugs.HOOKS_ORDER, "The hooks of one value were called in the opposite order."
+    HOOK_KEPT = slugs.HOOKS_REMOVED, "The hook of line {} was called although it had been removed."
+    HOOK_IGNORED = slugs.HOOKS_RESULT, "The result of the hook of line {} was ignored."
     HOOK_OF_WHOLE_GRADIENT = (
-        "hooks/result",
+        slugs.HOOKS_RESULT,
         "The hook of line {} was applied to its leaf's whole gradient, not to this call's contribution.",
     )
-    HOOK_TWICE = "hooks/called", "The hook of line {} was applied twice."
+    HOOK_TWICE = slugs.HOOKS_CALLED, "The hook of line {} was applied twice."
 
-    def __init__(self, rule: str, sentence: str) -> None:
+    def __init__(self, rule: Slug | None, sentence: str) -> None:
         self.rule = rule
         self.sentence = sentence
 
@@ -114,13 +123,15 @@ class Diagnosis:
     kind: DiagnosisKind
     numbers: tuple[int, ...] = ()
     """The numbers of the lines, the root or the result that the fault is about, which count from 1."""
-    rule_of_call: str = field(default="", compare=False)
+    rule_of_call: Slug | None = field(default=None, compare=False)
     """The rule that the fault breaks, if its kind names none."""
 
     @property
-    def rule(self) -> str:
+    def rule(self) -> Slug:
         """The rule that the fault breaks."""
-        return self.kind.rule or self.rule_of_call
+        rule = self.kind.rule or self.rule_of_call
+        assert rule is not None
+        return rule
 
     def __str__(self) -> str:
         """A sentence that describes the fault."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.explanation.context import Context, op_name
@@ -44,14 +45,14 @@ def saved_tensor_note(context: Context) -> str:
 
 
 OBJECTS = {
-    "accumulation/own-object": "must give every leaf a separate gradient; an addition to one would otherwise change "
-    "{subject}'s, too.",
-    "accumulation/in-place": "{subject} held a gradient already, and no graph is created: that gradient has to be "
+    slugs.ACCUMULATION_OWN_OBJECT: "must give every leaf a separate gradient; an addition to one would otherwise "
+    "change {subject}'s, too.",
+    slugs.ACCUMULATION_IN_PLACE: "{subject} held a gradient already, and no graph is created: that gradient has to be "
     "added to in place, but {subject} holds another object.",
-    "accumulation/replaces": "creates a graph, so {subject} has to get a new gradient, but the one that it held was "
-    "changed.",
-    "accumulation/layout": "gives {subject} its first gradient, with the strides of {subject} if that is dense, and "
-    "with row-major ones otherwise: it has to have {expected}, but {observed}.",
+    slugs.ACCUMULATION_REPLACES: "creates a graph, so {subject} has to get a new gradient, but the one that it held "
+    "was changed.",
+    slugs.ACCUMULATION_LAYOUT: "gives {subject} its first gradient, with the strides of {subject} if that is dense, "
+    "and with row-major ones otherwise: it has to have {expected}, but {observed}.",
 }
 """For rules about gradient objects: the reason why a gradient must be a particular object."""
 
@@ -106,9 +107,9 @@ def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
 
 def _cut(context: Context) -> str | None:
     """The place where the path to a leaf ends, according to the broken rule."""
-    if context.violation.rule == "modes/constant":
+    if context.violation.rule == slugs.MODES_CONSTANT:
         return "no gradient flows through values that were computed under no_grad"
-    return "no gradient flows through a detached value" if context.violation.rule == "detach/blocks" else None
+    return "no gradient flows through a detached value" if context.violation.rule == slugs.DETACH_BLOCKS else None
 
 
 def _way(context: Context, ref: Ref) -> str:
@@ -204,7 +205,7 @@ def _hook(context: Context, subject: str) -> str:
         return f"{why}: its hooks have to be called {expected.expected_text()}, but they were called in another order."
     if isinstance(observed, OtherGradient):
         return f"adds to {subject}'s gradient: the hook has to get the sum, but it got another gradient."
-    why = f"the hook on {subject} was removed" if violation.rule == "hooks/removed" else why
+    why = f"the hook on {subject} was removed" if violation.rule == slugs.HOOKS_REMOVED else why
     must = "it must not be called" if isinstance(expected, HookNotCalled) else "its hook has to be called"
     once = " once" if isinstance(expected, HookCalledTimes) else ""
     return f"{why}: {must}{once}, but {observed.subject_text()}."

@@ -34,6 +34,7 @@ from autograd_conformance.programs.observations import (
     region_steps,
 )
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.rounding.bounds import close, working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
@@ -81,7 +82,7 @@ class Alike:
 class Related:
     """Two programs that a rule relates."""
 
-    rule: str
+    rule: Slug
     first: Program
     second: Program
     alike: tuple[Alike, ...] = ()

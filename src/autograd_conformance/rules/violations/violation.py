@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis
 from autograd_conformance.rules.violations.behaviour import Expected, Observed
 
@@ -16,14 +17,14 @@ class Allowed:
     """One allowed behaviour of an instruction, and the rule that allows it."""
 
     expected: Expected
-    rule: str
+    rule: Slug
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """The first difference between the outcomes that the rules allow and the observation."""
 
-    rule: str
+    rule: Slug
     """The slug of the rule that was violated."""
     at: int
     """The number of the instruction."""
@@ -71,7 +72,7 @@ class Violation:
         return replace(self, regions=regions, undiagnosed=self.undiagnosed and self.undiagnosed.in_regions(regions))
 
 
-def diagnosed(undiagnosed: Violation, diagnosis: Diagnosis, rule: str, op: str | None = None) -> Violation:
+def diagnosed(undiagnosed: Violation, diagnosis: Diagnosis, rule: Slug, op: str | None = None) -> Violation:
     """The violation with a diagnosis, which may name another rule."""
     return replace(undiagnosed, rule=rule, op=op, diagnosis=diagnosis, undiagnosed=undiagnosed)
 
