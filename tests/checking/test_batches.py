@@ -24,6 +24,8 @@ from autograd_conformance.frameworks.pytorch.regions import TorchRegions
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known
+from autograd_conformance.known_differences.conditions.subjects import Op
+from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.state import SESSION
 from autograd_conformance.plugin.tests import CORPUS, _demand, pytest_collection_modifyitems
@@ -129,7 +131,7 @@ class WrongTogether(Costly):
 
 
 OF_TANH = tuple(
-    Known(rule, "tanh", "none", parse("a = leaf [1]; b = tanh a", VOCABULARY), any_value=True)
+    Known(rule, "none", parse("a = leaf [1]; b = tanh a", VOCABULARY), (Op("tanh"),), Limits(any_value=True))
     for rule in ("gradients/forward", "gradients/op")
 )
 
