@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from micrograd.engine import Value
 
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
@@ -42,7 +43,7 @@ SOURCE = "https://github.com/karpathy/micrograd/blob/master/micrograd/engine.py"
 """Where `Value` is defined."""
 
 
-class Micrograd:
+class Micrograd(Adapter):
     """micrograd's `Value`."""
 
     name = "micrograd"

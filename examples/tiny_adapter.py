@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs
@@ -43,7 +44,7 @@ CAPABILITIES = frozenset(
 """Capabilities of tiny. Not claimed: several roots in one call, and clearing gradients to zeros."""
 
 
-class Tiny:
+class Tiny(Adapter):
     """The tiny autograd."""
 
     name = "tiny"

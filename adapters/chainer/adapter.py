@@ -10,6 +10,7 @@ import chainer
 import numpy as np
 
 from autograd_conformance.adapters.chainer.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs, Groups
@@ -21,7 +22,7 @@ Variable = Any
 MODES = {"no_grad": chainer.no_backprop_mode, "enable_grad": chainer.force_backprop_mode}
 
 
-class Chainer:
+class Chainer(Adapter):
     """Chainer's `Variable` over NumPy's arrays."""
 
     name = "chainer"

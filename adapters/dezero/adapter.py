@@ -11,6 +11,7 @@ import dezero
 import numpy as np
 
 from autograd_conformance.adapters.dezero.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs, Groups
@@ -20,7 +21,7 @@ Variable = Any
 """`dezero.Variable`, or its subclass `dezero.Parameter`, which layers own and optimizers update."""
 
 
-class DeZero:
+class DeZero(Adapter):
     """DeZero's `Variable`."""
 
     name = "dezero"

@@ -11,6 +11,7 @@ import numpy as np
 from mxnet import autograd
 
 from autograd_conformance.adapters.mxnet.dialect import DIALECT, NOT_EMPTY, OPS
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.programs.capabilities import Capability, Traits
@@ -29,7 +30,7 @@ MESSAGES = (
 """Parts of MXNet's error messages, the most stable ones, each with the kind of error that it identifies."""
 
 
-class MXNet:
+class MXNet(Adapter):
     """Apache MXNet's arrays with NumPy's interface, on the CPU."""
 
     name = "mxnet"

@@ -9,13 +9,14 @@ import mygrad as mg
 import numpy as np
 
 from autograd_conformance.adapters.mygrad.dialect import DIALECT, OPS
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
 from autograd_conformance.programs.observations import Kind
 
 
-class MyGrad:
+class MyGrad(Adapter):
     """MyGrad's `Tensor`."""
 
     name = "mygrad"

@@ -10,7 +10,7 @@ import numpy as np
 import paddle
 
 from autograd_conformance.adapters.paddle.dialect import DIALECT, OPS, OPTIMIZERS
-from autograd_conformance.frameworks.adapter import HookFunction
+from autograd_conformance.frameworks.adapter import Adapter, HookFunction
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.programs.capabilities import Capability, Traits
@@ -37,7 +37,7 @@ MESSAGES = (
 """Parts of PaddlePaddle's error messages, the most stable ones, each with the kind of error that it identifies."""
 
 
-class Paddle:
+class Paddle(Adapter):
     """PaddlePaddle's eager mode, on the CPU."""
 
     name = "paddle"

@@ -14,6 +14,7 @@ from tinygrad.helpers import DEV, PARALLEL
 from tinygrad.uop.ops import Ops
 
 from autograd_conformance.adapters.tinygrad.dialect import OPS, dialect
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.running.templates import Templates
 from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Attrs
@@ -27,7 +28,7 @@ _DTYPES = {
 """NumPy's names of tinygrad's dtypes."""
 
 
-class Tinygrad:
+class Tinygrad(Adapter):
     """tinygrad's `Tensor`."""
 
     name = "tinygrad"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from autograd_conformance.frameworks.pytorch.adapter import Torch
@@ -11,7 +10,7 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 class Fault(Torch):
     """PyTorch with one fault, which the subclass's docstring states."""
 
-    packages: ClassVar[Sequence[str]] = ("torch", "evaluation", "tests")
+    packages = ("torch", "evaluation", "tests")
     """Packages of the framework under test: the fault is in the subclass's own methods."""
     rule: ClassVar[str]
     """The rule that the fault violates in the first place, according to its author."""

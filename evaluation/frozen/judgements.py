@@ -20,7 +20,6 @@ from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Instruction, Modes
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.encoding import encode
-from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.violations.violation import Violation
@@ -104,9 +103,9 @@ def violated(violation: Violation | None) -> Json:
     names = {"held": "grad_before", "got": "got", "want": "want", "bound": "bound"}
     arrays = {key: _array(getattr(violation, name)) for key, name in names.items()}
     return {
-        "rule": violation.rule, "at": violation.at, "observed": observed_text(violation),
-        "allowed": [list(pair) for pair in allowed_texts(violation)], "subject": str(violation.subject),
-        "op": violation.op, "diagnosis": violation.diagnosis, "partner": str(violation.partner), **arrays,
+        "rule": violation.rule, "at": violation.at, "observed": violation.observed_text(),
+        "allowed": [list(pair) for pair in violation.allowed_texts()], "subject": str(violation.subject),
+        "op": violation.op, "diagnosis": violation.diagnosis_text(), "partner": str(violation.partner), **arrays,
     }  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from autograd_conformance.rules.explanation.words import observed_text
 from evaluation.mutants import MUTANTS
 from evaluation.mutants.kill import Kill, kill
 from evaluation.mutants.mutant import Mutant
@@ -34,7 +33,7 @@ def main(names: list[str]) -> int:
     odd = {name: found for name, found in killed.items() if not _as_expected(found, mutants[name])}
     for name, found in odd.items():
         console.print(f"\n{name}: {mutants[name].fault}", style="bold")
-        said = f"{found.rule}, {observed_text(found.violation)}\n{found.text}" if found else "not killed"
+        said = f"{found.rule}, {found.violation.observed_text()}\n{found.text}" if found else "not killed"
         console.print(said, markup=False)
     return 1 if odd else 0
 

@@ -31,7 +31,7 @@ Roots: TypeAlias = Sequence[torch.Tensor]
 class Mutant(Torch):
     """PyTorch without the ops that PyTorch itself gets wrong."""
 
-    packages: ClassVar[Sequence[str]] = ("torch", "evaluation", "tests")
+    packages = ("torch", "evaluation", "tests")
     """Packages of the framework under test: the fault is in the mutant's own methods."""
     framework: ClassVar[str] = "torch"
     """The framework that the mutant changes; the known differences of that framework are no kills."""

@@ -26,6 +26,7 @@ from autograd_conformance.plugin.options import PROFILE, load_profiles
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.hypothesis_internals import body_of, examples_of
 from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
 from autograd_conformance.strategies.situations.writes import single_writes
@@ -82,22 +83,17 @@ def tests() -> tuple[Probe, ...]:
             if "rule" in marks and hasattr(test, "hypothesis"):
                 rule, each = marks["rule"].args[0], marks.get("parametrize")
                 found += [
-                    Probe(rule, f"{family}/{name}{case}", body, drawn, _examples(test))
+                    Probe(rule, f"{family}/{name}{case}", body, drawn, examples_of(test) or QUICK)
                     for case, body, drawn in _cases(test, each)
                 ]
     return tuple(found)
-
-
-def _examples(test: Callable[..., None]) -> int:
-    """Number of programs that a test draws in the current profile."""
-    return test._hypothesis_internal_use_settings.max_examples  # type: ignore[attr-defined]
 
 
 def _cases(
     test: Callable[..., None], each: pytest.Mark | None
 ) -> Iterator[tuple[str, Callable[..., None], dict[str, Any]]]:
     """The body of a test, or of each of its parametrized cases if they are few, with its strategies."""
-    inner, given = test.hypothesis.inner_test, test.hypothesis._given_kwargs  # type: ignore[attr-defined]
+    inner, given = body_of(test)
     left = set(inspect.signature(inner).parameters) - {"check", *given}
     if not left:
         yield "", inner, given

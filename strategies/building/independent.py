@@ -13,9 +13,15 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from hypothesis.errors import UnsatisfiedAssumption
-from hypothesis.internal.conjecture.providers import HypothesisProvider
 
 from autograd_conformance.strategies.building import pool
+from autograd_conformance.strategies.building.hypothesis_internals import (
+    Provider,
+    has_ended,
+    provider_of,
+    record,
+    room,
+)
 
 T = TypeVar("T")
 
@@ -26,7 +32,7 @@ NUMBER, FRAME = 3, 4
 """Largest numbers of bytes that Hypothesis counts for a number, and for bytes in addition to their own length."""
 
 
-class Independent(HypothesisProvider):
+class Independent(Provider):
     """A Hypothesis provider that draws each choice uniformly and independently."""
 
     def __init__(self, conjecturedata: Any, /) -> None:
@@ -39,7 +45,7 @@ class Independent(HypothesisProvider):
         """Number of bytes that the program can certainly still take."""
 
         self._pool = pool.current()
-        self._drawing = None if self._pool is None or self._random is None else self._pool.draw(self._random)
+        self._drawing = None if self._pool is None or self.random is None else self._pool.draw(self.random)
         """The choices of the earlier program that is repeated; None if there is no pool."""
 
     # -- called by our strategies -------------------------------------------------------------------------------------
@@ -47,8 +53,8 @@ class Independent(HypothesisProvider):
     def below(self, n: int) -> int:
         """A number from 0 to n - 1; n is at most `MOST`."""
         if self._drawing is None:
-            assert self._random is not None
-            bits, size = self._random.getrandbits, n.bit_length()  # as `randrange`, without its checks of arguments
+            assert self.random is not None
+            bits, size = self.random.getrandbits, n.bit_length()  # as `randrange`, without its checks of arguments
             number = bits(size)
             while number >= n > 0:
                 number = bits(size)
@@ -59,15 +65,15 @@ class Independent(HypothesisProvider):
 
     def coin(self) -> bool:
         """A boolean."""
-        assert self._random is not None
-        side = self._random.random() < 0.5 if self._drawing is None else self._drawing.coin()
+        assert self.random is not None
+        side = self.random.random() < 0.5 if self._drawing is None else self._drawing.coin()
         self._keep(side, NUMBER)
         return side
 
     def raw(self, size: int) -> bytes:
         """A number of bytes."""
-        assert self._random is not None
-        data = self._random.randbytes(size) if self._drawing is None else self._drawing.raw(size)
+        assert self.random is not None
+        data = self.random.randbytes(size) if self._drawing is None else self._drawing.raw(size)
         self._keep(data, size + FRAME)
         return data
 
@@ -88,17 +94,11 @@ class Independent(HypothesisProvider):
 
     def _flush(self) -> None:
         """Pass the pending choices to Hypothesis, which stops the program if it is too large to shrink."""
-        data, pending, self._pending = self._cd, self._pending, []
+        data, pending, self._pending = self.data, self._pending, []
         assert data is not None
         for choice in pending:
-            match choice:
-                case bool():
-                    data.draw_boolean(forced=choice)
-                case int():
-                    data.draw_integer(forced=choice)
-                case bytes():
-                    data.draw_bytes(len(choice), len(choice), forced=choice)
-        self._room = data.max_length - data.length
+            record(data, choice)
+        self._room = room(data)
 
     @contextmanager
     def per_test_case_context_manager(self) -> Iterator[None]:
@@ -108,7 +108,7 @@ class Independent(HypothesisProvider):
         except UnsatisfiedAssumption:  # it never ran
             raise
         except BaseException:
-            if self._cd is not None and not self._cd.frozen:
+            if self.data is not None and not has_ended(self.data):
                 self._flush()
             raise
         finally:
@@ -134,16 +134,16 @@ class Independent(HypothesisProvider):
         self._flush()
         if min_value is None or max_value is None or weights is not None:
             return super().draw_integer(min_value, max_value, weights=weights, shrink_towards=shrink_towards)
-        assert self._random is not None
-        return self._random.randint(min_value, max_value)
+        assert self.random is not None
+        return self.random.randint(min_value, max_value)
 
     def draw_bytes(self, min_size: int = 0, max_size: int = 0) -> bytes:
         """Bytes, drawn uniformly. If their number is not fixed, Hypothesis draws them."""
         self._flush()
         if min_size != max_size:
             return super().draw_bytes(min_size, max_size)
-        assert self._random is not None
-        return self._random.randbytes(min_size)
+        assert self.random is not None
+        return self.random.randbytes(min_size)
 
     def draw_float(self, *bounds: Any, **constraints: Any) -> float:
         """A float, drawn by Hypothesis."""
@@ -155,11 +155,8 @@ class Independent(HypothesisProvider):
         self._flush()
         return super().draw_string(*bounds, **constraints)
 
-    def _maybe_draw_constant(self, *constraints: Any, **more: Any) -> None:
-        """None: no constants from the source code of loaded modules are drawn."""
-
 
 def independent(draw: Any) -> Independent | None:
     """The `Independent` backend of a composite strategy's `draw`; None if Hypothesis uses another backend."""
-    provider = getattr(getattr(draw, "__self__", None), "provider", None)
+    provider = provider_of(draw)
     return provider if isinstance(provider, Independent) else None

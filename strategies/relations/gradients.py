@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hypothesis import strategies as st
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
@@ -166,8 +167,8 @@ def sums(a: ActionBuilder) -> Related:
     several = [_gradients(a, each, count + n) for n, each in enumerate(calls)]
     mine = _gradients(a, once, len(first) - 1)
     if isinstance(once, Grad):
-        return Related("relations/sum", first, second, tuple(map(Alike, mine, zip(*several))))
-    return Related("relations/sum", first, second, tuple(Alike(r, (r,)) for r in mine))
+        return Related(slugs.RELATIONS_SUM, first, second, tuple(map(Alike, mine, zip(*several))))
+    return Related(slugs.RELATIONS_SUM, first, second, tuple(Alike(r, (r,)) for r in mine))
 
 
 @relation
@@ -182,7 +183,7 @@ def scalings(a: ActionBuilder) -> Related:
     first, second = call((root,), (scaled,), retain), call((root,), (given,), retain)
     same = _gradients(a, first, len(a.reference.steps))
     alike = tuple(Alike(r, (r,), factor) for r in same)
-    return Related("relations/scaling", _program(a, first), _program(a, second), alike)
+    return Related(slugs.RELATIONS_SCALING, _program(a, first), _program(a, second), alike)
 
 
 @relation
@@ -200,7 +201,7 @@ def repetitions(a: ActionBuilder) -> Related:
         alike = [Alike(Ref(count + n, r.output), (r,)) for n in range(times) for r in its]
     else:
         alike = [Alike(r, (r,), float(times)) for r in _gradients(a, one, count)]
-    return Related("relations/repeated", first, second, tuple(alike))
+    return Related(slugs.RELATIONS_REPEATED, first, second, tuple(alike))
 
 
 # -- sharing -----------------------------------------------------------------------------------------------------------
@@ -227,7 +228,7 @@ def sharings(a: ActionBuilder) -> Related:
     at, place = a.pick(places[::-1])
     second, new = recompute_for_one_use(first, value, at, place, deep=not a.below(2))
     mine = [r for r in _gradients(a, call, len(first) - 1) if isinstance(first[r.at], (Leaf, Grad))]
-    return Related("relations/sharing", first, second, tuple(Alike(r, (new[r],)) for r in mine))
+    return Related(slugs.RELATIONS_SHARING, first, second, tuple(Alike(r, (new[r],)) for r in mine))
 
 
 def _joined(a: ActionBuilder, values: Sequence[Ref]) -> Ref:

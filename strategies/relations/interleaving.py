@@ -11,6 +11,7 @@ from typing import assert_never
 
 from hypothesis import strategies as st
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
@@ -139,7 +140,7 @@ def orders(draw: Draw) -> Related:
     second, new = arranged([(program, at) for at in order])
     same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
     return Related(
-        "relations/order", program, second, same=same, exact=has_single_contributions(program), interrupted=True
+        slugs.RELATIONS_ORDER, program, second, same=same, exact=has_single_contributions(program), interrupted=True
     )
 
 
@@ -214,7 +215,7 @@ def interleavings(draw: Draw) -> Related:
         order >>= 1
     second, new = arranged(steps, (program, other))
     same = tuple((at, new[0][Ref(at)].at) for at in range(len(program)))
-    return Related("relations/interleaved", program, second, same=same, exact=True)
+    return Related(slugs.RELATIONS_INTERLEAVED, program, second, same=same, exact=True)
 
 
 def arranged(

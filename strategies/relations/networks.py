@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Instruction, Leaf, Literal, Program, Ref
 from autograd_conformance.programs.operands import operands, refer
 from autograd_conformance.programs.operands import results as results_of
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.networks.network import WEIGHT, Network, op
@@ -53,7 +55,7 @@ def subprogram(
 
 def _related(
     a: ActionBuilder,
-    rule: str,
+    rule: Slug,
     first: tuple[list[Ref], list[Literal]],
     second: tuple[list[Ref], list[Literal]],
     kept: list[Ref],
@@ -76,7 +78,7 @@ def _chosen(a: ActionBuilder, results: Sequence[Ref]) -> list[int]:
     return list(range(len(results))) if a.below(2) else [a.below(len(results))]
 
 
-def _both_ways(a: ActionBuilder, rule: str, made: Network) -> Related:
+def _both_ways(a: ActionBuilder, rule: Slug, made: Network) -> Related:
     """A network by its modules, and the same network op by op."""
     inputs = made.inputs(a, bool(a.below(4)))
     results = made.module(a, *inputs)
@@ -93,7 +95,7 @@ def _both_ways(a: ActionBuilder, rule: str, made: Network) -> Related:
 @relation
 def modules(a: ActionBuilder) -> Related:
     """A network of any kind except recurrent ones, by its modules and op by op."""
-    return _both_ways(a, "networks/module", network(a))
+    return _both_ways(a, slugs.NETWORKS_MODULE, network(a))
 
 
 @relation
@@ -101,7 +103,7 @@ def recurrent_modules(a: ActionBuilder) -> Related:
     """A recurrent network, by its module and op by op."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
-    return _both_ways(a, "recurrent/module", made)
+    return _both_ways(a, slugs.RECURRENT_MODULE, made)
 
 
 @relation
@@ -125,7 +127,7 @@ def packed(a: ActionBuilder) -> Related:
             part = _one(a, probe, 1, number) if k else _cut(a, made, probe, number, length)
             roots.append(op(a, "multiply", alone[k], part))
             given.append(_part(ct, made, number, length if k == 0 else None))
-    return _related(a, "recurrent/packed", (whole, cotangents), (roots, given), kept)
+    return _related(a, slugs.RECURRENT_PACKED, (whole, cotangents), (roots, given), kept)
 
 
 def _one(a: ActionBuilder, value: Ref, dim: int, number: int) -> Ref:

@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from hypothesis import reject
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.relations.relation import Alike, Related
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.op_builder import LIMIT
@@ -33,7 +35,7 @@ def _second_draft(a: ActionBuilder, plan: Plan) -> ActionBuilder:
     return ActionBuilder(a.draw, plan.dtype)
 
 
-def _related(rule: str, first: Loop, second: Loop) -> Related:
+def _related(rule: Slug, first: Loop, second: Loop) -> Related:
     """Two loops whose parameters must end with the same gradients. Parameters are created first, so both have the same
     references.
     """
@@ -90,7 +92,7 @@ def micro_batches(a: ActionBuilder) -> Related:
         if plan.reduction == "mean":
             loss = split.apply("multiply_scalar", loss, scalar=1 / plan.count)
         split.backward(loss)
-    return _related("training/micro-batches", whole, split)
+    return _related(slugs.TRAINING_MICRO_BATCHES, whole, split)
 
 
 @relation
@@ -102,7 +104,7 @@ def several_losses(a: ActionBuilder) -> Related:
         last = _common_iterations(loop)
         found = losses(loop, last)
         loop.backward_calls(0, found if loop is each else [loop.total(found)])
-    return _related("training/losses", each, once)
+    return _related(slugs.TRAINING_LOSSES, each, once)
 
 
 @relation
@@ -125,4 +127,4 @@ def networks_apart(a: ActionBuilder) -> Related:
             del rest[:stride]
     second, places = arranged(order, made)
     same = tuple((at, places[0][Ref(at)].at) for at in range(len(made[0])))
-    return Related("training/apart", made[0], second, same=same, exact=True)
+    return Related(slugs.TRAINING_APART, made[0], second, same=same, exact=True)

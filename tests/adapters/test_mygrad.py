@@ -12,6 +12,7 @@ from autograd_conformance.checking.check import violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
+from autograd_conformance.known_differences.conditions.outcomes import UnexpectedDtype
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.rows.row import arity, choices_of, rest_of
 from autograd_conformance.ops.tables import OPS as TABLE
@@ -27,7 +28,7 @@ def test_it_is_an_adapter():
         MyGrad("cuda")
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.rule}-{entry.op or entry.message}")
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.rule}-{entry.op or entry.conditions[0].value}")
 def test_each_difference_shows_in_its_witness(entry):
     violation = violation_of(entry.witness, TARGET)
     assert violation is not None
@@ -35,7 +36,7 @@ def test_each_difference_shows_in_its_witness(entry):
 
 
 def test_a_result_of_another_dtype_excuses_no_wrong_value():
-    entry = next(entry for entry in ENTRIES if entry.result_dtype)
+    entry = next(entry for entry in ENTRIES if entry.get(UnexpectedDtype))
     wrong = InProcess(Wrong())
     violation = violation_of(entry.witness, wrong)
     assert violation is not None

@@ -54,7 +54,7 @@ def test_it_does_what_it_claims_and_so_does_printed_code(text: str):
     )
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.rule}-{entry.op or entry.message}")
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.rule}-{entry.op or entry.conditions[0].value}")
 def test_each_difference_shows_in_its_witness(entry):
     violation = violation_of(entry.witness, TARGET)
     assert violation is not None

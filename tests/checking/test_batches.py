@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit import batches as together
 from autograd_conformance.checking.audit.batches import check_all, passing_in_batch
@@ -22,6 +24,8 @@ from autograd_conformance.frameworks.pytorch.regions import TorchRegions
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known
+from autograd_conformance.known_differences.conditions.subjects import Op
+from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.state import SESSION
 from autograd_conformance.plugin.tests import CORPUS, _demand, pytest_collection_modifyitems
@@ -127,7 +131,7 @@ class WrongTogether(Costly):
 
 
 OF_TANH = tuple(
-    Known(rule, "tanh", "none", parse("a = leaf [1]; b = tanh a", VOCABULARY), any_value=True)
+    Known(rule, "none", parse("a = leaf [1]; b = tanh a", VOCABULARY), (Op("tanh"),), Limits(any_value=True))
     for rule in ("gradients/forward", "gradients/op")
 )
 
@@ -220,10 +224,14 @@ def test_rules_that_are_tested_come_before_what_is_many(
 ):
     target = SimpleNamespace(ops=("sin",), programs_each=programs_each)
     session = SimpleNamespace(missing=lambda rule: (), target=target)
-    given = SimpleNamespace(_hypothesis_internal_use_settings=SimpleNamespace(max_examples=50))
+
+    @settings(max_examples=50)
+    @given(st.none())
+    def test(_: None) -> None:
+        """Draws 50 times."""
 
     def first(*fixtures: str, alike: int, rule: str = "gradients/op") -> float:
-        item = _item(path=CORPUS.parent, obj=given, fixturenames=fixtures, rule=rule)
+        item = _item(path=CORPUS.parent, obj=test, fixturenames=fixtures, rule=rule)
         return _demand(item, session, alike).first  # type: ignore[arg-type]
 
     assert first("check", "op", alike=200) == of_many

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+import dataclasses
 
 import numpy as np
 import pytest
@@ -15,14 +15,11 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reporting.records.failure import Category
+from autograd_conformance.rules.violations import expected, observed, pairs, shared
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
 from autograd_conformance.rules.violations.expected import ExpectedError
-from autograd_conformance.rules.violations.observed import (
-    GradientForm,
-    Observed,
-    RaisedError,
-    ReturnedUnexpectedly,
-    SharedGradient,
-)
+from autograd_conformance.rules.violations.observed import RaisedError, ReturnedUnexpectedly, SharedGradient
+from autograd_conformance.rules.violations.shared import GradientForm
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from tests.frameworks.adapters.faulty import Faulty
 
@@ -59,17 +56,34 @@ def test_the_ops_without_which_a_program_differs_no_more(text: str, deviation: C
     assert essential_ops(found) == hangs_on
 
 
-def test_every_way_to_differ_has_words():
-    """Covers the categories that depend on the type alone. The type checker covers the others, and so do runs of
-    mutants.
-    """
-    made = [kind() for kind in get_args(Observed) if not kind.__dataclass_fields__]
-    assert len(made) > 5
-    assert len({category_of(violation(observed)).what for observed in made}) == len(made)
+MODULES = (shared, observed, expected, pairs)
 
 
-def violation(observed: Observed, *allowed: Allowed) -> Violation:
-    return Violation("some/rule", 0, observed, allowed)
+def defined(base: type) -> list[type]:
+    """All behaviours that are observed, or expected."""
+    classes = {each for module in MODULES for each in vars(module).values() if isinstance(each, type)}
+    return [each for each in classes if issubclass(each, base) and dataclasses.is_dataclass(each)]
+
+
+@pytest.mark.parametrize("kind", defined(Observed), ids=lambda kind: kind.__name__)
+def test_every_way_to_differ_has_words(kind: type[Observed]):
+    assert hasattr(kind, "observed_clause") or kind.observed_text is not Observed.observed_text
+    assert hasattr(kind, "category") or kind.category_text is not Observed.category_text
+
+
+@pytest.mark.parametrize("kind", defined(Expected), ids=lambda kind: kind.__name__)
+def test_every_allowed_behaviour_has_words(kind: type[Expected]):
+    assert hasattr(kind, "expected_clause") or kind.expected_text is not Expected.expected_text
+
+
+def test_every_way_to_differ_has_its_own_category():
+    categories = [kind.category for kind in defined(Observed) if hasattr(kind, "category")]
+    assert len(categories) >= 30
+    assert len(set(categories)) == len(categories)
+
+
+def violation(seen: Observed, *allowed: Allowed) -> Violation:
+    return Violation("some/rule", 0, seen, allowed)
 
 
 def test_errors_are_named_by_their_kind():

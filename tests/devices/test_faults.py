@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_conformance.rules.explanation.words import observed_text
 from evaluation.mutants.kill import kill
 from evaluation.mutants.probes import QUICK
 from tests.devices.faults import FAULTS, OnExample, Overwrites
@@ -14,7 +13,7 @@ def killed(fault: type[OnExample]) -> None:
     with fault.faulty():
         found = kill(fault)
     assert found is not None, f"not killed: {fault.fault}"
-    assert found.rule in fault.killed_by, f"{found.rule}, {observed_text(found.violation)}\n{found.text}"
+    assert found.rule in fault.killed_by, f"{found.rule}, {found.violation.observed_text()}\n{found.text}"
     assert len(found.program) <= fault.longest, found.text
 
 
@@ -31,4 +30,4 @@ def test_killed(fault: type[OnExample]) -> None:
 @pytest.mark.slow
 def test_no_false_alarm() -> None:
     found = kill(OnExample, QUICK // 10)
-    assert found is None, f"{found.rule}, {observed_text(found.violation)}\n{found.text}"
+    assert found is None, f"{found.rule}, {found.violation.observed_text()}\n{found.text}"

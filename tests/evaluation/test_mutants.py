@@ -12,7 +12,6 @@ from itertools import chain
 import pytest
 
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.explanation.words import observed_text
 from evaluation.mutants import FAMILIES, MUTANTS, mutants_of
 from evaluation.mutants.kill import kill
 from evaluation.mutants.mutant import Honest, Mutant
@@ -35,7 +34,7 @@ def test_killed(name: str) -> None:
     mutant = MUTANTS[name]
     found = kill(mutant)
     assert found is not None, f"not killed: {mutant.fault}"
-    assert found.rule in mutant.killed_by, f"{found.rule}, {observed_text(found.violation)}\n{found.text}"
+    assert found.rule in mutant.killed_by, f"{found.rule}, {found.violation.observed_text()}\n{found.text}"
     assert len(found.program) <= mutant.longest, found.text
     assert mutant.flaky or not found.flaky
 
@@ -44,7 +43,7 @@ def test_killed(name: str) -> None:
 @pytest.mark.parametrize("honest", [Honest, *HONEST])
 def test_no_false_alarm(honest: type[Mutant]) -> None:
     found = kill(honest, QUICK // 3)
-    assert found is None, f"{found.rule}, {observed_text(found.violation)}\n{found.text}"
+    assert found is None, f"{found.rule}, {found.violation.observed_text()}\n{found.text}"
 
 
 def test_names_are_unique() -> None:

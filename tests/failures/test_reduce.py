@@ -19,6 +19,8 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known
+from autograd_conformance.known_differences.conditions.subjects import Elements
+from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.editing import without_leaf
 from autograd_conformance.programs.formats.text import parse, render
@@ -86,7 +88,7 @@ def test_what_has_no_part_goes() -> None:
 
 def test_nothing_that_fails_otherwise_takes_its_place() -> None:
     failure = broken(LONG)
-    entry = Known("accumulation/adds", None, "a reason", failure.program, elements=2, any_value=True)
+    entry = Known("accumulation/adds", "a reason", failure.program, (Elements(2),), Limits(any_value=True))
     assert reduced(failure, [entry]).program == failure.program
 
 

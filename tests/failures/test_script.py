@@ -24,24 +24,21 @@ from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names, parse
 from autograd_conformance.programs.language import Attrs, Ref
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.violations.expected import Expected, ExpectedError, ExpectedReturn, OldGradient
-from autograd_conformance.rules.violations.observed import (
-    HookCalled,
-    Observed,
-    OtherValue,
-    OwnMemory,
-    SharedMemory,
-    ValueMemory,
-)
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn, OldGradient
+from autograd_conformance.rules.violations.observed import OtherValue, ValueMemory
+from autograd_conformance.rules.violations.shared import HookCalled, OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from evaluation.mutants.printed import violation_of
 
 TORCH = Torch()
 RETURNS = ExpectedReturn()
 OTHER = OtherValue()
+RULE = slugs.GRADIENTS_FORWARD
 A = "a = leaf [1, 2]; b = square a; s = sum b dim=(0,) keepdim=False"
 H = "a = leaf 3; b = multiply a a; c = negative b"
 
@@ -54,7 +51,7 @@ def shown(
     by_name = {name: ref for ref, name in names(program).items()}
     about = {k: by_name[v] if isinstance(v, str) else np.array(v) for k, v in about.items()}
     ref: Ref | None = None if subject is None else by_name[subject]
-    violation = Violation("some/rule", len(program) - 1, observed, (Allowed(due, "some/rule"),), ref, **about)
+    violation = Violation(RULE, len(program) - 1, observed, (Allowed(due, RULE),), ref, **about)
     code = script(Case(program, run(program, TORCH), violation, InProcess(TORCH)))
     printed = io.StringIO()
     with redirect_stdout(printed), warnings.catch_warnings(action="ignore"):
@@ -290,7 +287,7 @@ def test_what_is_printed_runs_where_it_is_pasted():
         last, seen = len(program) - 1, run(program, TORCH)
         for due, subject in ((RETURNS, Ref(0)), (ExpectedError(Kind.GRAPH_FREED), None)):
             got = None if subject is None else np.array([1.0, 2.0])
-            violation = Violation("some/rule", last, OtherValue(), (Allowed(due, "some/rule"),), subject, got=got)
+            violation = Violation(RULE, last, OtherValue(), (Allowed(due, RULE),), subject, got=got)
             codes.append(script(Case(program, seen, violation, InProcess(TORCH))))
     words = [sys.executable, "-iqW", "ignore"]
     pasted = subprocess.run(words, input="\n".join(codes), capture_output=True, text=True, check=True)
@@ -304,7 +301,7 @@ def test_what_is_printed_runs_where_it_is_pasted():
 
 def test_lines_bear_their_numbers():
     program = parse(f"{A}; no_grad: write a mul_ a; backward s", VOCABULARY)
-    violation = Violation("some/rule", 4, OtherValue(), (Allowed(RETURNS, "some/rule"),))
+    violation = Violation(RULE, 4, OtherValue(), (Allowed(RETURNS, RULE),))
     lines = script(Case(program, run(program, TORCH), violation, InProcess(TORCH))).splitlines()
     assert [line.partition("  # ")[2] for line in lines if "  # " in line] == ["1", "2", "3", "4", "5 <--"]
     assert lines[lines.index("") + 1].startswith("a = torch.tensor(") and lines[-1].startswith("c.backward()" + " " * 9)

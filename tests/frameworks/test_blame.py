@@ -35,6 +35,7 @@ ADAPTERS = {
     "Asserts": "apply('exp') raised AssertionError: who asked for that? (blamed.py, line ",
     "InClosure": "apply('exp') raised KeyError: 'exp' (blamed.py, line ",
     "InHook": "gradient() raised ZeroDivisionError",
+    "OfBase": "apply('exp') raised NotImplementedError",
 }
 
 

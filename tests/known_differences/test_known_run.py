@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.known_differences import read
+from autograd_conformance.known_differences.conditions.subjects import Dtype
 from autograd_conformance.reporting.analysis.summary import summarize
 from tests.plugin.test_cli import ONE, SINE, TINY, WRONG, run
 
@@ -71,8 +72,9 @@ def test_the_entries_that_a_run_writes_make_it_pass(tmp_path: Path) -> None:
     assert first.code == 0, first.output
     entries = read(path)
     assert {(entry.rule, entry.op) for entry in entries} == {("gradients/op", "sin")}
-    assert {entry.dtype for entry in entries} == {"float32", "float64"}
-    assert all(entry.limited and not entry.any_value for entry in entries)
+    dtypes = {condition.value for entry in entries if (condition := entry.get(Dtype)) is not None}
+    assert dtypes == {"float32", "float64"}
+    assert all(entry.limits.limited and not entry.limits.any_value for entry in entries)
     assert all(entry.link == "not reported" and entry.since and len(entry.witness) == 3 for entry in entries)
     again = run(tmp_path, *tests, "-n0", SEED, f"--known={path}", "--strict", framework=STEEP_SINE)
     assert again.code == 0, again.output
@@ -83,7 +85,7 @@ def test_the_entries_that_a_run_writes_make_it_pass(tmp_path: Path) -> None:
 def test_what_is_off_by_more_than_its_value_is_said_openly(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     assert run(tmp_path, SINE, "-n0", SEED, f"--update-known={path}", framework=WRONG_SINE).code == 0
-    assert all(entry.op == "sin" and entry.any_value for entry in read(path))
+    assert all(entry.op == "sin" and entry.limits.any_value for entry in read(path))
 
 
 def test_workers_write_what_one_process_does(tmp_path: Path) -> None:

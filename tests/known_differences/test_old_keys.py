@@ -9,7 +9,7 @@ import pytest
 
 from autograd_conformance.known_differences import MalformedKnownDifferences, read
 from autograd_conformance.known_differences.file import FOLDERS, by_present_name, parsed
-from autograd_conformance.known_differences.keys import KEYS, RENAMED
+from autograd_conformance.known_differences.table import KEYS, RENAMED
 
 OLD = {new: old for old, new in RENAMED.items()}
 """The old name of each renamed key."""

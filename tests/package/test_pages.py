@@ -15,7 +15,7 @@ from autograd_conformance.frameworks.entry_points import frameworks as adapters
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
-from evaluation.pages import capabilities, frameworks, modes, ops
+from evaluation.pages import capabilities, conditions, frameworks, modes, ops
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -95,6 +95,10 @@ def test_the_front_page_is_short_and_counts_the_rules() -> None:
 def test_the_page_of_capabilities_is_up_to_date_and_has_them_all() -> None:
     assert {claim for claims in capabilities.GROUPS.values() for claim in claims} == set(Capability)
     assert capabilities.PAGE.read_text() == capabilities.page(), "run `python -m evaluation.pages.capabilities`"
+
+
+def test_the_page_of_conditions_is_up_to_date() -> None:
+    assert conditions.PAGE.read_text() == conditions.page(), "run `python -m evaluation.pages.conditions`"
 
 
 @pytest.mark.parametrize("name", [name for name, entry in adapters().items() if entry.is_ours])

@@ -122,7 +122,7 @@ def test_no_part_of_the_suite_can_be_switched_off(name, variable, tmp_path: Path
 def test_every_test_in_each_process_is_refused(tmp_path: Path):
     seen = run(tmp_path, ONE, "--dist=each", "--tx=2*popen")
     assert seen.code == 4
-    assert "its programs would count several times; use -n N" in seen.output
+    assert "so its programs would count several times; use -n N" in seen.output
 
 
 def test_a_variable_cannot_make_a_run_collect_alone(tmp_path: Path):

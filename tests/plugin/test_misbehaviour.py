@@ -16,7 +16,6 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.judge import judge
 
 MISBEHAVING = "tests.frameworks.adapters.misbehaving"
@@ -63,7 +62,7 @@ def test_whatever_a_framework_raises_is_an_outcome(name, watching):
     violation = judge(program(TWICE), seen, Reference(program(TWICE)), claims).violation
     assert violation is not None
     assert violation.rule == "lifetime/same-root-raises"
-    assert observed_text(violation).startswith(RAISED[name])
+    assert violation.observed_text().startswith(RAISED[name])
 
 
 OBSERVED = {
@@ -82,7 +81,7 @@ def test_what_shows_when_a_framework_is_looked_at(name):
     assert violation is not None
     rule, said = OBSERVED[name]
     assert violation.rule == rule
-    assert said.removeprefix("a gradient of ") in observed_text(violation)
+    assert said.removeprefix("a gradient of ") in violation.observed_text()
 
 
 def test_a_signal_that_stops_the_run_is_no_outcome(watching):

@@ -8,9 +8,7 @@ import ast
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -19,6 +17,7 @@ from autograd_conformance.failures.related import WHY
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import PACKAGE
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.records.renamed_rules import RENAMED
@@ -35,21 +34,30 @@ SLUG = re.compile(rf"(?:{'|'.join(FAMILIES)})/[a-z-]+")
 
 
 @cache
+def trees() -> tuple[tuple[str, ast.Module], ...]:
+    """The syntax tree of each file of the product, with the file's path."""
+    files = (path for room in ROOMS for path in sorted(room.rglob("*.py")))
+    return tuple((path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in files)
+
+
+@cache
 def literals() -> tuple[tuple[str, str], ...]:
     """Every text in the product's code that looks like a rule's slug, with the file that contains it."""
-    files = (path for room in ROOMS for path in sorted(room.rglob("*.py")))
-    return tuple((text, path.relative_to(PACKAGE).as_posix()) for path in files for text in _slugs(path))
+    found = ((node, path) for path, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return tuple((n.value, path) for n, path in found if isinstance(n.value, str) and SLUG.fullmatch(n.value))
 
 
-def _slugs(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SLUG.fullmatch(node.value):
-            yield node.value
+@cache
+def constants() -> tuple[tuple[str, str], ...]:
+    """Every use of a constant of `programs.slugs` in the product's code: its value, and the file that contains it."""
+    found = ((node, path) for path, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    named = ((n.attr, path) for n, path in found if isinstance(n.value, ast.Name) and n.value.id == "slugs")
+    return tuple((str(getattr(slugs, name)), path) for name, path in named)
 
 
 def named_in(*places: str) -> set[str]:
     """The rules that are named in these folders or files."""
-    return {slug for slug, path in literals() if path.startswith(places)}
+    return {slug for slug, path in (*literals(), *constants()) if path.startswith(places)}
 
 
 def suite_rules() -> set[str]:
@@ -95,6 +103,17 @@ def test_rules_that_are_only_reported_are_exercised() -> None:
 def test_the_rules_that_code_names_are_in_the_catalogue() -> None:
     old = {(slug, "reporting/records/renamed_rules.py") for slug in RENAMED}
     assert {(slug, path) for slug, path in literals() if slug not in RULES} <= old
+
+
+def test_each_slug_has_a_row_in_the_catalogue_and_each_family_a_rule() -> None:
+    named = {name: value for name, value in vars(slugs).items() if name.isupper()}
+    assert sorted(named.values()) == sorted((*RULES, *FAMILIES))
+    assert all(name == re.sub("[/-]", "_", value).upper() for name, value in named.items())
+
+
+def test_code_names_rules_by_their_constants() -> None:
+    spelt = {path for _, path in literals() if not path.startswith("suites/")}
+    assert spelt == {"programs/slugs.py", "reporting/records/renamed_rules.py"}
 
 
 @pytest.mark.parametrize(("rule", "mutant", "text"), [(rule, *row) for rule, row in VIOLATIONS.items()])

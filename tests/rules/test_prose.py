@@ -7,9 +7,8 @@ import pytest
 
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.reporting.prose import error_words
-from autograd_conformance.rules.explanation.observed_words import difference_text
 from autograd_conformance.rules.prose import shown, shown_distinct, shown_with_distance, ulps_apart
-from autograd_conformance.rules.violations.observed import SumsDiffer, ValuesDiffer
+from autograd_conformance.rules.violations.pairs import SumsDiffer, ValuesDiffer
 
 ONE = np.array([1.0, 2.0])
 NEXT = np.nextafter(ONE, 3.0)
@@ -59,10 +58,10 @@ def test_arrays_of_other_shapes_are_no_units_apart() -> None:
 
 def test_values_of_two_programs_that_differ_are_printed_differently() -> None:
     left, right = (Gradient(value, "float64", None, False, None, None) for value in (ONE, NEXT))
-    text = difference_text(ValuesDiffer("a", True, left, right))
+    text = ValuesDiffer("a", True, left, right).observed_text()
     assert "[1., 2.], but [1.0000000000000002, 2.0000000000000004] in the second" in text
     assert text.endswith("(1 unit in the last place of float64 apart)")
-    assert "1 unit in the last place" in difference_text(SumsDiffer("a", ("b",), left, NEXT))
+    assert "1 unit in the last place" in SumsDiffer("a", ("b",), left, NEXT).observed_text()
 
 
 @pytest.mark.parametrize(

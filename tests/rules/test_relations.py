@@ -29,7 +29,6 @@ from autograd_conformance.programs.validation import MalformedProgram, validate
 from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.render import text
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.relations import codec
 from autograd_conformance.rules.relations.relation import Alike, Related, Relation, relate
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -82,8 +81,8 @@ def test_a_gradient_that_is_no_such_multiple_is_a_difference():
     violation = compared(related(TWICE, ONCE, Alike(A, (A,), 3.0))).violation
     assert violation is not None
     assert (violation.rule, violation.at, violation.subject) == ("relations/sum", 3, A)
-    assert observed_text(violation) == "a gets [ 4., 16.]; in the second program a gets [2., 8.]"
-    assert allowed_texts(violation) == (("the gradient is 3 times that of the second program", "relations/sum"),)
+    assert violation.observed_text() == "a gets [ 4., 16.]; in the second program a gets [2., 8.]"
+    assert violation.allowed_texts() == (("the gradient is 3 times that of the second program", "relations/sum"),)
     assert violation.want is not None
     assert violation.want.tolist() == [6, 24]
 
@@ -95,7 +94,7 @@ def test_results_of_the_functional_form_are_gradients_that_may_be_added():
     assert compared(related(first, second, Alike(Ref(4), (Ref(3), Ref(4))))) == Relation(None, True)
     wrong = compared(related(first, second, Alike(Ref(4), (Ref(3),)))).violation
     assert wrong is not None
-    assert "in the second program d gets" in observed_text(wrong)
+    assert "in the second program d gets" in wrong.observed_text()
 
 
 def test_rounding_is_no_difference_and_more_is():
@@ -114,7 +113,7 @@ def test_a_call_that_fails_in_one_program_only_is_a_difference(which: int):
     violation = compared(pair).violation
     assert violation is not None
     assert (
-        observed_text(violation)
+        violation.observed_text()
         == f"the {('first', 'second')[which]} program raises RuntimeError (graph freed) on line 4"
     )
     assert compared(related(fails, fails, Alike(A, (A,)))) == Relation(None, False)
@@ -150,7 +149,7 @@ def test_only_the_order_of_instructions_may_differ(exact: bool):
     assert (violation is not None) is exact
     far = compared(pair, other=changed(observed, 5, Ref(2), value=np.array([2.0, 8.5]))).violation
     assert far is not None
-    assert observed_text(far) == "the gradient of a is [2., 8.], but [2. , 8.5] in the second program"
+    assert far.observed_text() == "the gradient of a is [2., 8.], but [2. , 8.5] in the second program"
     assert compared(pair, other=changed(observed, 5, Ref(2), requires_grad=True)).violation is not None
 
 

@@ -39,6 +39,7 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies import situations as families
 from autograd_conformance.strategies.building.action_builder import ActionBuilder
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.hypothesis_internals import makes_strategy
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
 
@@ -233,5 +234,5 @@ def situations(elsewhere: Collection[str] = ELSEWHERE) -> dict[str, Callable[...
         name: make
         for module in defined
         for name, make in module.items()
-        if getattr(make, "is_hypothesis_strategy_function", False) and make.__module__.startswith(families.__name__)
+        if makes_strategy(make) and make.__module__.startswith(families.__name__)
     }

@@ -34,6 +34,7 @@ from autograd_conformance.programs.regions import Region, observed_regions
 from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.hypothesis_internals import makes_strategy
 from autograd_conformance.strategies.building.pool import Pool
 from autograd_conformance.strategies.situations import hooks, lifetime, regions, repeated_regions, writes
 from autograd_conformance.suites import test_units as suite
@@ -42,11 +43,7 @@ EACH = 24
 FRAMEWORK = TorchRegions()
 TARGET = InProcess(FRAMEWORK)
 TESTS = {name: test for name, test in vars(suite).items() if name.startswith("test_")}
-SITUATIONS = {
-    name: make
-    for name, make in {**vars(regions), **vars(repeated_regions)}.items()
-    if getattr(make, "is_hypothesis_strategy_function", False)
-}
+SITUATIONS = {name: make for name, make in {**vars(regions), **vars(repeated_regions)}.items() if makes_strategy(make)}
 
 FLOORS: dict[str, dict[str, float]] = {
     "results_apart": {"calls on several results": 0.5, "two calls with different retain_graph": 0.3},

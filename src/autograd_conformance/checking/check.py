@@ -24,9 +24,9 @@ from autograd_conformance.known_differences.update import Finding, Signature
 from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, region_steps
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
-from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
@@ -53,7 +53,7 @@ class RuleViolated(AssertionError):
         target: Target,
         related: Related | None = None,
     ) -> None:
-        super().__init__(f"{violation.rule}: {observed_text(violation)}")
+        super().__init__(f"{violation.rule}: {violation.observed_text()}")
         self.program = program
         """The program, or the first of two related programs."""
         self.observation = observation
@@ -84,7 +84,7 @@ class Check:
     """The rule that the test is about."""
     strict: bool = True
     """Whether a violation of a SHOULD rule is raised as well, and not only reported."""
-    leaves_out: Callable[[str, str | None], bool] | None = None
+    leaves_out: Callable[[Slug, str | None], bool] | None = None
     """With `--update-known`: whether tests about other rules leave out an op that violates a rule."""
     pool: Pool | None = None
     """If compiling a region is expensive, the pool that decides which programs to run."""

@@ -8,11 +8,10 @@ the earlier programs of its test.
 
 from __future__ import annotations
 
-from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS
-
+from autograd_conformance.strategies.building.hypothesis_internals import register
 from autograd_conformance.strategies.building.independent import Independent
 
 BACKEND = "independent"
 """Name of the backend in Hypothesis settings."""
 
-AVAILABLE_PROVIDERS[BACKEND] = f"{Independent.__module__}.{Independent.__name__}"
+register(BACKEND, Independent)

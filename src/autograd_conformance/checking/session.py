@@ -39,9 +39,11 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.processes.child import CLOSED, HASHES, LOADING
 from autograd_conformance.processes.journal import TIMEOUT, Journal
 from autograd_conformance.processes.timeouts import scaled_timeout
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import DTYPES, Program
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.records import records
 from autograd_conformance.reporting.records.terms import Source
@@ -61,7 +63,7 @@ REPORT_ERROR = int(Exit.REPORT_ERROR)
 PAST = 500
 """Number of programs that a process remembers, for failures that need earlier programs to occur."""
 
-TWICE, THRICE = "higher/op", "higher/op-third"
+TWICE, THRICE = slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD
 """The rules whose violation excludes an op from programs that differentiate twice or three times."""
 
 PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
@@ -288,7 +290,7 @@ class Session:
         pool = Pool(target.programs_each) if target.programs_each else None
         return Check(target, self.known, rule, self.strict, leaves_out, pool)
 
-    def leaves_out(self, rule: str, op: str | None) -> bool:
+    def leaves_out(self, rule: Slug, op: str | None) -> bool:
         """Whether tests about other rules leave out an op that violates this rule."""
         return op in {TWICE: self.faulty_second_order, THRICE: self.faulty_third_order}.get(rule, self.faulty_ops)
 

@@ -34,7 +34,6 @@ from autograd_conformance.reporting.records.failure import Allowed, ErrorSize, E
 from autograd_conformance.reporting.records.terms import FailureVerdict, Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
-from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
@@ -67,14 +66,14 @@ def failure(
         op=violation.op,
         program=case.form,
         at=violation.at,
-        observed=observed_text(violation),
-        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
+        observed=violation.observed_text(),
+        allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed_texts()),
         code="\n".join(case.code),
         loop=with_prelude(case.loop, case.dialect),
         why=tuple(ExplanationStep(line, text) for line, text in explain(case.context)),
         error=_error(violation),
         votes=votes(case),
-        diagnosis=violation.diagnosis,
+        diagnosis=violation.diagnosis_text(),
         variation=nearest(case),
         script=script(case),
         replay=str(path),
@@ -98,8 +97,8 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
         op=violation.op,
         program=form,
         at=violation.at,
-        observed=observed_text(violation),
-        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
+        observed=violation.observed_text(),
+        allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed_texts()),
         code="\n".join(code(broken.program, dialect)),
         other="" if related is None else "\n".join(code(related.second, dialect)),
         error=_error(violation),
@@ -133,8 +132,8 @@ def _related_failure(
         test=test,
         program=form,
         at=violation.at,
-        observed=observed_text(violation),
-        allowed=tuple(Allowed(text, rule) for text, rule in allowed_texts(violation)),
+        observed=violation.observed_text(),
+        allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed_texts()),
         code="\n".join(code(related.first, dialect)),
         other="\n".join(code(related.second, dialect)),
         why=relations.explanation(related, violation),

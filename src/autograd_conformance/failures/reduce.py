@@ -30,6 +30,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.trace import is_smooth_throughout
@@ -122,15 +123,11 @@ def _with_distinct_numbers(program: Program) -> Iterator[Program]:
             yield changed
 
 
-COPIES = ("relations/order", "relations/sharing", "relations/interleaved", "training/apart")
-"""Rules about pairs of programs that compute the same from the same tensors, whatever their numbers are."""
-
-
 def _related_with_distinct_numbers(broken: RuleViolated, related: Related, known: Sequence[Known]) -> RuleViolated:
     """The same failure with distinct numbers in both programs, equal tensors staying equal. Unchanged if the relation
     may depend on the numbers.
     """
-    if related.rule not in COPIES:
+    if not RULES[related.rule].same_work:
         return broken
     size, target = len(related.first), broken.target
     joined = Program((*related.first, *related.second))

@@ -12,30 +12,31 @@ from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.reporting.records.failure import ExplanationStep, PartViolation
-from autograd_conformance.rules.explanation.expected_words import expected_text
-from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.rules.violations.observed import ValuesDiffer
+from autograd_conformance.rules.violations.pairs import ValuesDiffer
 from autograd_conformance.rules.violations.violation import Violation
 
 WHY = {
-    "relations/sum": "walks the sum of all terms; the second program walks the terms one by one and accumulates",
-    "relations/scaling": "starts from a multiple of the second program's cotangent",
-    "relations/sharing": "reaches every use of a value, which the second program computes again for one of its uses",
-    "relations/order": "computes the same as in the second program, in which independent lines were swapped",
-    "relations/repeated": "is the last of several calls on a retained graph, which the second program walks once",
-    "relations/interleaved": "does not depend on the lines that the second program has in between",
-    "networks/module": "goes through modules, which the second program computes op by op from the same parameters",
-    "recurrent/module": "goes through a module, which the second program computes step by step from its parameters",
-    "recurrent/packed": "goes through a padded batch, whose sequences the second program processes one by one",
-    "training/micro-batches": "walks the whole batch, whose parts the second program walks one by one",
-    "training/losses": "is the last of one call for each loss; the second program walks the sum of the losses at once",
-    "training/apart": "trains a network alone, which the second program trains next to another network",
+    slugs.RELATIONS_SUM: "walks the sum of all terms; the second program walks the terms one by one and accumulates",
+    slugs.RELATIONS_SCALING: "starts from a multiple of the second program's cotangent",
+    slugs.RELATIONS_SHARING: "reaches every use of a value, which the second program computes again for one "
+    "of its uses",
+    slugs.RELATIONS_ORDER: "computes the same as in the second program, in which independent lines were swapped",
+    slugs.RELATIONS_REPEATED: "is the last of several calls on a retained graph, which the second program walks once",
+    slugs.RELATIONS_INTERLEAVED: "does not depend on the lines that the second program has in between",
+    slugs.NETWORKS_MODULE: "goes through modules, which the second program computes op by op from the same parameters",
+    slugs.RECURRENT_MODULE: "goes through a module, which the second program computes step by step from its parameters",
+    slugs.RECURRENT_PACKED: "goes through a padded batch, whose sequences the second program processes one by one",
+    slugs.TRAINING_MICRO_BATCHES: "walks the whole batch, whose parts the second program walks one by one",
+    slugs.TRAINING_LOSSES: "is the last of one call for each loss; the second program walks the sum of the losses at "
+    "once",
+    slugs.TRAINING_APART: "trains a network alone, which the second program trains next to another network",
 }
 """For each rule, how the failing line of the first program relates to the second program."""
 
@@ -47,7 +48,7 @@ def programs(related: Related) -> tuple[Program, Program]:
 
 def explanation(related: Related, violation: Violation) -> tuple[ExplanationStep, ...]:
     """How the two programs are related, and the line at which their results differ."""
-    expected = expected_text(violation.allowed[0].expected)
+    expected = violation.allowed[0].expected.expected_text()
     return (ExplanationStep(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {expected}."),)
 
 
@@ -70,7 +71,7 @@ def describe(broken: tuple[Case | None, Case | None]) -> str:
 
 
 def _breaks(violation: Violation) -> str:
-    return f"breaks {violation.rule} on line {violation.at + 1}: {observed_text(violation)}"
+    return f"breaks {violation.rule} on line {violation.at + 1}: {violation.observed_text()}"
 
 
 def parts(broken: tuple[Case | None, Case | None]) -> tuple[PartViolation, ...]:
@@ -84,7 +85,7 @@ def _part(case: Case, *, second: bool) -> PartViolation:
         rule=violation.rule,
         op=violation.op,
         deviation=category_of(violation),
-        diagnosis=violation.diagnosis,
+        diagnosis=violation.diagnosis_text(),
         second=second,
         at=violation.at,
         flow=flow(case),

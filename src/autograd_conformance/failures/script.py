@@ -10,6 +10,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.frameworks.running.runner import literal
 from autograd_conformance.printing.dialect import Dialect, code, tensor
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
 from autograd_conformance.programs.observations import (
@@ -24,24 +25,11 @@ from autograd_conformance.programs.observations import (
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import observed_regions
-from autograd_conformance.rules.explanation.expected_words import expected_text
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.expected import ExpectedError
-from autograd_conformance.rules.violations.observed import (
-    CotangentWritten,
-    OwnMemory,
-    SharedMemory,
-    ValueMemory,
-    is_about_hook,
-)
+from autograd_conformance.rules.violations.observed import CotangentWritten, ValueMemory
+from autograd_conformance.rules.violations.shared import OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.violation import Violation
-
-UNCHANGED = (
-    "writes/nothing-else", "writes/refused-keeps-values", "functional/no-accumulation", "optimizers/keeps-gradients",
-)  # fmt: skip
-"""Rules about values that must stay unchanged."""
-
-OF_GRADIENTS = ("optimizers/keeps-gradients", "optimizers/clears", "optimizers/clips")
-"""Rules about `.grad`, even if the instruction is one that changes a value."""
 
 
 def script(case: Case) -> str:
@@ -114,7 +102,7 @@ def _failing_line(
     if violation.partner is not None:
         return [line, *_shared_gradient(program, violation, dialect)]
     shown = [*_before(program, violation, dialect), line]
-    if dialect.saved and violation.rule.startswith("memory/"):
+    if dialect.saved and RULES[violation.rule].family == slugs.MEMORY:
         shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {_allowed(violation)})")')
     if violation.subject is not None:
         what = _subject_code(program, observed, violation, violation.subject, dialect)
@@ -166,22 +154,22 @@ def _written_cotangent(call: Instruction, number: int, line: str, dialect: Diale
 def _expected(violation: Violation) -> str:
     """The line that prints the expected value, or a description of the allowed outcome."""
     want = violation.grad_before if violation.want is None else violation.want
-    if want is None or violation.rule in UNCHANGED:
+    if want is None or RULES[violation.rule].keeps_state:
         return f'print("allowed:      ", {_allowed(violation)!r})'
     return f'print("it has to be ", {_values(want)})'
 
 
 def _allowed(violation: Violation) -> str:
     """A description of the allowed outcome."""
-    return expected_text(violation.allowed[0].expected)
+    return violation.allowed[0].expected.expected_text()
 
 
 def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
     """A line that prints a value before the failing line, if the rule says that the value must not change."""
-    if violation.rule not in UNCHANGED or violation.subject is None or violation.subject.at >= violation.at:
+    if not RULES[violation.rule].keeps_state or violation.subject is None or violation.subject.at >= violation.at:
         return []
     name = names(program)[violation.subject]
-    written = isinstance(program[violation.at], SHOWING) and violation.rule not in OF_GRADIENTS
+    written = isinstance(program[violation.at], SHOWING) and not RULES[violation.rule].is_about_held_gradients
     what = name if written else dialect.gradient.format(leaf=name)
     return [f'print("{what} was     ", {what})']
 
@@ -189,7 +177,7 @@ def _before(program: Program, violation: Violation, dialect: Dialect) -> list[st
 def _printing(dialect: Dialect, violation: Violation) -> Dialect:
     """The dialect; if the failure is about hooks, hooks that change a gradient also print it."""
     head, observe = "lambda grad: ", dialect.effects.get("observe", "")
-    if not violation.rule.startswith("hooks/") or not observe.startswith(head):
+    if RULES[violation.rule].family != slugs.HOOKS or not observe.startswith(head):
         return dialect
     effects = {
         effect: f"{head}({observe.removeprefix(head)}, {template.removeprefix(head)})[1]"
@@ -203,12 +191,12 @@ def _subject_code(
     program: Program, observed: StepObservation, violation: Violation, subject: Ref, dialect: Dialect
 ) -> str | None:
     """The expression for the wrong value or the wrong `.grad`; None if hooks print the wrong value themselves."""
-    if isinstance(program[subject.at], Hook) or is_about_hook(violation.observed):
+    if isinstance(program[subject.at], Hook) or violation.observed.is_about_hook():
         return None
     made = subject.at == violation.at
     written = (
         (isinstance(program[violation.at], SHOWING) or bool(observed.region))
-        and violation.rule not in OF_GRADIENTS
+        and not RULES[violation.rule].is_about_held_gradients
         and (
             _equals(violation.got, observed.values.get(subject))
             or not _equals(violation.got, observed.gradients.get(subject))

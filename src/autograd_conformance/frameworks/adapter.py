@@ -10,12 +10,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol
 
+from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.printing.dialect import Dialect
-from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import Attrs, Groups, Program
+from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.language import Attrs, Program
 from autograd_conformance.programs.observations import Kind, Observation
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.regions import Region
@@ -162,8 +163,20 @@ class Generator(Protocol):
     def setstate(self, state: Any) -> object: ...
 
 
-class Adapter(Protocol):
-    """Methods and attributes that every adapter has; the suite uses them to call a framework in this process."""
+USUAL_OPTIMIZERS: Mapping[str, Collection[str]] = {
+    "sgd": ("lr", "momentum", "nesterov", "weight_decay"),
+    "adam": ("lr", "betas", "weight_decay"),
+}
+"""Optimizers, with their settings, of an adapter that claims optimizers and does not name them."""
+
+
+class Adapter:
+    """Base class of adapters, with which the suite calls a framework in this process.
+
+    Every adapter defines the attributes without a value, and the methods from `reset` to `classify`. It defines further
+    methods if it claims the capabilities that need them, which `frameworks.requirements` lists. All other members have
+    defaults.
+    """
 
     name: str
     """Name of the framework."""
@@ -178,187 +191,137 @@ class Adapter(Protocol):
     dialect: Dialect | None
     """Templates for the framework's code; None if failures are printed in the suite's own notation."""
 
+    traits: Traits = PYTORCH
+    """The framework's choices where several behaviours are legal, as it documents them."""
+    trait_sources: ClassVar[Mapping[str, str]] = {}
+    """Address of the documentation or source code, by the name of the field of `Traits`."""
+    packages: Sequence[str] = ()
+    """Modules or packages of the framework. The framework raised an error if the traceback enters one of them. If there
+    are none, the suite infers them from the adapter's imports.
+    """
+    insists: Collection[str] = ()
+    """Features that the suite judges even if the probe would find them missing: names of dtypes and of
+    `ops.rows.shapes.FORMS` whose leaves must read back as written. Also "errors", if `classify` recognises every error
+    with which the framework refuses a call.
+    """
+    optimizers: ClassVar[Mapping[str, Collection[str]]] = USUAL_OPTIMIZERS
+    """Supported optimizers of `ops.optimizers`, each with the names of its supported settings."""
+    writes: Collection[str] = frozenset(WRITES)
+    """Rows of `ops.inplace` that `write` supports."""
+    limits: ClassVar[Limits] = {}
+    """Limits on attributes and operand shapes, by the name of the op or in-place op."""
+    modules: Collection[str] = ()
+    """Modules of `ops.modules` and ops of `ops.random` that `apply` supports."""
+    random: Generator | None = None
+    """The framework's random number generator. The suite restores the same state before each program, so that failures
+    replay.
+    """
+    variables: Sequence[str] = ()
+    """Prefixes of the names of environment variables that the framework reads. A report lists those that are set."""
+    programs_each: int = 0
+    """Approximate number of programs for each compiled region, if the framework takes far longer to compile a new
+    region than to run a known one. The strategies reuse compiled regions to reach it.
+    """
+
+    # -- every adapter defines these methods ---------------------------------------------------------------------------
+
     def reset(self) -> None:
         """Prepare for a new program. Called before every program."""
+        raise NotImplementedError
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Value:
         """Make a leaf with the given data."""
+        raise NotImplementedError
 
     def apply(self, op: str, operands: Sequence[Value], attrs: Attrs) -> Sequence[Value]:
         """Apply an op, and return all of its results in order."""
+        raise NotImplementedError
 
     def detach(self, value: Value) -> Value:
         """Return the value without its history."""
+        raise NotImplementedError
 
     def backward(
         self, roots: Sequence[Value], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
         """Run a backward call. A cotangent of None is the implicit one; a `retain_graph` of None is the default.
 
+        The suite passes the keywords `create_graph=True` and `inputs` only if the program does; an adapter that claims
+        `CREATES_IN_LEAVES` or `INPUTS` accepts them.
+
         A framework must not write to its caller's cotangents. If it does not accept NumPy arrays, the adapter converts
         them, and copies the converted values back into the arrays after the call, so that the suite detects a write.
         """
+        raise NotImplementedError
 
     def zero_grad(self, leaves: Sequence[Value], set_to_none: bool) -> None:
         """Clear the gradients of the leaves, to None or to zeros."""
+        raise NotImplementedError
 
     def gradient(self, leaf: Value) -> Value | None:
         """Return the gradient that is stored in a leaf, or None."""
+        raise NotImplementedError
 
     def identity(self, gradient: Value) -> int | None:
         """Return a number that differs between gradient objects, or None if the framework does not expose one."""
+        raise NotImplementedError
 
     def read(self, value: Value) -> np.ndarray:
         """Return a copy of the elements."""
+        raise NotImplementedError
 
     def dtype(self, value: Value) -> str:
         """Return the name of the dtype."""
+        raise NotImplementedError
 
     def requires_grad(self, value: Value) -> bool | None:
         """Whether the value requires grad; None if the framework does not expose it."""
+        raise NotImplementedError
 
     def classify(self, error: BaseException) -> Kind:
         """Return the kind of any exception, or `Kind.UNKNOWN` if the adapter does not recognise it."""
+        raise NotImplementedError
 
-
-@runtime_checkable
-class HasTraits(Protocol):
-    """An adapter whose framework makes other legal choices than PyTorch. An adapter without `traits` has PyTorch's."""
-
-    traits: Traits
-    """The framework's choices, as it documents them."""
-
-
-@runtime_checkable
-class HasTraitSources(Protocol):
-    """An adapter that cites the documentation of its traits."""
-
-    trait_sources: Mapping[str, str]
-    """Address of the documentation or source code, by the name of the field of `Traits`."""
-
-
-@runtime_checkable
-class HasPackages(Protocol):
-    """An adapter that names its framework's packages; otherwise the suite infers them from its imports."""
-
-    packages: Sequence[str]
-    """Modules or packages of the framework. The framework raised an error if the traceback enters one of them."""
-
-
-@runtime_checkable
-class HasInsisted(Protocol):
-    """An adapter that exempts features from the probe: the suite judges them even if the probe would find them
-    missing.
-    """
-
-    insists: Collection[str]
-    """Names of dtypes and of `ops.rows.shapes.FORMS` whose leaves must read back as written. Also "errors", if
-    `classify` recognises every error with which the framework refuses a call.
-    """
-
-
-@runtime_checkable
-class HasOptimizers(Protocol):
-    """An adapter that names its optimizers. An adapter without `optimizers` supports `USUAL_OPTIMIZERS`."""
-
-    optimizers: Mapping[str, Collection[str]]
-    """Supported optimizers of `ops.optimizers`, each with the names of its supported settings."""
-
-
-@runtime_checkable
-class HasWrites(Protocol):
-    """An adapter that names its in-place ops; otherwise it has the in-place form of each of its ops."""
-
-    writes: Collection[str]
-    """Rows of `ops.inplace` that `write` supports."""
-
-
-@runtime_checkable
-class HasLimits(Protocol):
-    """An adapter that supports some ops or in-place ops only with certain attributes or operand shapes."""
-
-    limits: Limits
-    """Limits, by the name of the op or in-place op."""
-
-
-@runtime_checkable
-class HasPreparation(Protocol):
-    """An adapter that needs to see a program before it runs; for example, to make a tape that outlasts the first
-    call.
-    """
+    # -- a default fits most adapters ----------------------------------------------------------------------------------
 
     def prepare(self, program: Program) -> None:
-        """Receive the next program. Called after `reset`.
+        """Receive the next program, after `reset`; for example, to make a tape that outlasts the first call.
 
         The adapter may inspect the program, but must not compute the results of instructions from it.
         """
 
+    def saved_tensor_counter(self) -> Adapter | None:
+        """Return an adapter of the same framework that claims `COUNTS_SAVED`, or None if there is none.
 
-@runtime_checkable
-class HasModules(Protocol):
-    """An adapter that names its modules. An adapter without `modules` supports none."""
+        An adapter defines it if it does not count saved tensors itself because counting alters its behaviour.
+        """
+        return None
 
-    modules: Collection[str]
-    """Modules of `ops.modules` and ops of `ops.random` that `apply` supports."""
+    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
+        """Factories of adapters with fewer layers, closest first; for a mode of a framework, such as a compiler.
 
+        Each key completes the sentence "it passes ...": 'with backend="eager"'.
+        """
+        return {}
 
-@runtime_checkable
-class HasRandom(Protocol):
-    """An adapter whose framework draws random numbers."""
-
-    random: Generator
-    """The framework's generator. The suite restores the same state before each program, so that failures replay."""
-
-
-@runtime_checkable
-class HasSavedTensorCounter(Protocol):
-    """An adapter that does not count saved tensors, because counting alters its behaviour, but can make one that
-    does.
-    """
-
-    def saved_tensor_counter(self) -> Adapter:
-        """Return an adapter of the same framework that claims `COUNTS_SAVED`."""
-
-
-@runtime_checkable
-class HasRegions(Protocol):
-    """An adapter whose framework compiles, checkpoints or records several instructions together, as a region."""
+    # -- a framework that compiles, checkpoints or records several instructions together, as a region ------------------
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Whether an instruction may join a region.
+        """Whether an instruction may join a region; False for a framework without regions.
 
         `at` is the number of an instruction that computes values, and `run` holds the numbers of the instructions that
         are already in the region. An instruction that may join no region, not even an empty one, runs separately.
         """
+        return False
 
     def unit(self, source: str, inputs: Sequence[Value]) -> Sequence[Value]:
         """Call the function `region`, which `source` defines in the adapter's dialect, and return its results in order.
 
         Equal regions have equal sources.
         """
+        raise NotImplementedError
 
-
-@runtime_checkable
-class HasCostlyRegions(Protocol):
-    """An adapter whose framework takes far longer to compile a new region than to run a known one."""
-
-    programs_each: int
-    """Approximate number of programs for each compiled region. The strategies reuse compiled regions to reach it."""
-
-
-@runtime_checkable
-class HasVariables(Protocol):
-    """An adapter whose framework reads environment variables."""
-
-    variables: Sequence[str]
-    """Prefixes of the variables' names. A report lists those that are set."""
-
-
-@runtime_checkable
-class HasVjp(Protocol):
-    """An adapter of a functional framework, which has no graph for a backward call. The suite makes functions from
-    programs for it (`frameworks.running.functional`).
-    """
+    # -- a functional framework, which has no graph for a backward call ------------------------------------------------
 
     def vjp(
         self, function: Callable[..., tuple[Value, ...]], values: Sequence[Value], cotangents: Sequence[np.ndarray]
@@ -366,34 +329,11 @@ class HasVjp(Protocol):
         """Return the gradient of a function with respect to each of its arguments, in order.
 
         The function returns a tuple of results, each of which is weighted with one cotangent. `vjp` may be called
-        inside the function, too.
+        inside the function, too. The suite makes the functions from programs (`frameworks.running.functional`).
         """
+        raise NotImplementedError
 
-
-@runtime_checkable
-class HasSimplerModes(Protocol):
-    """An adapter of a framework's mode, such as a compiler, that can run with fewer layers or without the mode."""
-
-    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Factories of adapters with fewer layers, closest first. Each key completes the sentence "it passes ...":
-        'with backend="eager"'.
-        """
-
-
-class FullAdapter(Adapter, Protocol):
-    """An adapter that claims every capability; `frameworks.requirements` lists the methods that each capability
-    needs.
-    """
-
-    def backward(
-        self,
-        roots: Sequence[Value],
-        cotangents: Sequence[np.ndarray | None],
-        retain_graph: bool | None,
-        create_graph: bool = False,
-        inputs: Sequence[Value] | None = None,
-    ) -> None:
-        """Run a backward call. The suite passes `create_graph` and `inputs` only if the program does."""
+    # -- a capability needs each of these methods ----------------------------------------------------------------------
 
     def grad(
         self,
@@ -406,82 +346,109 @@ class FullAdapter(Adapter, Protocol):
         materialize_grads: bool,
     ) -> Sequence[Value | None]:
         """Return a gradient for each input, or None for an unused input."""
+        raise NotImplementedError
 
     def write(self, op: str, target: Value, operands: Sequence[Value], attrs: Attrs) -> None:
         """Run an in-place op."""
+        raise NotImplementedError
 
     def detach_in_place(self, value: Value) -> None:
         """Detach the value from its history in place."""
+        raise NotImplementedError
 
     def set_requires_grad(self, value: Value, on: bool) -> None:
         """Set whether the value requires grad."""
+        raise NotImplementedError
 
     def retain_grad(self, value: Value) -> None:
         """Make a value that is not a leaf store its gradient, too."""
+        raise NotImplementedError
 
     def hook(self, value: Value, function: HookFunction) -> Any:
         """Register a hook on the value's gradient, and return a handle for `remove`."""
+        raise NotImplementedError
 
     def accumulated_hook(self, leaf: Value, function: HookFunction) -> Any:
         """Register a hook on the gradient that the leaf stores after accumulation, and return a handle for `remove`."""
+        raise NotImplementedError
 
     def remove(self, handle: Any) -> None:
         """Remove a hook."""
+        raise NotImplementedError
 
     def hook_result(self, gradient: Value, effect: str, factor: float) -> Value:
         """Return the value that a hook with the effect "scale", "replace" or "misshape" returns for a gradient."""
+        raise NotImplementedError
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
         """Return the context manager of a grad mode."""
+        raise NotImplementedError
 
     def default_dtype(self, dtype: str | None) -> None:
         """Set the default dtype of new tensors; None restores the initial one."""
+        raise NotImplementedError
 
     def memory(self, value: Value) -> int | None:
         """Return a number that tensors share exactly if they share memory; None for a tensor with no elements."""
+        raise NotImplementedError
 
     def saved(self) -> int:
         """Return the number of saved tensors that graphs still store. A tensor that two ops saved counts twice.
 
         If the framework leaves freeing to a garbage collector, this method runs the collector first.
         """
+        raise NotImplementedError
 
     def strides(self, value: Value) -> tuple[int, ...]:
         """Return the strides, in elements."""
+        raise NotImplementedError
 
     def assign_grad(self, leaf: Value, value: Value | None) -> None:
         """Store a value, or None, as the gradient of a leaf."""
+        raise NotImplementedError
 
-    def optimizer(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> object:
-        """Make an optimizer. Later steps with equal arguments are steps of this optimizer."""
+    def optimizer(self, leaves: Sequence[Value], optimizer: str, settings: Attrs) -> object:
+        """Make an optimizer. Later steps with equal arguments are steps of this optimizer.
 
-    def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """Run a step of an optimizer. The suite passes `groups` only if the program has parameter groups."""
+        The suite passes the keyword `groups` to this method, `step` and `clear` only if the program has parameter
+        groups; an adapter that claims `GROUPS` accepts it.
+        """
+        raise NotImplementedError
 
-    def clear(
-        self, leaves: Sequence[Value], optimizer: str, settings: Attrs, set_to_none: bool, groups: Groups = ()
-    ) -> None:
+    def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs) -> None:
+        """Run a step of an optimizer."""
+        raise NotImplementedError
+
+    def clear(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, set_to_none: bool) -> None:
         """Clear the gradients of all leaves with the optimizer's own method."""
+        raise NotImplementedError
 
     def clip(self, leaves: Sequence[Value], kind: str, bound: float) -> None:
         """Clip the gradients of the leaves by their common "norm", or by "value"."""
+        raise NotImplementedError
 
 
-USUAL_OPTIMIZERS = {"sgd": ("lr", "momentum", "nesterov", "weight_decay"), "adam": ("lr", "betas", "weight_decay")}
-"""Optimizers, with their settings, of an adapter that claims optimizers and does not name them."""
+def defines(adapter: object, method: str) -> bool:
+    """Whether an adapter has a method, and not only the one of `Adapter`."""
+    found = getattr(adapter, method, None)
+    return callable(found) and getattr(found, "__func__", None) is not getattr(Adapter, method)
 
-_RENAMED = {
-    "HasCostlyUnits": HasCostlyRegions,
-    "HasForesight": HasPreparation,
-    "HasPlainer": HasSimplerModes,
-    "HasUnits": HasRegions,
-}
+
+_FORMER = frozenset(
+    f"Has{name}"
+    for name in (
+        "CostlyRegions", "CostlyUnits", "Foresight", "Insisted", "Limits", "Modules", "Optimizers", "Packages",
+        "Plainer", "Preparation", "Random", "Regions", "SavedTensorCounter", "SimplerModes", "TraitSources", "Traits",
+        "Units", "Variables", "Vjp", "Writes",
+    )
+) | {"FullAdapter"}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """A protocol by its old name, for one release."""
-    if name not in _RENAMED:
+    """`Adapter` by the name of a former protocol, for one release."""
+    if name not in _FORMER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = _RENAMED[name]
-    warnings.warn(f"{name} is named {found.__name__} now; the old name ends with the next release", FutureWarning, 2)
-    return found
+    warnings.warn(
+        f"{name} is a part of Adapter now; inherit Adapter. The name ends with the next release", FutureWarning, 2
+    )
+    return Adapter

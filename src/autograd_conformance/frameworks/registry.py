@@ -11,12 +11,13 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
-from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.adapter import Adapter, defines
 from autograd_conformance.frameworks.entry_points import Entry, frameworks
 from autograd_conformance.frameworks.environment.interrupts import is_users
-from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS, adopt_new_names
+from autograd_conformance.frameworks.older_adapters import complete
+from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 MODES = ("torch-checkpoint", "torch-compile")
@@ -65,12 +66,11 @@ def load(name: str, device: str = "cpu") -> Adapter:
         raise AdapterError(
             f"{name}: {factory_name}(device={device!r}) raised {type_of(error)}: {message(error)}"
         ) from error
-    adopt_new_names(adapter)
-    missing = [m for m in METHODS if not callable(getattr(adapter, m, None))]
+    missing = [m for m in METHODS if not defines(adapter, m)]
     missing += [a for a in ATTRIBUTES if not hasattr(adapter, a)]
     if missing:
         raise AdapterError(f"{name}: the adapter lacks {', '.join(missing)} (see frameworks/adapter.py)")
-    return cast(Adapter, adapter)
+    return complete(adapter)
 
 
 def without_mode(name: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection
 from inspect import Parameter, signature
 
-from autograd_conformance.frameworks.adapter import Adapter, HasVjp
+from autograd_conformance.frameworks.adapter import Adapter, defines
 from autograd_conformance.programs.capabilities import Capability
 
 METHODS = (
@@ -34,9 +33,6 @@ METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
     (Capability.COUNTS_SAVED,): ("saved",),
 }
 """Additional methods of an adapter that claims all capabilities of the key."""
-
-RENAMED = {"foresee": "prepare", "plainer": "simpler_modes", "altered": "hook_result"}
-"""New names of renamed adapter methods, by their old names, which work for one release."""
 
 KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
     Capability.CREATES_IN_LEAVES: ("backward", "create_graph"),
@@ -71,40 +67,18 @@ def unmet_requirements(adapter: Adapter) -> list[str]:
         for together, methods in METHODS_OF.items()
         if all(capability in adapter.capabilities for capability in together)
         for method in methods
-        if not (method == "grad" and isinstance(adapter, HasVjp)) and not callable(getattr(adapter, method, None))
+        if not defines(adapter, method) and not (method == "grad" and defines(adapter, "vjp"))
     ]
     keywords = [
         f"{method}'s keyword {keyword}, as it claims {capability.name}"
         for capability, (method, keyword) in KEYWORDS_OF.items()
-        if capability in adapter.capabilities and not _accepts(getattr(adapter, method, None), keyword)
+        if capability in adapter.capabilities and defines(adapter, method)
+        if not _accepts(getattr(adapter, method), keyword)
     ]
     return methods + missing_claims(adapter.capabilities) + keywords
 
 
-def adopt_new_names(adapter: object) -> None:
-    """Give the methods that an adapter's classes define under old names their new names, with a `FutureWarning` each.
-
-    A class that overrides a built-in adapter's method under its old name overrides the new one, and may call the old
-    one by `super()`.
-    """
-    for old, new in RENAMED.items():
-        classes = [each for each in type(adapter).__mro__ if old in vars(each) or new in vars(each)]
-        named = [each for each in classes if old in vars(each) and new not in vars(each)]
-        if not named:
-            continue
-        text = f"{named[0].__qualname__}.{old} is named {new} now; the old name stops working with the next release"
-        warnings.warn(text, FutureWarning, stacklevel=2)
-        for each in classes:
-            methods = vars(each)
-            if new not in methods:
-                setattr(each, new, methods[old])
-            elif old not in methods:
-                setattr(each, old, methods[new])
-
-
-def _accepts(method: Callable[..., object] | None, keyword: str) -> bool:
-    """Whether a method accepts a keyword; True if there is no method, which is reported separately."""
-    if method is None:
-        return True
+def _accepts(method: Callable[..., object], keyword: str) -> bool:
+    """Whether a method accepts a keyword."""
     parameters = signature(method).parameters
     return keyword in parameters or any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())

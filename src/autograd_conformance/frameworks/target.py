@@ -9,26 +9,14 @@ from functools import cached_property
 from typing import ClassVar
 
 from autograd_conformance.frameworks.adapter import (
-    USUAL_OPTIMIZERS,
     Adapter,
     Generator,
-    HasCostlyRegions,
-    HasLimits,
-    HasModules,
-    HasOptimizers,
-    HasRandom,
-    HasRegions,
-    HasSavedTensorCounter,
-    HasSimplerModes,
-    HasTraits,
-    HasTraitSources,
-    HasVariables,
-    HasWrites,
     Target,
 )
 from autograd_conformance.frameworks.calls import CheckedGenerator, call_adapter
 from autograd_conformance.frameworks.environment import variables
 from autograd_conformance.frameworks.environment.interrupts import watch
+from autograd_conformance.frameworks.older_adapters import complete
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import load
@@ -37,14 +25,12 @@ from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.remote.connection import Connection, TimeoutScale, unscaled
 from autograd_conformance.frameworks.remote.probe import probe as wire_probe
 from autograd_conformance.frameworks.remote.smoke import smoke as wire_smoke
-from autograd_conformance.frameworks.requirements import adopt_new_names
 from autograd_conformance.frameworks.running.printed import run_printed
-from autograd_conformance.frameworks.running.regions import run_type
+from autograd_conformance.frameworks.running.regions import has_regions, run_type
 from autograd_conformance.frameworks.running.runner import Run
-from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limits
 from autograd_conformance.printing.dialect import Dialect
-from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.regions import Region, regions
@@ -103,7 +89,7 @@ class InProcess:
     """Scripts run with the interpreter of this process."""
 
     def __post_init__(self) -> None:
-        adopt_new_names(self.adapter)
+        complete(self.adapter)
 
     def observe(self, program: Program) -> Observation:
         """Run a program, and return what happened at each instruction. Exceptions of the framework are outcomes."""
@@ -134,35 +120,30 @@ class InProcess:
     @property
     def has_regions(self) -> bool:
         """Whether the framework compiles, checkpoints or records several instructions together, as a region."""
-        return isinstance(self.adapter, HasRegions)
+        return has_regions(self.adapter)
 
     def regions(self, program: Program) -> tuple[Region, ...]:
         """The regions of a program; empty for a framework without regions."""
-        adapter = self.adapter
-        if not isinstance(adapter, HasRegions):
+        if not self.has_regions:
             return ()
-        return call_adapter(self.name, "holds()", lambda: tuple(regions(program, adapter.holds)))
+        return call_adapter(self.name, "holds()", lambda: tuple(regions(program, self.adapter.holds)))
 
     @property
     def programs_each(self) -> int:
         """Target number of programs for each compiled region; 0 if a new region is cheap."""
-        return self.adapter.programs_each if isinstance(self.adapter, HasCostlyRegions) else 0
+        return self.adapter.programs_each
 
     @property
     def variables(self) -> Mapping[str, str]:
         """Environment variables that are set and may change the framework's behaviour."""
-        return variables.of(self.adapter.variables) if isinstance(self.adapter, HasVariables) else {}
+        return variables.of(self.adapter.variables)
 
     def simpler_modes(self) -> Mapping[str, InProcess]:
         """The same framework with fewer layers, by the adapter's description of each; empty if the adapter has none."""
-        made = (
-            call_adapter(self.name, "simpler_modes()", self.adapter.simpler_modes)
-            if isinstance(self.adapter, HasSimplerModes)
-            else {}
-        )
+        factories = call_adapter(self.name, "simpler_modes()", self.adapter.simpler_modes)
         return {
             words: InProcess(call_adapter(self.name, words, make), self.note, probed=self.probed)
-            for words, make in made.items()
+            for words, make in factories.items()
         }
 
     @cached_property
@@ -192,13 +173,13 @@ class InProcess:
 
     @cached_property
     def traits(self) -> Traits:
-        """Traits of the adapter; PyTorch's if it has none."""
-        return self.adapter.traits if isinstance(self.adapter, HasTraits) else PYTORCH
+        """Traits of the adapter."""
+        return self.adapter.traits
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
         """Documentation of the traits, as far as the adapter cites it."""
-        return self.adapter.trait_sources if isinstance(self.adapter, HasTraitSources) else {}
+        return self.adapter.trait_sources
 
     @property
     def environment(self) -> Sequence[str]:
@@ -212,13 +193,13 @@ class InProcess:
 
     @cached_property
     def writes(self) -> Collection[str]:
-        """Names of the supported in-place ops; all of the catalogue's if the adapter names none."""
-        return frozenset(self.adapter.writes if isinstance(self.adapter, HasWrites) else WRITES)
+        """Names of the supported in-place ops."""
+        return frozenset(self.adapter.writes)
 
     @cached_property
     def limits(self) -> Limits:
         """The adapter's limits on ops and in-place ops."""
-        return self.adapter.limits if isinstance(self.adapter, HasLimits) else {}
+        return self.adapter.limits
 
     @cached_property
     def dtypes(self) -> Sequence[str]:
@@ -234,27 +215,24 @@ class InProcess:
 
     @cached_property
     def optimizers(self) -> Mapping[str, Collection[str]]:
-        """Supported optimizers, each with its settings; `USUAL_OPTIMIZERS` if the adapter names none."""
-        return self.adapter.optimizers if isinstance(self.adapter, HasOptimizers) else USUAL_OPTIMIZERS
+        """Supported optimizers, each with its settings."""
+        return self.adapter.optimizers
 
     @cached_property
     def modules(self) -> Collection[str]:
         """Names of the supported modules."""
-        return self.adapter.modules if isinstance(self.adapter, HasModules) else ()
+        return self.adapter.modules
 
     @cached_property
     def random(self) -> Generator | None:
         """The adapter's random number generator, if it has one."""
-        if not isinstance(self.adapter, HasRandom) or self.adapter.random is None:
-            return None
-        return CheckedGenerator(self.name, self.adapter.random)
+        generator = self.adapter.random
+        return None if generator is None else CheckedGenerator(self.name, generator)
 
     @cached_property
     def saved_tensor_counter(self) -> InProcess | None:
         """This target if it counts saved tensors, else the adapter's counter, else None."""
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
-        if isinstance(self.adapter, HasSavedTensorCounter):
-            made = call_adapter(self.name, "saved_tensor_counter()", self.adapter.saved_tensor_counter)
-            return InProcess(made, self.note, self.missing, self.probed)
-        return None
+        made = call_adapter(self.name, "saved_tensor_counter()", self.adapter.saved_tensor_counter)
+        return None if made is None else InProcess(made, self.note, self.missing, self.probed)

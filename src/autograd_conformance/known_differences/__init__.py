@@ -2,8 +2,9 @@
 program.
 
 A run reports a listed difference and does not fail for it. The run reports an entry as stale if its witness no longer
-shows the difference. Modules: `entry` is one entry, `file` reads files, `keys` lists the keys of entries, `matching`
-compares a violation with an entry, `update` writes entries for a run.
+shows the difference. Modules: `entry` is one entry, `conditions` has one class for each condition of an entry,
+`table` lists all keys, `file` reads files, `matching` compares a violation with an entry, `update` writes entries for a
+run.
 """
 
 from autograd_conformance.known_differences.entry import Known

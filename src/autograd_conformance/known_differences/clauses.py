@@ -7,29 +7,20 @@ key that is true of every program that tests the rule names nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from math import prod
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
-from autograd_conformance.known_differences.calls import CALLS
-from autograd_conformance.known_differences.conditions import CONDITIONS, ops_of, subject_of
-from autograd_conformance.known_differences.entry import Known
+from autograd_conformance.known_differences.condition import Value
+from autograd_conformance.known_differences.conditions.outcomes import Returned
 from autograd_conformance.known_differences.entry_checks import imagined
-from autograd_conformance.known_differences.keys import KEYS, USUAL
-from autograd_conformance.known_differences.subject import shape_of
-from autograd_conformance.programs.language import INSTRUCTIONS, Apply, Hook, Instruction, Program, Step
+from autograd_conformance.known_differences.table import CONDITIONS
+from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.violations.violation import Violation
 
-Clause: TypeAlias = tuple[str, str | int]
+Clause: TypeAlias = tuple[str, Value]
 """A key of an entry and its value."""
 
-OF_OPS = ("operand_written", "region_returns_op")
-"""Flags that are about the op which the violation names."""
-
-FLAGS = tuple(key for key, row in KEYS.items() if row.is_flag and key in CONDITIONS and key not in OF_OPS)
-"""Flags that do not depend on the op of the entry."""
-
-OUTCOMES = ("returned",)
+OUTCOMES = (Returned.key,)
 """Keys for the observed outcome. They narrow an entry and do not name its case, since any violation of the rule may
 have the same outcome.
 """
@@ -37,7 +28,8 @@ have the same outcome.
 
 def clauses_of(program: Program, violation: Violation) -> frozenset[Clause]:
     """All clauses that an entry for this violation may contain."""
-    return holding({*_words(program, violation.at), *_of_violation(program, violation)}, program, violation)
+    tried = {(key, value) for key, each in CONDITIONS.items() for value in each.values_of(program, violation)}
+    return holding(tried, program, violation)
 
 
 def holding(clauses: Iterable[Clause], program: Program, violation: Violation) -> frozenset[Clause]:
@@ -53,51 +45,17 @@ def in_common(
     """
     places = [each.in_regions(regions) for each in imagined(program)]
     if among is None:
-        ops = {("op", step.op) for step in program if isinstance(step, Apply)}
-        among = {*_words(program, len(program)), *ops, *((flag, True) for flag in FLAGS)}
+        among = {(key, value) for key, each in CONDITIONS.items() for value in each.values_in(program)}
     return frozenset(clause for clause in among if any(_holds(clause, program, each) for each in places))
 
 
 def naming(clauses: Iterable[Clause]) -> frozenset[Clause]:
     """The clauses that name a case."""
-    return frozenset((key, value) for key, value in clauses if key not in OUTCOMES and KEYS[key].names_the_case(value))
+    return frozenset(
+        (key, value) for key, value in clauses if key not in OUTCOMES and CONDITIONS[key](value).names_case
+    )
 
 
 def _holds(clause: Clause, program: Program, violation: Violation) -> bool:
     key, value = clause
-    fields = {"op": violation.op, key: value}
-    op = fields.pop("op")
-    return CONDITIONS[key](Known("", op, "", program, **fields), program, violation)  # type: ignore[arg-type]
-
-
-def _of_violation(program: Program, violation: Violation) -> Iterator[Clause]:
-    yield from (("op", op) for op in ops_of(program, violation))
-    yield from ((flag, True) for flag in FLAGS)
-    yield from ((flag, True) for flag in OF_OPS if violation.op is not None)
-    failing = program[violation.at]
-    if isinstance(failing, CALLS):
-        yield "call", str(INSTRUCTIONS[type(failing)].notation)
-    if isinstance(failing, Step):
-        yield "step", failing.optimizer
-    shape = shape_of(program, subject_of(program, violation), violation)
-    if shape is not None:
-        yield "dimensions", len(shape)
-        yield "elements", prod(shape)
-
-
-def _words(program: Program, at: int) -> set[Clause]:
-    """`after` clauses for all instructions before instruction `at`."""
-    words = {word for step in program.instructions[:at] for word in _words_of(step)}
-    return {("after", word) for word in words if word not in USUAL}
-
-
-def _words_of(step: Instruction) -> Iterator[str]:
-    match step:
-        case Apply(op):
-            yield op
-        case Hook():
-            yield f"hook {step.effect}"
-        case Step():
-            yield step.optimizer
-        case _:
-            yield str(INSTRUCTIONS[type(step)].notation)
+    return CONDITIONS[key](value).holds(program, violation, violation.op)

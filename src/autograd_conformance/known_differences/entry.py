@@ -5,14 +5,18 @@ values.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from autograd_conformance.known_differences.condition import Condition
+from autograd_conformance.known_differences.conditions.subjects import Op
+from autograd_conformance.known_differences.limits import NO_LIMITS, Limits
 from autograd_conformance.programs.language import Program
 
-NOT_REPORTED = "not reported"
-"""Value of `link` for a difference that was not reported to the framework's developers."""
+C = TypeVar("C", bound=Condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,134 +35,32 @@ class Environment:
     """The processor, such as "x86_64"."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Known:
-    """One known difference. A violation is this difference only if it fulfils every condition of the entry; otherwise
-    it is a failure.
-
-    Wrong values are waived only within `relative` and `absolute`, or by `nan` or `any_value`. An entry without any of
-    these waives no wrong value.
+    """One known difference. A violation is this difference only if it fulfils every condition of the entry and its
+    values are within the limits; otherwise it is a failure.
     """
 
     rule: str
     """The violated rule, or a more general rule that includes it."""
-    op: str | None
-    """The op that the entry is about, in-place ops included (`add_`); None if another key names the case."""
     reason: str
     """Why the framework differs."""
     witness: Program
     """A program that shows the difference. Each run tries it, and reports the entry as stale if the program no longer
     shows it.
     """
+    conditions: tuple[Condition, ...] = ()
+    """The conditions of the case, the cheap ones first."""
+    limits: Limits = NO_LIMITS
+    """How far values may be off."""
     link: str | None = None
     """Address of the discussion, or `NOT_REPORTED`."""
     since: str | None = None
     """Day since which the difference is known, such as 2026-11-22."""
-    relative: float | None = None
-    """Largest error, as a part of the largest expected magnitude; at most 1."""
-    absolute: float | None = None
-    """Error allowed in addition to `relative`; at most 1."""
-    any_value: bool = False
-    """Values may be anything: the framework reads or writes memory with unknown contents, or nothing bounds the error.
-    """
-    nan: bool = False
-    """Some values are NaN. All other values are within the limits, or within rounding if the entry has no limits."""
-    result_dtype: str | None = None
-    """The result, or a gradient, has this dtype, and another one is expected. Such an entry waives no wrong value."""
-    wrong_shape: bool = False
-    """The shape of the result differs from the expected one. Such an entry waives no wrong value."""
-    elements: int | None = None
-    """Number of elements of the leaf, or of the wrong value, that the violation is about."""
-    dimensions: int | None = None
-    """Number of dimensions of the leaf, or of the wrong value, that the violation is about. For a call that raised, it
-    is the call's only root; for a write, its target.
-    """
-    wrong_elements: int | None = None
-    """Largest number of wrong elements in the value or gradient."""
-    zero_operand: int | None = None
-    """Position of an operand of the op that may contain a zero: it is a leaf with a zero, or a computed value."""
-    empty_value: bool = False
-    """Some value of the program, a leaf or computed, has no elements."""
-    makes_view: bool = False
-    """The op makes a view; if the failing instruction applies no op, some op of the program makes a view."""
-    op_repeated: bool = False
-    """The wrong value was computed by an op that was applied before to the same operands with the same attributes."""
-    region_returns_detached: bool = False
-    """A region that begins at or before the failing instruction returns both a view of a value that it computed and a
-    detached view of the same value.
-    """
-    region_returns_op: bool = False
-    """A region that begins before the failing instruction returns a result of the op."""
-    returned: bool = False
-    """The failing instruction returned, and an error is expected. Such an entry waives no wrong value."""
-    raised: str | None = None
-    """Kind of the raised error."""
-    message: str | None = None
-    """Text that the message of the raised exception contains."""
-    after: str | None = None
-    """An earlier instruction is this op, this optimizer step, this hook (`hook raise`), or has this word (`grad`,
-    `assign`).
-    """
-    call: str | None = None
-    """The failing instruction is a call with this word: `backward` or `grad`."""
-    graph_reused: bool = False
-    """The failing call passes through a value that an earlier call passed through; roots count."""
-    graph_partly_reused: bool = False
-    """The failing call, or a call before it, reuses a part of the graph of earlier calls, and also passes through ops
-    that are not downstream of that part.
-    """
-    root_reused: bool = False
-    """An earlier call passed through a root of the failing call, and an op has taken this root as an operand since."""
-    grad_already_set: bool = False
-    """An earlier call may have set the `.grad` of the leaf in question. If the entry names an op, the failing call
-    passes through this op, applied to the leaf.
-    """
-    grad_is_none: bool = False
-    """The `.grad` of the leaf in question is None before the failing instruction: since it was last cleared, no call
-    accumulated into it and none was assigned.
-    """
-    reaches_several_leaves: bool = False
-    """The failing call, or a call before it, accumulates into the leaf in question and into another leaf."""
-    operands_share_leaf: bool = False
-    """An op before the failing instruction has two operands that were computed from the same leaf."""
-    duplicate_root: bool = False
-    """The failing call, or a call before it, has the same root twice, two roots that may be views of the same value, or
-    a root that is also one of its inputs.
-    """
-    writes_non_leaf: bool = False
-    """An earlier instruction writes into a computed value, or into a view of one."""
-    requires_grad_toggled: bool = False
-    """The `requires_grad` of a leaf changes before the failing instruction, after an op has used the leaf."""
-    writes_shared_memory: bool = False
-    """A region that begins at or before the failing instruction writes into memory that it did not allocate and that
-    several values share. A write outside all regions counts as a region of one instruction.
-    """
-    operand_written: bool = False
-    """After the op was applied and before the failing instruction, a write or an optimizer step changes the memory of
-    one of its operands.
-    """
-    writes_overlapping_leaf: bool = False
-    """Before the failing instruction, a write changes a leaf that overlaps itself in memory, after a view of this leaf
-    was taken.
-    """
-    root_without_inputs: bool = False
-    """The failing call has a root that was computed from none of its inputs."""
-    in_region: bool = False
-    """A region contains an in-place write, and the failing instruction is in this region or is a call that passes
-    through it.
-    """
-    through_region: bool = False
-    """The gradient in question, or one that the failing call passes through, was computed through a region by a call
-    with create_graph.
-    """
-    step: str | None = None
-    """The failing instruction is a step of an optimizer with these settings, in the notation of programs."""
     version: SpecifierSet | None = None
     """Versions of the framework that differ, such as >=2.12,<2.14."""
     device: str | None = None
     """The device that differs: `cuda` is any CUDA device, `cuda:1` is one."""
-    dtype: str | None = None
-    """The dtype in which the program computes, or of the value that the violation is about."""
     platform: str | None = None
     """The operating system or the processor that differs, such as Linux or x86_64."""
     left_out: bool = True
@@ -170,10 +72,15 @@ class Known:
     inherited entry is not stale if the mode does not show it.
     """
 
-    @property
-    def limited(self) -> bool:
-        """Whether the entry limits how far values may be off."""
-        return self.relative is not None or self.absolute is not None
+    @cached_property
+    def op(self) -> str | None:
+        """The op that the entry is about; None if another key names the case."""
+        found = self.get(Op)
+        return None if found is None else found.value
+
+    def get(self, kind: type[C]) -> C | None:
+        """The condition of this class; None if the entry has none."""
+        return next((each for each in self.conditions if isinstance(each, kind)), None)
 
     def applies(self, run: Environment) -> bool:
         """Whether the entry's version, device and platform match a run. Raises `InvalidVersion` if the entry names
@@ -187,4 +94,4 @@ class Known:
         return self.platform is None or self.platform.lower() in [each.lower() for each in here]
 
 
-__all__ = ["NOT_REPORTED", "Environment", "InvalidVersion", "Known"]
+__all__ = ["Environment", "InvalidVersion", "Known"]

@@ -15,7 +15,9 @@ from typing import Any
 from autograd_conformance.frameworks.entry_points import known_file
 from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.known_differences.entry_checks import problem, witness_problem
-from autograd_conformance.known_differences.keys import ALWAYS, KEYS, RENAMED, RefusedEntry
+from autograd_conformance.known_differences.limits import Limits
+from autograd_conformance.known_differences.readers import RefusedEntry
+from autograd_conformance.known_differences.table import ALWAYS, CONDITIONS, KEYS, LIMITS, RENAMED
 from autograd_conformance.places import PACKAGE
 
 FOLDERS = tuple(sorted(folder for room in ("frameworks", "adapters") for folder in (PACKAGE / room).glob("*/known")))
@@ -150,7 +152,7 @@ def _entry(form: Mapping[str, Any], own: bool) -> Known:
         if name not in KEYS:
             raise RefusedEntry(_unknown(key, KEYS))
         try:
-            values[name] = KEYS[name].reads(value)
+            values[name] = KEYS[name].read(value)
         except RefusedEntry as error:
             raise RefusedEntry(f"{key}: {error}") from None
         except (ValueError, OverflowError):
@@ -158,12 +160,21 @@ def _entry(form: Mapping[str, Any], own: bool) -> Known:
     for key in ALWAYS:
         if key not in form:
             raise RefusedEntry(f"{key!r} is missing; every [[known]] needs {', '.join(ALWAYS)}")
-    entry = Known(values.pop("rule"), values.pop("op", None), values.pop("reason"), values.pop("witness"), **values)
+    entry = entry_of(values)
     wrong = problem(entry) or (witness_problem(entry) if own else None)
     if wrong:
         old = ", ".join(f"{key} is {RENAMED[key]} now" for key in form if key in RENAMED and RENAMED[key] in wrong)
         raise RefusedEntry(wrong + (f" ({old})" if old else ""))
     return entry
+
+
+def entry_of(values: Mapping[str, Any]) -> Known:
+    """The entry with these values of keys; a flag that is false is no condition."""
+    said = {key: value for key, value in values.items() if key in CONDITIONS and value is not False}
+    conditions = tuple(each(said[key]) for key, each in CONDITIONS.items() if key in said)
+    limits = Limits(**{key: value for key, value in values.items() if key in LIMITS})
+    others = {key: value for key, value in values.items() if key not in CONDITIONS and key not in LIMITS}
+    return Known(conditions=conditions, limits=limits, **others)
 
 
 def by_present_name(form: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:

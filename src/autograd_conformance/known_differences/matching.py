@@ -4,52 +4,47 @@ are within the entry's limits.
 
 from __future__ import annotations
 
-from autograd_conformance.known_differences.conditions import holds
+from autograd_conformance.known_differences.condition import Outcome
+from autograd_conformance.known_differences.conditions.computed import DuplicateRoot
+from autograd_conformance.known_differences.conditions.instructions import OptimizerStep
+from autograd_conformance.known_differences.conditions.outcomes import Message
 from autograd_conformance.known_differences.entry import Known
-from autograd_conformance.known_differences.subject import is_within_limits
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Apply, Program
 from autograd_conformance.programs.observations import Kind
+from autograd_conformance.rules.catalogue import RULES, Compares
 from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn
-from autograd_conformance.rules.violations.observed import (
-    GradientForm,
-    OtherGradient,
-    RaisedError,
-    ResultDtype,
-    ResultShape,
-)
+from autograd_conformance.rules.violations.observed import OtherGradient, RaisedError
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 
-MOVING = (
-    "optimizers/formula", "optimizers/groups", "optimizers/skips", "optimizers/remembers", "optimizers/variants",
-)  # fmt: skip
+MOVING = tuple(rule.slug for rule in RULES.values() if rule.compares is Compares.MOVES)
 """The rules about the new value of a leaf after an optimizer step."""
 
-HIGHER = ("higher/op", "higher/op-third")
-"""The rules about the gradient of a gradient through one op."""
+GENERAL = frozenset({*MOVING, slugs.GRADIENTS_GRAPH, slugs.HIGHER_DIFFERENTIABLE, slugs.ERRORS_LEGAL_RETURNS})
+"""The rules whose entries may cover violations of other rules, by `_general`."""
 
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
     """Whether a violation of a program is the difference that an entry lists."""
-    rules = (violation.rule, *_general(entry, violation))
-    if entry.rule not in rules and not _is_of_op_alone(entry, program, violation):
+    if entry.rule != violation.rule and not _is_more_general(entry, program, violation):
         return False
-    if not holds(entry, program, violation):
-        return False
-    if entry.result_dtype is not None:
-        return _has_dtype(violation, entry.result_dtype)
-    if entry.wrong_shape:
-        return isinstance(violation.observed, ResultShape)
-    return is_within_limits(entry, violation)
+    op = entry.op
+    return all(each.holds(program, violation, op) for each in entry.conditions) and (
+        _has_no_values(entry) or entry.limits.allow(violation)
+    )
 
 
-def _has_dtype(violation: Violation, dtype: str) -> bool:
-    """Whether a result has this dtype, or a gradient of the expected shape has it."""
-    observed = violation.observed
-    if isinstance(observed, GradientForm):
-        shapes = [allowed.expected.shape for allowed in violation.allowed if isinstance(allowed.expected, GradientForm)]
-        return observed.dtype == dtype and observed.shape in shapes
-    return observed == ResultDtype(dtype)
+def _is_more_general(entry: Known, program: Program, violation: Violation) -> bool:
+    """Whether an entry covers violations of this rule, although it is about another rule."""
+    if entry.rule in GENERAL:
+        return entry.rule in _general(entry, violation)
+    return _is_of_op_alone(entry, program, violation)
+
+
+def _has_no_values(entry: Known) -> bool:
+    """Whether the entry is about the form of a result, for which no values are compared."""
+    return any(each.outcome in (Outcome.DTYPE, Outcome.SHAPE) for each in entry.conditions)
 
 
 def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
@@ -59,20 +54,19 @@ def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
     reaching the expected error. An entry about gradients covers gradients of gradients too, if it names an op, certain
     calls or certain writes. An entry with an optimizer step covers all rules about the values after a step.
     """
-    if entry.step and violation.rule in MOVING:
+    if violation.rule in MOVING and entry.get(OptimizerStep):
         return MOVING
-    if entry.duplicate_root and violation.rule == "relations/sum":  # whose terms may be the very same
-        return ("gradients/graph",)
+    if violation.rule == slugs.RELATIONS_SUM and entry.get(DuplicateRoot):  # whose terms may be the very same
+        return (slugs.GRADIENTS_GRAPH,)
     observed = violation.observed
-    unheard = entry.message and isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN
+    unheard = isinstance(observed, RaisedError) and observed.kind is Kind.UNKNOWN and entry.get(Message)
     instead = Allowed(ExpectedReturn(), violation.rule) in violation.allowed or _is_cut_short(violation)
-    if unheard or (instead and (entry.message or entry.raised)):
-        return ("errors/legal-returns",)
-    calls = entry.graph_reused or entry.grad_already_set or entry.duplicate_root or entry.root_without_inputs
-    says_where = entry.op or calls or entry.requires_grad_toggled or entry.writes_overlapping_leaf
-    if not (says_where and isinstance(observed, OtherGradient)):
+    if unheard or (instead and any(each.outcome is Outcome.ERROR for each in entry.conditions)):
+        return (slugs.ERRORS_LEGAL_RETURNS,)
+    if not (isinstance(observed, OtherGradient) and any(each.covers_gradients for each in entry.conditions)):
         return ()
-    return ("gradients/graph", "higher/differentiable") if violation.rule in HIGHER else ("gradients/graph",)
+    higher = RULES[violation.rule].graph_rule == slugs.HIGHER_DIFFERENTIABLE
+    return (slugs.GRADIENTS_GRAPH, slugs.HIGHER_DIFFERENTIABLE) if higher else (slugs.GRADIENTS_GRAPH,)
 
 
 def _is_of_op_alone(entry: Known, program: Program, violation: Violation) -> bool:
@@ -80,7 +74,7 @@ def _is_of_op_alone(entry: Known, program: Program, violation: Violation) -> boo
     only op.
     """
     ops = {violation.op} if violation.op else {step.op for step in program if isinstance(step, Apply)}
-    return (entry.rule, violation.rule) == ("gradients/op", "gradients/graph") and ops == {entry.op}
+    return (entry.rule, violation.rule) == (slugs.GRADIENTS_OP, slugs.GRADIENTS_GRAPH) and ops == {entry.op}
 
 
 def _is_cut_short(violation: Violation) -> bool:

@@ -16,19 +16,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograd_conformance.known_differences.clauses import OUTCOMES, Clause, clauses_of, holding, naming
-from autograd_conformance.known_differences.keys import OF_VALUES
+from autograd_conformance.known_differences.conditions.outcomes import unexpected_dtype
 from autograd_conformance.programs.formats.text import lines
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.rounding.bounds import working_dtype
-from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.violations.observed import (
-    GradientForm,
-    RaisedError,
-    ResultDtype,
-    ResultShape,
-    ReturnedUnexpectedly,
-)
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.violations.observed import RaisedError, ReturnedUnexpectedly
+from autograd_conformance.rules.violations.shared import ResultShape
 from autograd_conformance.rules.violations.violation import Violation
 
 Common = Mapping[str, frozenset[Clause]]
@@ -66,10 +61,10 @@ class Signature:
         got, want = violation.got, violation.want
         compared = got is not None and want is not None and got.shape == want.shape
         nan = compared and bool(np.isnan(got).any())  # type: ignore[arg-type]
-        gives = _given_dtype(violation)
+        gives = unexpected_dtype(violation)
         shape = isinstance(violation.observed, ResultShape)
         other = raised or gives or shape or isinstance(violation.observed, ReturnedUnexpectedly)
-        boundless = not other and violation.rule in OF_VALUES
+        boundless = not other and RULES[violation.rule].compares_values
         if compared:
             boundless = bool(np.isinf(got).any() or not np.isfinite(want).all())  # type: ignore[arg-type]
         return Signature(
@@ -117,7 +112,7 @@ class Finding:
             relative, absolute = (off / largest if largest else math.inf if off else 0.0), off
         witness = "; ".join(lines(program.upto(violation.at + 1)))
         clauses = clauses_of(program, violation) if among is None else holding(among, program, violation)
-        return Finding(signature, relative, absolute, witness, observed_text(violation), left_out, clauses, seen)
+        return Finding(signature, relative, absolute, witness, violation.observed_text(), left_out, clauses, seen)
 
     def joined(self, other: Finding) -> Finding:
         """Merges two findings with the same signature: the larger errors, the shorter witness, the clauses of both."""
@@ -202,16 +197,6 @@ def _stated(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str
     if "after" in found and found["after"] in (op, found.get("op")):
         del found["after"]
     return found
-
-
-def _given_dtype(violation: Violation) -> str | None:
-    """Dtype of a result, or of a gradient with the expected shape, if the dtype is not the expected one."""
-    observed = violation.observed
-    if isinstance(observed, ResultDtype):
-        return observed.dtype
-    forms = [allowed.expected for allowed in violation.allowed if isinstance(allowed.expected, GradientForm)]
-    right = isinstance(observed, GradientForm) and observed.shape in [form.shape for form in forms]
-    return observed.dtype if right and isinstance(observed, GradientForm) else None
 
 
 def _above(x: float) -> float:

@@ -14,6 +14,7 @@ from autograd_conformance.frameworks.entry_points import frameworks
 from autograd_conformance.frameworks.environment.caches import caches
 from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.strategies.building.hypothesis_internals import has_providers
 
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
 """Number of programs per rule. A test of a single op gets a tenth."""
@@ -198,8 +199,11 @@ def _check_hidden(config: pytest.Config) -> None:
 
 def load_profiles() -> None:
     """Registers the Hypothesis profiles and loads the default one. Hypothesis's own files, tables of Unicode, go to the
-    user's cache folder and not to the current folder; child processes inherit this setting.
+    user's cache folder and not to the current folder; child processes inherit this setting. Does nothing
+    if Hypothesis lacks what the suite's backend needs, since the run is about to end.
     """
+    if not has_providers():
+        return
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(caches() / "hypothesis"))
     for name, examples in PROFILES.items():
         settings.register_profile(

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from autograd_conformance.checking.limits import Limits
+from autograd_conformance.plugin.pytest_internals import hide_progress, terminal_width
 from autograd_conformance.plugin.recording.properties import PROPERTY
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.reporting.prose import counted, duration
@@ -30,7 +31,7 @@ class Progress:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.reporter: Any = None
+        self.reporter: pytest.TerminalReporter | None = None
         self.begun: float | None = None
         """Start of the first test. The time before, such as that of the audit, does not count for the estimate."""
         self.written = time.monotonic()
@@ -40,13 +41,12 @@ class Progress:
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Finds pytest's reporter, and replaces its dots if a line can be rewritten."""
-        reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+        reporter: pytest.TerminalReporter | None = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or reporter.verbosity != 0:
             return
         self.reporter = reporter
         if reporter.isatty():
-            reporter.showfspath = False
-            reporter._show_progress_info = False
+            hide_progress(reporter)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
@@ -93,8 +93,9 @@ class Progress:
                 return
 
     def _say(self, line: str) -> None:
+        assert self.reporter is not None
         if self.reporter.isatty():
-            self.reporter.rewrite(line[: self.reporter._tw.fullwidth - 1], erase=True)
+            self.reporter.rewrite(line[: terminal_width(self.reporter) - 1], erase=True)
         else:
             self.reporter.ensure_newline()
             self.reporter.write_line(line)

@@ -26,6 +26,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedKnownDifferences
 from autograd_conformance.places import SUITES
 from autograd_conformance.plugin.options import PROFILE
+from autograd_conformance.plugin.pytest_internals import parameter
 from autograd_conformance.plugin.run_plan import Plan
 from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard
@@ -149,4 +150,4 @@ def about(item: pytest.Item) -> tuple[str, str | None]:
     """The rule and the op of a test."""
     marker = item.get_closest_marker("rule")
     assert marker is not None, f"{item.nodeid} has no rule marker"
-    return marker.args[0], getattr(item, "callspec", None) and item.callspec.params.get("op")  # type: ignore[attr-defined]
+    return marker.args[0], parameter(item, "op")

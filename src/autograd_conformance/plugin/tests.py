@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ from autograd_conformance.reporting.records import records
 from autograd_conformance.rules.catalogue import RULES, Level, Rule
 from autograd_conformance.strategies.building import alphabet, pool
 from autograd_conformance.strategies.building.draft import Unsupported, UnsupportedOp
+from autograd_conformance.strategies.building.hypothesis_internals import examples_of
 
 UNDRAWN = 20
 """Approximate number of programs of a test that draws none."""
@@ -125,7 +127,7 @@ def _demand(item: pytest.Item, session: Session, alike: int) -> Demand:
     needs, since the audit has tried each op already, and tests without a verdict get none first.
     """
     programs, costly = _programs(item, session), session.target.programs_each > 0
-    drawn = getattr(item.obj, "_hypothesis_internal_use_settings", None) is not None  # type: ignore[attr-defined]
+    drawn = examples_of(getattr(item, "obj", None)) is not None
     if _is_advice(item):
         first: float = 0 if costly else BEGUN
     elif costly:
@@ -166,8 +168,8 @@ def _programs(item: pytest.Item, session: Session) -> float:
         return 0.0
     if item.path == CORPUS:
         return 1.0
-    given = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
-    return float(UNDRAWN if given is None else given.max_examples)
+    examples = examples_of(getattr(item, "obj", None))
+    return float(UNDRAWN if examples is None else examples)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -224,7 +226,7 @@ def _why_nothing_fits(drawable: alphabet.Alphabet) -> str:
 
 def _retry(item: pytest.Function, error: UnsupportedOp) -> bool:
     """Runs a test again, without draws that need a missing op."""
-    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    given = {name: item.funcargs[name] for name in signature(item.obj).parameters}
     try:
         with alphabet.using(alphabet.current().retrying()):
             item.obj(**given)

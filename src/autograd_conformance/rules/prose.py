@@ -1,4 +1,4 @@
-"""Lists, lines and arrays in words."""
+"""Lists, lines, counts and arrays in words."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ def lines(at: Iterable[int]) -> str:
     """Instruction numbers as line numbers, in words."""
     numbers = sorted({n + 1 for n in at})
     return f"line {numbers[0]}" if len(numbers) == 1 else f"lines {joined(map(str, numbers))}"
+
+
+def saved_tensors(least: int | None, most: int | None, required: bool = False) -> str:
+    """The number of saved tensors that are, or have to be, alive, as a clause; None means no bound, and equal bounds an
+    exact number.
+    """
+    count = (most if least is None else least) or 0
+    bound = "" if least == most else "at most " if least is None else "at least "
+    are, tensors = ("is", "has to be"), "1 saved tensor"
+    if count != 1:
+        are, tensors = ("are", "have to be"), f"{count} saved tensors"
+    return f"{bound}{tensors} {are[required]} alive"
 
 
 DIGITS = 10

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.computation.reverse import GradientEdge, TapeEntry
 from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp
 
@@ -108,11 +110,11 @@ class Traversal:
 class Expectation:
     """The outcomes that the rules allow for one instruction."""
 
-    returns: str | None = "errors/legal-returns"
+    returns: Slug | None = slugs.ERRORS_LEGAL_RETURNS
     """The rule by which the instruction returns; None if it must not return."""
-    raises: Mapping[Kind, str] = field(default_factory=dict)
+    raises: Mapping[Kind, Slug] = field(default_factory=dict)
     """The kinds of error that the instruction may raise, each with its rule."""
-    exercises: tuple[str, ...] = ()
+    exercises: tuple[Slug, ...] = ()
     """The rules that the instruction puts to the test."""
     traversal: Traversal = Traversal()
     """The traversal, if the instruction is a backward call."""

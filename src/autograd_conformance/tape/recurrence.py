@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.modules.recurrent import RECURRENT
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Ref
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.staging.vjp import RecordedOp, base_op
 from autograd_conformance.tape.graph import Node, Traversal
@@ -21,11 +23,11 @@ Used = tuple[RecordedOp, Ref]
 """An op, and a leaf that it was applied to."""
 
 
-def through_modules(nodes: Iterable[Node]) -> list[str]:
+def through_modules(nodes: Iterable[Node]) -> list[Slug]:
     """The rules about the gradients of the modules that a call goes through."""
     found = {base_op(node.op) for node in nodes} & MODULES.keys()
-    rules = ["recurrent/gradient"] if found & CELLS else []
-    return [*rules, *(["networks/gradient"] if found - CELLS else [])]
+    rules = [slugs.RECURRENT_GRADIENT] if found & CELLS else []
+    return [*rules, *([slugs.NETWORKS_GRADIENT] if found - CELLS else [])]
 
 
 def _uses(tape: TapeState, node: Node) -> set[Used]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Kind
 from examples import tiny
@@ -46,6 +47,7 @@ OfText = applying(lambda self, operands, attrs: int("two"))
 OfNumPy = applying(lambda self, operands, attrs: np.reshape(np.ones(3), (2, 2)))
 OfKeyword = applying(lambda self, operands, attrs: _scale(2.0, off=1.0))
 OfIndex = applying(lambda self, operands, attrs: (operands[7],))
+OfBase = applying(lambda self, operands, attrs: Adapter.apply(self, "exp", operands, attrs))
 OfNothing = applying(lambda self, operands, attrs: len(None))  # type: ignore[arg-type]
 
 

@@ -26,7 +26,8 @@ from autograd_conformance.programs.language import Ref
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import context_of
 from autograd_conformance.rules.explanation.explain import explain
-from autograd_conformance.rules.violations.observed import OtherGradient, Place
+from autograd_conformance.rules.violations.observed import OtherGradient
+from autograd_conformance.rules.violations.shared import Place
 from autograd_conformance.rules.violations.violation import Violation
 from evaluation.mutants.printed import (
     FREES,

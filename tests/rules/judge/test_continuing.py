@@ -15,6 +15,8 @@ from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known, is_known, known
+from autograd_conformance.known_differences.conditions.outcomes import Message
+from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import DTYPES, Ref
@@ -173,16 +175,16 @@ class RefusesMatrices(Mutant):
         (
             ColumnMajor,
             ("accumulation/layout", "optimizers/variants"),
-            {"any_value": True},
+            {"limits": Limits(any_value=True)},
         ),  # PyTorch's fused steps ignore the layout
         (NeverFrees, (*NEVER_FREED, "errors/recovers"), {}),
-        (RefusesMatrices, ("errors/legal-returns",), {"message": "not implemented"}),
+        (RefusesMatrices, ("errors/legal-returns",), {"conditions": (Message("not implemented"),)}),
     ],
 )
-def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], more: dict[str, str]) -> None:
+def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], more: dict[str, Any]) -> None:
     """Random sequences of all instructions in any order, judged after the first violation of the mutant's rules."""
     target, witness = InProcess(mutant()), parse("a = leaf 1", VOCABULARY)
-    entries = [Known(rule, None, "", witness, **more) for rule in rules] + [*known("torch")]  # type: ignore[arg-type]
+    entries = [Known(rule, "", witness, **more) for rule in rules] + [*known("torch")]
     before, false_alarms, continued = alphabet.current(), [], 0
     alphabet.use(alphabet_of(target, DTYPES))
 

@@ -15,7 +15,6 @@ from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Gradient, Kind, Returned, Skipped, StepObservation
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from tests.rules.judge.tampering import (
     BUG,
     FREED,
@@ -79,7 +78,7 @@ def test_a_wrong_gradient_is_named(text: str, change: Callable, rule: str, diagn
     found = verdict(text, gradient(change))
     assert found is not None
     assert (found.rule, found.at, found.subject) == (rule, len(parse(text)) - 1, Ref(0))
-    assert observed_text(found) == "returned with another gradient"
+    assert found.observed_text() == "returned with another gradient"
     assert (found.op is not None) == (rule == "gradients/op")
     assert found.diagnosis is None if diagnosis is None else diagnosis in str(found.diagnosis)
     assert found.got is not None
@@ -138,7 +137,7 @@ FORMS = [
 def test_a_gradient_in_the_wrong_place_or_form_is_named(text: str, of: str, tamper: Tamper, rule: str, observed: str):
     found = verdict(text, tamper, of=of)
     assert (None if found is None else found.rule) == rule
-    assert found is None or observed in observed_text(found)
+    assert found is None or observed in found.observed_text()
     assert found is None or found.at == len(parse(text)) - 1
 
 
@@ -195,7 +194,7 @@ def test_another_outcome_is_named(text: str, tamper: Tamper, rule: str, observed
     found = verdict(text, tamper)
     assert found is not None
     assert (found.rule, found.at) == (rule, len(parse(text)) - 1)
-    assert observed in observed_text(found)
+    assert observed in found.observed_text()
     assert found.allowed
 
 
@@ -203,10 +202,10 @@ def test_allowed_outcomes_are_all_listed():
     found = verdict("a = leaf [1, 2] const; backward a with [1]", does(Returned()))
     refusals = {"raises: no grad": "errors/no-grad-root", "raises: cotangent shape": "errors/cotangent-shape"}
     assert found is not None
-    assert dict(allowed_texts(found)) == refusals
+    assert dict(found.allowed_texts()) == refusals
     found = verdict(LINEAR, does(BUG))
     assert found is not None
-    assert [text for text, _ in allowed_texts(found)] == ["returns", "raises: graph freed"]
+    assert [text for text, _ in found.allowed_texts()] == ["returns", "raises: graph freed"]
 
 
 def test_where_either_is_allowed_either_passes():
@@ -285,7 +284,7 @@ MADE = [
 def test_a_wrong_value_is_named(text: str, tamper: Tamper, rule: str | None, observed: str):
     found = verdict(text, tamper)
     assert (None if found is None else found.rule) == rule
-    assert found is None or observed in observed_text(found)
+    assert found is None or observed in found.observed_text()
 
 
 # -- claims, and where judging ends ------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from autograd_conformance.plugin.replay import run_after
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.prose import shortened
-from autograd_conformance.rules.explanation.words import observed_text
 from autograd_conformance.rules.violations.violation import Violation
 
 
@@ -46,7 +45,7 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
     if outcome.broken is None:
         return Trial("good" if outcome.verdict == "fixed" else "skipped", outcome.reason or "it passes", title)
     violation = outcome.broken.violation
-    observed = observed_text(violation)
+    observed = violation.observed_text()
     if waives(outcome.broken.program, violation):
         return Trial("skipped", f"it breaks another rule: {violation.rule}: {observed}", title)
     return Trial("bad", f"{violation.rule}: {observed}", title)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograd_conformance.checking.audit.outcome import Fault, Outcome
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 
@@ -43,7 +44,7 @@ def faults(found: Mapping[str, Note]) -> dict[str, Fault]:
     found_faults = {op: Fault.from_json(note.fault) for op, note in found.items() if note.fault}
     for op, note in found.items():
         if note.outcome == "begun" and note.program:
-            found_faults[op] = Fault(json.loads(note.program), "gradients/op", LOST)
+            found_faults[op] = Fault(json.loads(note.program), slugs.GRADIENTS_OP, LOST)
     return found_faults
 
 

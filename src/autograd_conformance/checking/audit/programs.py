@@ -30,7 +30,6 @@ from autograd_conformance.programs.formats.codec import to_json
 from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, InPlace, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.rules.explanation.words import allowed_texts, observed_text
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.op_builder import OTHER_DEFAULT, OpBuilder, Rarity
@@ -282,8 +281,8 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
         observation = target.observe(program)
         violation = first_violation(program, observation, target, is_advisory)
         if violation is not None and violation.op == op:
-            allowed = tuple(allowed_texts(violation))
-            observed, deviation = observed_text(violation), category_of(violation)
+            allowed = violation.allowed_texts()
+            observed, deviation = violation.observed_text(), category_of(violation)
             fault = Fault(to_json(program), violation.rule, observed, violation.at, allowed, deviation=deviation)
             return fault, absent
         if is_inconclusive(*observation):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from autograd_conformance.claims.articles.cases import FREED, case, quoted
 from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
+from autograd_conformance.programs import slugs
 
 EXPLANATION = "1. Clear Explanation"
 ONE = "Example 1: Basic Implementation with `retain_graph=True`"
@@ -73,7 +74,7 @@ CLAIMS = (
         says="The first backward pass frees the model's buffers.",
         truth="Parameters, buffers and outputs stay. backward frees the values saved in the graph of that one forward "
         "pass, and the next forward pass saves new ones.",
-        rules=("lifetime/rebuilt",),
+        rules=(slugs.LIFETIME_REBUILT,),
         wrong=(
             case("w = leaf 3; y = square w; backward y; z = square w; backward z", Raises(5),
                  note="the same model, run again"),
@@ -89,7 +90,7 @@ CLAIMS = (
         truth="Over the same graph, yes. A new forward pass makes a new graph, and parts of the old graph that were "
         "not walked can still be walked.",
         condition="the later pass walks nodes that the earlier pass walked, and these nodes saved values",
-        rules=("lifetime/same-root-raises", "lifetime/traversed-only"),
+        rules=(slugs.LIFETIME_SAME_ROOT_RAISES, slugs.LIFETIME_TRAVERSED_ONLY),
         right=(case("x = leaf 3; y = exp x; backward y; backward y", Raises(4, FREED)),),
         wrong=(
             case("x = leaf 3; h = add x x; p = square h; q = sin h; backward p; backward q", Raises(6, FREED),
@@ -103,7 +104,7 @@ CLAIMS = (
         section="Introduction",
         says="Retaining keeps the whole graph in memory.",
         truth="Yes, the graph from which the walked root was computed. None of its saved values is freed.",
-        rules=("lifetime/retained-works",),
+        rules=(slugs.LIFETIME_RETAINED_WORKS,),
         right=(
             case("x = leaf 3; y = exp x; z = sin y; backward z retain=True", Saved(4, "as many", 3)),
             case(f"{DEEP}; backward l retain=True", Saved(9, "as many", 8)),
@@ -126,7 +127,7 @@ CLAIMS = (
         truth="Only operations with an operand that requires grad. A value computed from data alone has no graph, and "
         "no memory to free.",
         condition="some operand requires grad",
-        rules=("gradients/requires-grad",),
+        rules=(slugs.GRADIENTS_REQUIRES_GRAD,),
         right=(case("x = leaf 3; y = square x", Saved(2, "more", 1)),),
         wrong=(case("x = leaf 3 const; y = square x", Saved(2, "more", 1)),),
         situation="constant_leaves",
@@ -141,7 +142,7 @@ CLAIMS = (
         "operation'.",
         condition="the graph saved no parameter that the optimizer changes: one linear layer, with an input that "
         "requires no grad",
-        rules=("writes/error-or-recorded", "writes/unsaved-works"),
+        rules=(slugs.WRITES_ERROR_OR_RECORDED, slugs.WRITES_UNSAVED_WORKS),
         right=(
             quoted(EXAMPLE_1, Returns(10)),
         ),
@@ -159,7 +160,7 @@ CLAIMS = (
         truth="It computes the old gradient again, of the forward pass recorded before the step. For the gradient at "
         "the new weights, run the model again.",
         condition="you want the old weights' gradient; the new weights' gradient needs a new forward pass",
-        rules=("writes/unsaved-works", "gradients/graph"),
+        rules=(slugs.WRITES_UNSAVED_WORKS, slugs.GRADIENTS_GRAPH),
         right=(
             quoted(f"{LINEAR}; backward l retain=True; {SGD}; zero w, b; backward l", HasGrad(7, "w", (4.0, 8.0)),
                     HasGrad(10, "w", (4.0, 8.0))),
@@ -177,7 +178,7 @@ CLAIMS = (
         section=TWO,
         says="For two losses from two runs of a model, both backward calls work if the first one retains.",
         truth="They do.",
-        rules=("lifetime/independent", "accumulation/adds"),
+        rules=(slugs.LIFETIME_INDEPENDENT, slugs.ACCUMULATION_ADDS),
         right=(
             quoted(EXAMPLE_2, Returns(14)),
         ),
@@ -191,7 +192,7 @@ CLAIMS = (
         truth="It is not needed: each run of the model made its own graph. It would be needed if both losses came from "
         "one run.",
         condition="both losses come from the same run of the model",
-        rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
+        rules=(slugs.LIFETIME_INDEPENDENT, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         right=(
             case(f"{DEEP}; backward l; l2 = square o; backward l2", Raises(11, FREED), note="one run, two losses"),
         ),
@@ -208,7 +209,7 @@ CLAIMS = (
         section=THREE,
         says="Gradients that were set aside can be put back and used for a second step, without a second backward.",
         truth="Yes: the optimizer reads the parameters' .grad, wherever the values come from.",
-        rules=("accumulation/assigned", "optimizers/formula"),
+        rules=(slugs.ACCUMULATION_ASSIGNED, slugs.OPTIMIZERS_FORMULA),
         right=(
             quoted(EXAMPLE_3, HasGrad(17, "w", (4.0, 8.0)), HasGrad(17, "b", (4.0,)), Returns(18)),
         ),
@@ -221,7 +222,7 @@ CLAIMS = (
         says="After zero_grad has set it to None, p.grad can be assigned a tensor.",
         truth="Yes, a tensor of the parameter's shape and dtype (and on its device). Any other tensor is refused.",
         condition="the tensor has the parameter's shape and dtype",
-        rules=("accumulation/assigned", "accumulation/assigned-form"),
+        rules=(slugs.ACCUMULATION_ASSIGNED, slugs.ACCUMULATION_ASSIGNED_FORM),
         right=(
             quoted(EXAMPLE_3, HasGrad(15, "w", None), Returns(16), HasGrad(16, "w", (4.0, 8.0))),
             case("w = leaf [1, 2]; k = leaf [3, 4] const; zero w; assign w k", HasGrad(4, "w", (3.0, 4.0))),
@@ -238,7 +239,7 @@ CLAIMS = (
         section=THREE,
         says="This way, the graph need not be kept.",
         truth="Yes: backward has freed it, and only the gradients remain, which are as large as the parameters.",
-        rules=("lifetime/default-frees",),
+        rules=(slugs.LIFETIME_DEFAULT_FREES,),
         right=(
             quoted(f"{LINEAR}; backward l; g = held w; k = clone g; d = detach k", Saved(7, "none"),
                     Saved(10, "none")),
@@ -254,7 +255,7 @@ CLAIMS = (
         "create_graph=True does it have a graph. Clone it all the same, because zero_grad(set_to_none=False) and later "
         "calls write into it.",
         condition="backward was called with create_graph=True",
-        rules=("higher/plain-raises",),
+        rules=(slugs.HIGHER_PLAIN_RAISES,),
         right=(case("x = leaf 3; y = square x; backward y create=True; g = held x; backward g", Returns(5)),),
         wrong=(
             case("x = leaf 3; y = square x; backward y; g = held x; backward g", Returns(5)),
@@ -271,7 +272,7 @@ CLAIMS = (
         truth="There are none: a detached gradient has no history, and neither has the gradient of a plain backward. "
         "Second derivatives need create_graph=True and no detach.",
         condition="the first pass was walked with create_graph=True, and its gradients are not detached",
-        rules=("higher/plain-raises", "higher/differentiable", "detach/root-raises"),
+        rules=(slugs.HIGHER_PLAIN_RAISES, slugs.HIGHER_DIFFERENTIABLE, slugs.DETACH_ROOT_RAISES),
         right=(
             case(f"{LINEAR}; backward l create=True; g = held w; k = clone g; assign w none; assign b none; "
                  "backward k with [[1, 1]]", Returns(12), HasGrad(12, "w", (6.0, 12.0)),
@@ -294,7 +295,7 @@ CLAIMS = (
         "to another forward and backward pass with the stepped weights.",
         condition="the second pass would have walked the same graph; after a step, a fresh pass gives another "
         "gradient",
-        rules=("lifetime/retained-works", "gradients/graph"),
+        rules=(slugs.LIFETIME_RETAINED_WORKS, slugs.GRADIENTS_GRAPH),
         right=(
             case(f"{LINEAR}; backward l retain=True; zero w, b; backward l", HasGrad(7, "w", (4.0, 8.0)),
                  HasGrad(9, "w", (4.0, 8.0))),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.slugs import Slug
 
 
 class Verdict(Enum):
@@ -110,7 +111,7 @@ class Claim:
     section: str
     says: str
     truth: str
-    rules: tuple[str, ...] = ()
+    rules: tuple[Slug, ...] = ()
     right: tuple[Case, ...] = ()
     wrong: tuple[Case, ...] = ()
     condition: str = ""

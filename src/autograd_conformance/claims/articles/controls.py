@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.claims.articles.cases import FREED, case, quoted
 from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
+from autograd_conformance.programs import slugs
 
 EXPLANATION = "1. Clear Explanation"
 ONE = "Example 1: Single Backward Pass (Default Behavior)"
@@ -62,7 +63,7 @@ CLAIMS = (
         "sigmoid, linear layers). A graph of sums and negations saves none, and PyTorch can walk it any number of "
         "times.",
         condition="some op that the second call walks saved a value",
-        rules=("lifetime/default-frees", "lifetime/same-root-raises", "lifetime/nothing-saved"),
+        rules=(slugs.LIFETIME_DEFAULT_FREES, slugs.LIFETIME_SAME_ROOT_RAISES, slugs.LIFETIME_NOTHING_SAVED),
         right=(
             case("x = leaf 3; y = square x; backward y; backward y", Returns(3), Raises(4, FREED)),
             quoted(f"{LOSS}; backward z; backward z", Returns(4), Raises(5, FREED),
@@ -84,7 +85,7 @@ CLAIMS = (
         truth="Each call decides separately: the first call that does not retain frees the graph, whatever earlier "
         "calls passed. So every call but the last has to retain.",
         condition="every call so far retained",
-        rules=("lifetime/retained-works", "lifetime/last-call-frees"),
+        rules=(slugs.LIFETIME_RETAINED_WORKS, slugs.LIFETIME_LAST_CALL_FREES),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y retain=True; backward y",
                  Returns(4), Returns(5), HasGrad(5, "x", (18.0,))),
@@ -104,7 +105,7 @@ CLAIMS = (
         truth="Yes: two calls over one retained graph give the same gradients as computing the forward pass twice, and "
         "run each forward op once. (Counted: four calls over a chain of six ops run 6 forward ops; if the forward pass "
         "is repeated, 24.) Adding the losses and calling backward once is cheaper still.",
-        rules=("lifetime/retained-works", "lifetime/rebuilt"),
+        rules=(slugs.LIFETIME_RETAINED_WORKS, slugs.LIFETIME_REBUILT),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y", HasGrad(4, "x", (12.0,)),
                  note="one forward op for two calls"),
@@ -119,7 +120,7 @@ CLAIMS = (
         section=EXPLANATION,
         says="If one backward pass is all that is needed, retain_graph=False is preferable for memory.",
         truth="Yes, and leaving the flag out has the same effect: the gradient is the same, and nothing is kept.",
-        rules=("memory/freed", "memory/retained"),
+        rules=(slugs.MEMORY_FREED, slugs.MEMORY_RETAINED),
         right=(
             case("x = leaf 3; y = exp x; z = sin y; backward z retain=False", Saved(4, "none")),
             case("x = leaf 3; y = exp x; z = sin y; backward z retain=True", Saved(4, "as many", 3),
@@ -136,7 +137,7 @@ CLAIMS = (
         truth="If it is left out, it takes the value of create_graph. With create_graph=True the graph is therefore "
         "retained, unless you write retain_graph=False.",
         condition="create_graph is not set",
-        rules=("lifetime/default-frees",),
+        rules=(slugs.LIFETIME_DEFAULT_FREES,),
         right=(
             case("x = leaf 3; y = square x; backward y retain=False; backward y", Raises(4, FREED)),
             case("x = leaf 3; y = square x; backward y; backward y", Raises(4, FREED)),
@@ -155,7 +156,7 @@ CLAIMS = (
         truth="The flag of a call matters only to the calls after it. A second call with retain_graph=False works if "
         "the first one retained.",
         condition="no earlier call retained the graph; only the flags of earlier calls count",
-        rules=("lifetime/same-root-raises", "lifetime/retained-works"),
+        rules=(slugs.LIFETIME_SAME_ROOT_RAISES, slugs.LIFETIME_RETAINED_WORKS),
         right=(
             case("x = leaf 3; y = square x; backward y; backward y retain=False", Raises(4, FREED)),
             case("x = leaf 3; y = square x; backward y; y2 = square x; backward y2 retain=False", Returns(5)),
@@ -172,7 +173,7 @@ CLAIMS = (
         says="Retaining trades memory for time: without it, the memory of the graph is freed.",
         truth="After a backward that does not retain, no saved tensor of the walked graph is left; after one that "
         "retains, as many as the forward pass saved.",
-        rules=("lifetime/default-frees", "lifetime/retained-works"),
+        rules=(slugs.LIFETIME_DEFAULT_FREES, slugs.LIFETIME_RETAINED_WORKS),
         right=(
             case("x = leaf 3; y = square x; z = sin y; backward z", Saved(4, "none")),
             case("x = leaf 3; y = square x; z = sin y; backward z retain=True; backward z",
@@ -188,7 +189,7 @@ CLAIMS = (
         truth="You need neither: add the losses, or pass them to one backward call. The gradients are the same, and "
         "nothing has to be retained.",
         condition="each loss is walked by a separate call, and the walks meet",
-        rules=("lifetime/freed-subgraph-raises", "gradients/several-roots"),
+        rules=(slugs.LIFETIME_FREED_SUBGRAPH_RAISES, slugs.GRADIENTS_SEVERAL_ROOTS),
         right=(
             case("x = leaf 3; h = square x; p = sin h; q = cos h; backward p; backward q", Raises(6, FREED)),
         ),
@@ -213,7 +214,7 @@ CLAIMS = (
         says="The mean of x * 2 cannot be walked twice without retaining.",
         truth="That is true in PyTorch, but only because x * 2 saves the number 2, which is freed. A framework may "
         "keep it elsewhere. Written as x + x, the same mean can be walked again.",
-        rules=("lifetime/same-root-raises", "lifetime/nothing-saved"),
+        rules=(slugs.LIFETIME_SAME_ROOT_RAISES, slugs.LIFETIME_NOTHING_SAVED),
         right=(
             quoted(f"{LOSS}; backward z; backward z", HasGrad(4, "x", (1.0, 1.0)), Raises(5, FREED),
                     note="the article's example, with the call that it leaves in a comment"),
@@ -227,7 +228,7 @@ CLAIMS = (
         says="Passing retain_graph=True to the second call avoids the error.",
         truth="The flag comes too late: the first call has freed the graph. Retain in every call but the last.",
         condition="the first call retained, too (then the second call need not retain), or the graph saved nothing",
-        rules=("lifetime/late-retain-raises", "lifetime/retained-works", "lifetime/nothing-saved"),
+        rules=(slugs.LIFETIME_LATE_RETAIN_RAISES, slugs.LIFETIME_RETAINED_WORKS, slugs.LIFETIME_NOTHING_SAVED),
         right=(
             case(f"{LOSS}; backward z retain=True; backward z retain=True", Returns(5), HasGrad(5, "x", (2.0, 2.0)),
                  note="the flag in the first call, too"),
@@ -248,7 +249,7 @@ CLAIMS = (
         truth="Text and code contradict each other: the code passes the flag to the second call, which raises. The "
         "text is right.",
         condition="the flag is moved from the second call to the first",
-        rules=("lifetime/late-retain-raises", "lifetime/retained-works"),
+        rules=(slugs.LIFETIME_LATE_RETAIN_RAISES, slugs.LIFETIME_RETAINED_WORKS),
         right=(
             case(f"{LOSS}; backward z retain=True; backward z", Returns(5), HasGrad(5, "x", (2.0, 2.0)),
                  note="what the text describes"),
@@ -265,7 +266,7 @@ CLAIMS = (
         truth="Only the ops that you compute again are new. Begin with the first op whose saved values are gone, here "
         "y = x * 2. The easiest way is to run the whole forward pass again.",
         condition="all ops before the new one that saved values are computed again, too",
-        rules=("lifetime/freed-subgraph-raises", "lifetime/rebuilt"),
+        rules=(slugs.LIFETIME_FREED_SUBGRAPH_RAISES, slugs.LIFETIME_REBUILT),
         right=(
             case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2",
                  Returns(7), HasGrad(7, "x", (2.0, 2.0)), note="y is computed again, too"),
@@ -286,7 +287,7 @@ CLAIMS = (
         truth="In the example the second call raises, and x.grad stays as the first one left it. Gradients of calls "
         "that return add up until you clear them, retained or not.",
         condition="the first call retained, so that the second returns",
-        rules=("accumulation/adds",),
+        rules=(slugs.ACCUMULATION_ADDS,),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; backward y", HasGrad(3, "x", (6.0,)),
                  HasGrad(4, "x", (12.0,))),
@@ -304,7 +305,7 @@ CLAIMS = (
         section=TWO,
         says="Two losses over one value can be walked one after the other if the first call retains.",
         truth="Yes. The second call need not retain: that only keeps memory that is never used again.",
-        rules=("lifetime/retained-works", "accumulation/adds"),
+        rules=(slugs.LIFETIME_RETAINED_WORKS, slugs.ACCUMULATION_ADDS),
         right=(
             quoted(f"{LOSS}; backward z retain=True; l = sum y {MEAN}; backward l retain=True",
                     HasGrad(4, "x", (1.0, 1.0)), HasGrad(6, "x", (3.0, 3.0))),
@@ -319,7 +320,7 @@ CLAIMS = (
         section=TWO,
         says="Zeroing the gradient afterwards keeps it out of the next, unrelated computation.",
         truth="Yes, if the next computation shares leaves with this one.",
-        rules=("accumulation/zero-to-zeros", "accumulation/adds"),
+        rules=(slugs.ACCUMULATION_ZERO_TO_ZEROS, slugs.ACCUMULATION_ADDS),
         right=(
             quoted(EXAMPLE_2, HasGrad(6, "x", (3.0, 3.0)), HasGrad(7, "x", (0.0, 0.0))),
             case("x = leaf 3; y = square x; backward y; zero x to zeros; z = square x; backward z",
@@ -335,7 +336,7 @@ CLAIMS = (
         truth="Retaining is not enough: the gradient itself must have been recorded, which needs create_graph=True. "
         "Without it, the call raises, because the gradient does not require grad.",
         condition="the first call passed create_graph=True, and x has one element",
-        rules=("higher/plain-raises", "higher/differentiable"),
+        rules=(slugs.HIGHER_PLAIN_RAISES, slugs.HIGHER_DIFFERENTIABLE),
         right=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
                  HasGrad(6, "x", (2.0,))),
@@ -354,7 +355,7 @@ CLAIMS = (
         truth="With any create_graph and retain_graph, a value of several elements needs a cotangent: 'grad can be "
         "implicitly created only for scalar outputs'. Pass one with g.backward(v), or walk g.sum().",
         condition="the call is given a cotangent, and the first call passed create_graph=True",
-        rules=("errors/non-scalar-root", "gradients/cotangent", "higher/differentiable"),
+        rules=(slugs.ERRORS_NON_SCALAR_ROOT, slugs.GRADIENTS_COTANGENT, slugs.HIGHER_DIFFERENTIABLE),
         right=(
             case(f"{SECOND_ORDER}; backward z create=True; g = held x; assign x none; backward g with [1, 1]",
                  HasGrad(7, "x", (1.0, 1.0)), note="with a cotangent"),
@@ -377,7 +378,7 @@ CLAIMS = (
         "holds: 6 + 2 = 8 here. Clear x.grad in between, or use torch.autograd.grad, which does not accumulate.",
         condition="the first call passed create_graph=True, x has one element, and its first gradient was set to None "
         "before the second call",
-        rules=("higher/differentiable", "accumulation/adds"),
+        rules=(slugs.HIGHER_DIFFERENTIABLE, slugs.ACCUMULATION_ADDS),
         right=(
             case("x = leaf 3; y = square x; backward y create=True; g = held x; assign x none; backward g",
                  HasGrad(6, "x", (2.0,))),

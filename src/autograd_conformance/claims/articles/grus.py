@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from autograd_conformance.claims.articles.cases import FREED, case, quoted
 from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
+from autograd_conformance.programs import slugs
 
 EXPLANATION = "1. Explanation of the `retain_graph` Issue with GRUs"
 ONE = "Example 1: Incorrect Usage Leading to `RuntimeError`"
@@ -71,7 +72,7 @@ CLAIMS = (
         says="The graph of a recurrent network grows with each time step.",
         truth="Every step of the sequence saves values until backward frees them; with a retained graph, they stay "
         "longer.",
-        rules=("lifetime/default-frees", "lifetime/retained-works"),
+        rules=(slugs.LIFETIME_DEFAULT_FREES, slugs.LIFETIME_RETAINED_WORKS),
         right=(
             case(RECURRENT, Saved(6, "more", 4)),
             case(f"{RECURRENT}; backward h2 retain=True", Saved(7, "as many", 6)),
@@ -85,7 +86,7 @@ CLAIMS = (
         says="The error is caused by access to nodes of the graph that were deallocated.",
         truth="The nodes exist for as long as a value refers to them; only the values that they saved are gone. A node "
         "that saved nothing can be walked again.",
-        rules=("lifetime/nothing-saved", "lifetime/traversed-only"),
+        rules=(slugs.LIFETIME_NOTHING_SAVED, slugs.LIFETIME_TRAVERSED_ONLY),
         wrong=(
             case("w = leaf 3; y = negative w; backward y; backward y", Raises(4), note="a node that saved nothing"),
             case("w = leaf 3; h = negative w; y = square h; backward y; k = add h h; backward k", Raises(6),
@@ -101,7 +102,7 @@ CLAIMS = (
         truth="They fail over the same forward pass. Running the network again makes a new graph, as a training loop "
         "does.",
         condition="the passes go over the same forward computation",
-        rules=("lifetime/same-root-raises", "lifetime/rebuilt"),
+        rules=(slugs.LIFETIME_SAME_ROOT_RAISES, slugs.LIFETIME_REBUILT),
         right=(case("w = leaf 0.5; y = tanh w; backward y; backward y", Raises(4, FREED)),),
         wrong=(
             case("w = leaf 0; y = tanh w; backward y; z = tanh w; backward z", Raises(5, FREED), note="run again"),
@@ -115,7 +116,7 @@ CLAIMS = (
         says="Always retaining uses more and more memory.",
         truth="Every retained graph stays for as long as something refers to it, such as a loss in a list that is kept "
         "for logging. Keep loss.item() instead.",
-        rules=("lifetime/retained-works",),
+        rules=(slugs.LIFETIME_RETAINED_WORKS,),
         right=(
             case("w = leaf 0.5; y = tanh w; backward y retain=True; z = tanh w; backward z retain=True; k = tanh w; "
                  "backward k retain=True", Saved(5, "more", 3), Saved(7, "more", 5)),
@@ -129,7 +130,7 @@ CLAIMS = (
         says="Retaining costs more with longer sequences and with larger batches.",
         truth="Yes. A longer sequence saves more tensors. A larger batch saves as many, but larger ones: as the "
         "suite's own tests measure, every further row of the batch adds the same number of elements.",
-        rules=("lifetime/retained-works", "memory/retained"),
+        rules=(slugs.LIFETIME_RETAINED_WORKS, slugs.MEMORY_RETAINED),
         right=(
             case(f"{RECURRENT}; c = multiply w h2; h3 = tanh c; backward h3 retain=True", Saved(8, "more", 6),
                  Saved(9, "as many", 8), note="one more step (programs count saved tensors, not their elements)"),
@@ -155,7 +156,7 @@ CLAIMS = (
         says="According to a comment, the first loss's backward call raises.",
         truth="The first call returns, and frees the graph. The next call that needs the graph raises.",
         condition="an earlier call has freed the graph",
-        rules=("errors/legal-returns", "lifetime/same-root-raises"),
+        rules=(slugs.ERRORS_LEGAL_RETURNS, slugs.LIFETIME_SAME_ROOT_RAISES),
         right=(
             case("w = leaf 0.5; o = tanh w; backward o; backward o", Raises(4, FREED), note="not the first"),
         ),
@@ -174,7 +175,7 @@ CLAIMS = (
         says="Another comment says that computing the second loss raises.",
         truth="Computing forward from a value whose graph was freed is always possible. Only the backward call "
         "through it raises.",
-        rules=("errors/legal-returns", "lifetime/freed-subgraph-raises"),
+        rules=(slugs.ERRORS_LEGAL_RETURNS, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         wrong=(
             case("w = leaf 0.5; o = tanh w; backward o; q = square o", Raises(4)),
             case(f"{GRU}; {LOSS_1}; backward k; {LOSS_2}", Raises(9)),
@@ -188,7 +189,7 @@ CLAIMS = (
         section=ONE,
         says="The second loss's backward call raises, because the first call freed the graph that the losses share.",
         truth="Yes: both losses depend on the same GRU output. Add the two losses and call backward once.",
-        rules=("lifetime/freed-subgraph-raises",),
+        rules=(slugs.LIFETIME_FREED_SUBGRAPH_RAISES,),
         right=(
             case("w = leaf 0.5; o = tanh w; l = sin o; backward l; m = square o; backward m", Returns(4),
                  Raises(6, FREED)),
@@ -206,7 +207,7 @@ CLAIMS = (
         truth="The optimizer writes into the weights, and the retained graph needs their old values. The call raises "
         "'modified by an inplace operation'. Walk both losses first, then take one step.",
         condition="no optimizer step between the two backward calls",
-        rules=("writes/error-or-recorded", "lifetime/retained-works"),
+        rules=(slugs.WRITES_ERROR_OR_RECORDED, slugs.LIFETIME_RETAINED_WORKS),
         right=(
             case(f"{GRU}; {LOSS_1}; backward k retain=True; {LOSS_2}; backward m; {STEP}", Returns(11), Returns(12)),
         ),
@@ -224,7 +225,7 @@ CLAIMS = (
         section=TWO,
         says="The last backward call over a retained graph need not retain it.",
         truth="True, and it is better not to retain: the last call then frees the memory.",
-        rules=("lifetime/last-call-frees", "lifetime/retained-works"),
+        rules=(slugs.LIFETIME_LAST_CALL_FREES, slugs.LIFETIME_RETAINED_WORKS),
         right=(
             case("w = leaf 0.5; y = tanh w; backward y retain=True; backward y", Returns(4), Saved(4, "none")),
             case(f"{GRU}; {LOSS_1}; backward k retain=True; {LOSS_2}; backward m", Returns(11)),
@@ -240,7 +241,7 @@ CLAIMS = (
         "grad'. It returns if a later layer with parameters uses the detached output. In both cases, the GRU learns "
         "nothing from it.",
         condition="after the detach, something that requires grad takes part in the loss",
-        rules=("detach/root-raises", "errors/no-grad-root", "detach/blocks"),
+        rules=(slugs.DETACH_ROOT_RAISES, slugs.ERRORS_NO_GRAD_ROOT, slugs.DETACH_BLOCKS),
         right=(
             case("w = leaf 0.5; o = tanh w; backward o; d = detach o; v = leaf 3; p = multiply d v; backward p",
                  Returns(7),
@@ -258,7 +259,7 @@ CLAIMS = (
         section=THREE,
         says="A detached tensor has the values of its source, and is not part of its graph.",
         truth="Yes. It even shares their memory, as the programs of another claim show.",
-        rules=("detach/values", "detach/blocks"),
+        rules=(slugs.DETACH_VALUES, slugs.DETACH_BLOCKS),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = multiply x d; backward z", HasGrad(5, "x", (9.0,)),
                  note="d is the constant 9 in the product"),
@@ -272,7 +273,7 @@ CLAIMS = (
         says="Detaching releases the memory of the graph for the next loss.",
         truth="Detaching frees nothing: the source keeps its graph. The graph is freed by backward, or when the last "
         "tensor that refers to it is deleted.",
-        rules=("detach/keeps-source",),
+        rules=(slugs.DETACH_KEEPS_SOURCE,),
         wrong=(
             case("x = leaf 3; y = square x; d = detach y", Saved(3, "fewer", 2)),
             case("x = leaf 3; y = square x; d = detach y; backward y", Raises(4, FREED),
@@ -289,7 +290,7 @@ CLAIMS = (
         says="Computing with a detached tensor does not make the graph grow.",
         truth="Ops on constants alone are not recorded. As soon as a parameter takes part, ops are recorded again, but "
         "only from there.",
-        rules=("detach/blocks", "gradients/requires-grad"),
+        rules=(slugs.DETACH_BLOCKS, slugs.GRADIENTS_REQUIRES_GRAD),
         right=(
             case("x = leaf 3; y = square x; d = detach y; z = square d", Saved(4, "as many", 2)),
             quoted(f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; d = detach o; q = square d; m = mean q {ALL}",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from autograd_conformance.claims.articles.cases import FREED, MODIFIED, case, quoted
 from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
+from autograd_conformance.programs import slugs
 
 SOURCE = "1. Understanding PyTorch's Autograd and the Source of the Error"
 STRATEGIES = "2. Strategies for Avoiding the Error"
@@ -53,7 +54,7 @@ CLAIMS = (
         says="Optimizer steps in the wrong place are a common cause of this error.",
         truth="A step never frees a graph. In the wrong place, between two calls over a retained graph, it causes "
         "another error: 'modified by an inplace operation'.",
-        rules=("writes/error-or-recorded",),
+        rules=(slugs.WRITES_ERROR_OR_RECORDED,),
         wrong=(
             case("w = leaf 2; y = square w; backward y retain=True; step w sgd lr=0.125; backward y", Raises(5, FREED)),
             case("w = leaf 2; y = square w; step w sgd lr=0.125; backward y", Raises(4, FREED),
@@ -69,7 +70,7 @@ CLAIMS = (
         truth="For the values that it computes, yes. A value that is carried over from an earlier pass, such as a "
         "hidden state or a running loss, refers to that pass's freed graph. Detach the values that you carry over.",
         condition="the new pass uses no value of an earlier pass, except detached ones",
-        rules=("lifetime/rebuilt", "lifetime/freed-subgraph-raises"),
+        rules=(slugs.LIFETIME_REBUILT, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         right=(
             case("w = leaf 3; y = square w; backward y; z = square w; backward z", HasGrad(5, "w", (12.0,))),
             quoted(EXAMPLE_C, Returns(10), Returns(15)),
@@ -90,7 +91,7 @@ CLAIMS = (
         truth="Only an operation with an operand that requires grad does. The article's second example has an "
         "operation that makes none, as its operand is detached.",
         condition="some operand requires grad",
-        rules=("gradients/requires-grad", "errors/no-grad-root"),
+        rules=(slugs.GRADIENTS_REQUIRES_GRAD, slugs.ERRORS_NO_GRAD_ROOT),
         right=(
             case("x = leaf 3; y = square x; backward y", Returns(3)),
             case("x = leaf 3 const; w = leaf 2; y = multiply x w; backward y", Returns(4), note="one is enough"),
@@ -110,7 +111,7 @@ CLAIMS = (
         truth="It deletes the saved values of the nodes that it walks, between this root and the leaves. Other "
         "branches of the same graph keep theirs.",
         condition="all nodes that saved values are between the root and the leaves",
-        rules=("lifetime/default-frees", "lifetime/traversed-only"),
+        rules=(slugs.LIFETIME_DEFAULT_FREES, slugs.LIFETIME_TRAVERSED_ONLY),
         right=(case("x = leaf 3; y = square x; z = sin y; backward z", Saved(4, "none")),),
         wrong=(
             case("x = leaf 3; p = square x; q = exp x; backward p", Saved(4, "none"), note="q can still be walked"),
@@ -126,7 +127,7 @@ CLAIMS = (
         "It does not help if a value of an earlier pass is carried over.",
         condition="sufficient unless a value is carried over from an earlier pass; not necessary if the walks do not "
         "meet",
-        rules=("lifetime/traversed-only", "lifetime/independent", "lifetime/freed-subgraph-raises"),
+        rules=(slugs.LIFETIME_TRAVERSED_ONLY, slugs.LIFETIME_INDEPENDENT, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         right=(
             case("w = leaf 3; y = square w; backward y; zero w; z = square w; backward z", Returns(3), Returns(6)),
         ),
@@ -145,7 +146,7 @@ CLAIMS = (
         says="With retain_graph=True in the first call, a second call over the same root works and adds to the "
         "gradient.",
         truth="Yes; and without the flag, as the comment says, the second call raises.",
-        rules=("lifetime/retained-works", "accumulation/adds"),
+        rules=(slugs.LIFETIME_RETAINED_WORKS, slugs.ACCUMULATION_ADDS),
         right=(
             quoted(f"{LOSS}; backward z retain=True; backward z", HasGrad(4, "x", (1.0, 1.0)),
                     HasGrad(5, "x", (2.0, 2.0))),
@@ -161,7 +162,7 @@ CLAIMS = (
         truth="Zeroing clears x.grad and does not restore the graph, so the call raises. The forward pass has to be "
         "run again.",
         condition="the forward pass is run again, or every call before this one retained",
-        rules=("lifetime/same-root-raises", "lifetime/rebuilt", "lifetime/retained-works"),
+        rules=(slugs.LIFETIME_SAME_ROOT_RAISES, slugs.LIFETIME_REBUILT, slugs.LIFETIME_RETAINED_WORKS),
         right=(
             case(f"{LOSS}; backward z; zero x to zeros; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; "
                  "backward z2", HasGrad(8, "x", (1.0, 1.0)), note="the forward pass is run again"),
@@ -183,7 +184,7 @@ CLAIMS = (
         truth="It needs no more memory than the forward pass already uses, but keeps it for longer. It costs memory if "
         "the next graph is built while the old one still exists.",
         condition="compared with freeing the graph; the peak of one forward and backward pass is the same",
-        rules=("lifetime/default-frees", "lifetime/retained-works"),
+        rules=(slugs.LIFETIME_DEFAULT_FREES, slugs.LIFETIME_RETAINED_WORKS),
         right=(
             case("x = leaf 3; p = exp x; q = exp x; backward p retain=True; backward q", Saved(4, "as many", 3),
                  Saved(5, "fewer", 4),
@@ -207,7 +208,7 @@ CLAIMS = (
         section=DETACHING,
         says="Operations on a detached tensor add nothing to the gradient.",
         truth="Nothing through the detached tensor; its source may still receive gradients through other paths.",
-        rules=("detach/blocks",),
+        rules=(slugs.DETACH_BLOCKS,),
         right=(
             case("x = leaf 3; d = detach x; w = multiply x d; backward w", HasGrad(4, "x", (3.0,)),
                  note="not 6, as for x * x"),
@@ -223,7 +224,7 @@ CLAIMS = (
         truth="It does if the second walk would have reached the freed graph through the detached value. The old root "
         "itself still cannot be walked again.",
         condition="every path from the new root into the freed graph is cut",
-        rules=("detach/blocks", "lifetime/same-root-raises"),
+        rules=(slugs.DETACH_BLOCKS, slugs.LIFETIME_SAME_ROOT_RAISES),
         right=(
             case("x = leaf 3; y = square x; backward y; d = detach y; v = leaf 2; z = multiply d v; backward z",
                  Returns(7)),
@@ -244,7 +245,7 @@ CLAIMS = (
         truth="It raises 'element 0 of tensors does not require grad and does not have a grad_fn': there is nothing "
         "to walk.",
         condition="after the detach, something that requires grad takes part; x still receives no gradient",
-        rules=("detach/root-raises", "errors/no-grad-root", "detach/blocks"),
+        rules=(slugs.DETACH_ROOT_RAISES, slugs.ERRORS_NO_GRAD_ROOT, slugs.DETACH_BLOCKS),
         right=(
             case("x = leaf 3; d = detach x; v = leaf 2; w = multiply d v; backward w", Returns(5),
                  HasGrad(5, "x", None)),
@@ -263,7 +264,7 @@ CLAIMS = (
         says="After zeroing and detaching, the last backward call of the example works.",
         truth="It does, because y and z were computed again two lines before. Neither the zeroing nor the detaching is "
         "needed for it.",
-        rules=("lifetime/rebuilt",),
+        rules=(slugs.LIFETIME_REBUILT,),
         right=(
             quoted(EXAMPLE_B, HasGrad(12, "x", (1.0, 1.0))),
             case(f"{LOSS}; backward z; y2 = multiply_scalar x scalar=2.0; z2 = mean y2 {MEAN}; backward z2", Returns(7),
@@ -278,7 +279,7 @@ CLAIMS = (
         says="The detached tensor shares its data with the source.",
         truth="Yes, they share memory: a write to one changes the other, and a graph that had saved the source detects "
         "the write. Clone it before you write.",
-        rules=("views/shares", "detach/values", "writes/error-or-recorded"),
+        rules=(slugs.VIEWS_SHARES, slugs.DETACH_VALUES, slugs.WRITES_ERROR_OR_RECORDED),
         right=(
             case("x = leaf 3; d = detach x; write d mul_scalar_ scalar=2.0; y = square x; backward y",
                  HasGrad(5, "x", (12.0,)), note="x is 6 now: 2·6"),
@@ -304,7 +305,7 @@ CLAIMS = (
         section=ZEROING,
         says="A forgotten zero_grad is the most common cause of this error.",
         truth="It never causes this error. Without zero_grad, gradients add up, and the training silently goes wrong.",
-        rules=("accumulation/adds", "lifetime/rebuilt"),
+        rules=(slugs.ACCUMULATION_ADDS, slugs.LIFETIME_REBUILT),
         wrong=(
             quoted(f"x = leaf [1, 2]; {BARE}; {BARE}", Raises(8, FREED),
                     note="two rounds of the article's example, without zero_grad"),
@@ -319,7 +320,7 @@ CLAIMS = (
         says="Clearing the gradients before each backward avoids the error.",
         truth="Gradients and graphs are independent. However often gradients are cleared, the second call over a freed "
         "graph raises.",
-        rules=("lifetime/same-root-raises", "accumulation/zero-to-none"),
+        rules=(slugs.LIFETIME_SAME_ROOT_RAISES, slugs.ACCUMULATION_ZERO_TO_NONE),
         wrong=(
             case("x = leaf 3; y = square x; zero x; backward y; zero x; backward y", Returns(6)),
             case(f"{LOSS}; zero x; backward z; step x sgd lr=0.5; zero x; backward z; step x sgd lr=0.5", Returns(8),
@@ -334,7 +335,7 @@ CLAIMS = (
         says="Clearing makes sure that backward is called only once for each forward pass.",
         truth="It has no effect on that. There is one call for each pass because both are in the loop, with or without "
         "zero_grad.",
-        rules=("lifetime/rebuilt", "accumulation/adds", "lifetime/same-root-raises"),
+        rules=(slugs.LIFETIME_REBUILT, slugs.ACCUMULATION_ADDS, slugs.LIFETIME_SAME_ROOT_RAISES),
         wrong=(
             quoted(f"x = leaf [1, 2]; {BARE}; {BARE}; {BARE}", Raises(8), Raises(12),
                     note="the article's example without zero_grad: still one call for each forward pass"),
@@ -350,7 +351,7 @@ CLAIMS = (
         says="Without clearing, gradients of earlier iterations enter the next update.",
         truth="Yes. That is an error in most training loops, and intended in some: gradient accumulation over several "
         "batches.",
-        rules=("accumulation/adds",),
+        rules=(slugs.ACCUMULATION_ADDS,),
         right=(
             case("x = leaf 3; y = square x; backward y; z = square x; backward z", HasGrad(3, "x", (6.0,)),
                  HasGrad(5, "x", (12.0,))),
@@ -365,7 +366,7 @@ CLAIMS = (
         section=ZEROING,
         says="The loop of forward pass, zero_grad, backward and optimizer step runs without error.",
         truth="It does, because the forward pass is inside the loop.",
-        rules=("lifetime/rebuilt", "accumulation/zero-to-none"),
+        rules=(slugs.LIFETIME_REBUILT, slugs.ACCUMULATION_ZERO_TO_NONE),
         right=(
             quoted(EXAMPLE_C, HasGrad(5, "x", (1.0, 1.0)), HasGrad(10, "x", (1.0, 1.0)), HasGrad(15, "x", (1.0, 1.0)),
                     Returns(16)),

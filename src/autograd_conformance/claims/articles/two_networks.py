@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from autograd_conformance.claims.articles.cases import FREED, case, quoted
 from autograd_conformance.claims.articles.claim import Article, Claim, HasGrad, Raises, Returns, Saved
+from autograd_conformance.programs import slugs
 
 EXPLANATION = "Explanation"
 ONE = "Example 1: Error Scenario"
@@ -54,7 +55,7 @@ CLAIMS = (
         "second network fails only if its loss depends on the first network's graph, because its input is the first "
         "network's output.",
         condition="the second loss was computed from a value inside the first network's freed graph",
-        rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
+        rules=(slugs.LIFETIME_INDEPENDENT, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         right=(
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="chained"),
         ),
@@ -72,7 +73,7 @@ CLAIMS = (
         section=EXPLANATION,
         says="The graph is discarded once the optimizer has used the gradients.",
         truth="backward frees it before it returns; the optimizer neither frees nor needs a graph.",
-        rules=("lifetime/default-frees",),
+        rules=(slugs.LIFETIME_DEFAULT_FREES,),
         wrong=(
             case("w = leaf 3; y = square w; backward y; backward y", Returns(4),
                  note="there is no optimizer yet, and the graph is gone"),
@@ -86,7 +87,7 @@ CLAIMS = (
         section=EXPLANATION,
         says="Retaining in the first call lets later calls on the same network or another one work.",
         truth="True, but needed only if the later loss depends on the first graph.",
-        rules=("lifetime/retained-works",),
+        rules=(slugs.LIFETIME_RETAINED_WORKS,),
         right=(
             quoted(EXAMPLE_2, Returns(12)),
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True; v = leaf [[3]]; "
@@ -105,7 +106,7 @@ CLAIMS = (
         truth="Retained graphs add up, calls do not: walking one retained graph ten times keeps no more than walking "
         "it once.",
         condition="every pass makes and keeps its own graph",
-        rules=("lifetime/retained-works",),
+        rules=(slugs.LIFETIME_RETAINED_WORKS,),
         right=(
             case("x = leaf 3; y = square x; backward y retain=True; z = square x; backward z retain=True",
                  Saved(5, "more", 3)),
@@ -130,7 +131,7 @@ CLAIMS = (
         says="The error message says directly that the graph for the second network's gradients is missing.",
         truth="Two networks as in the examples raise no error. If there is an error, its message mentions a graph "
         "walked a second time: look for the value that connects the second loss to the first graph.",
-        rules=("lifetime/independent",),
+        rules=(slugs.LIFETIME_INDEPENDENT,),
         wrong=(
             quoted(EXAMPLE_1, Raises(12)),
             case(f"{SMALL}; v = leaf [[3]]; p = linear i v; backward p", Raises(7)),
@@ -144,7 +145,7 @@ CLAIMS = (
         says="If two unconnected linear networks are walked one after the other, the second call raises.",
         truth="It returns, with the right gradients. The two graphs have nothing in common.",
         condition="the second network's input is the first one's output, not detached",
-        rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
+        rules=(slugs.LIFETIME_INDEPENDENT, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         right=(
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="connected"),
         ),
@@ -160,7 +161,7 @@ CLAIMS = (
         section=TWO,
         says="With retain_graph=True in the first call, the second network's backward works.",
         truth="It works, as it would without the flag.",
-        rules=("lifetime/independent", "lifetime/retained-works"),
+        rules=(slugs.LIFETIME_INDEPENDENT, slugs.LIFETIME_RETAINED_WORKS),
         right=(quoted(EXAMPLE_2, Returns(12), HasGrad(12, "c", (0.5, 0.5))),),
         situation="two_networks",
     ),
@@ -171,7 +172,7 @@ CLAIMS = (
         says="It works because the first network's graph still exists.",
         truth="It also works without the first graph: the second call does not use it.",
         condition="the second network's input is the first one's output",
-        rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
+        rules=(slugs.LIFETIME_INDEPENDENT, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         right=(
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED),
                  note="connected, and the first graph is gone"),
@@ -189,7 +190,7 @@ CLAIMS = (
         section=TWO,
         says="Keeping the first graph costs memory.",
         truth="Yes: the first network's saved tensors stay alive beside the second network's, without any use.",
-        rules=("lifetime/retained-works",),
+        rules=(slugs.LIFETIME_RETAINED_WORKS,),
         right=(
             case("i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o retain=True",
                  Saved(4, "as many", 3)),
@@ -204,7 +205,7 @@ CLAIMS = (
         section=THREE,
         says="Detaching the second network's input lets its backward call return.",
         truth="It returns. If the first network computed the input, the detach is indeed the reason.",
-        rules=("detach/blocks", "lifetime/independent"),
+        rules=(slugs.DETACH_BLOCKS, slugs.LIFETIME_INDEPENDENT),
         right=(
             quoted(EXAMPLE_3, Returns(13), HasGrad(13, "c", (0.5, 0.5))),
             case(f"{SMALL}; d = detach o; v = leaf [[3]]; p = linear d v; backward p", Returns(8),
@@ -221,7 +222,7 @@ CLAIMS = (
         truth="A new input has no history, so nothing changes without the detach. It matters only for a value that "
         "another network computed.",
         condition="the input was computed by the first network",
-        rules=("lifetime/independent", "lifetime/freed-subgraph-raises"),
+        rules=(slugs.LIFETIME_INDEPENDENT, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         right=(
             case(f"{SMALL}; v = leaf [[3]]; p = linear o v; backward p", Raises(7, FREED), note="chained, not "
             "detached"),
@@ -240,7 +241,7 @@ CLAIMS = (
         truth="The first network no longer learns from the second loss. That is right for separate networks, and wrong "
         "for a chain that should be trained as a whole. No error reports it.",
         condition="the second loss is not meant to reach the first network",
-        rules=("detach/blocks",),
+        rules=(slugs.DETACH_BLOCKS,),
         right=(
             quoted(EXAMPLE_3, HasGrad(13, "w", (0.5, 1.0, 0.5, 1.0)), HasGrad(13, "v", (1.5, 1.5))),
             case(f"{SMALL}; j = leaf [[5]] const; d = detach j; v = leaf [[3]]; p = linear d v; backward p",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.claims.facts.fact import RETURNS, fact
+from autograd_conformance.programs import slugs
 
 FREED = "graph freed"
 DIAMOND = "a = leaf 3; h = multiply a a; p = exp h; q = sin h"
@@ -12,7 +13,7 @@ CALLING = (
     fact(
         "R1",
         "A root of several elements, or of none, needs a cotangent.",
-        "errors/non-scalar-root",
+        (slugs.ERRORS_NON_SCALAR_ROOT,),
         ("a = leaf [1, 2]; b = multiply a a; backward b", "non-scalar root"),
         ("a = leaf (0,) []; b = multiply a a; backward b", "non-scalar root"),
         ("a = leaf [[3]]; b = multiply a a; backward b", RETURNS),
@@ -21,7 +22,7 @@ CALLING = (
     fact(
         "R2",
         "A cotangent has exactly the shape of its root, even if either has one element.",
-        "errors/cotangent-shape",
+        (slugs.ERRORS_COTANGENT_SHAPE,),
         ("a = leaf [1, 2]; b = multiply a a; backward b with [1, 2, 3]", "cotangent shape"),
         ("a = leaf 3; b = multiply a a; backward b with [1]", "cotangent shape"),
         ("a = leaf [3]; b = multiply a a; backward b with 1", "cotangent shape"),
@@ -29,7 +30,7 @@ CALLING = (
     fact(
         "R3",
         "A cotangent of another real dtype is converted; the gradient has the leaf's dtype.",
-        "gradients/form gradients/cotangent",
+        (slugs.GRADIENTS_FORM, slugs.GRADIENTS_COTANGENT),
         ("a = leaf [1, 2]; b = multiply a a; backward b with f32 [1, 2]", RETURNS),
         ("a = leaf f32 [1, 2]; b = multiply a a; backward b with [1, 2]", RETURNS),
         not_covered="A complex cotangent for a real root: programs have no complex dtypes.",
@@ -43,7 +44,7 @@ CALLING = (
     fact(
         "R5",
         "Calling backward on a root that requires no grad, such as a detached value, raises.",
-        "errors/no-grad-root detach/root-raises modes/constant-root",
+        (slugs.ERRORS_NO_GRAD_ROOT, slugs.DETACH_ROOT_RAISES, slugs.MODES_CONSTANT_ROOT),
         ("a = leaf 3 const; b = multiply a a; backward b", "no grad"),
         ("a = leaf 3; d = detach a; backward d", "no grad"),
         ("a = leaf 3; no_grad: b = exp a; backward b", "no grad"),
@@ -52,7 +53,7 @@ CALLING = (
         "R6",
         "Several roots give the gradient of their sum, a root listed twice counts twice, and cotangents of scalars may "
         "be omitted.",
-        "gradients/several-roots gradients/cotangent",
+        (slugs.GRADIENTS_SEVERAL_ROOTS, slugs.GRADIENTS_COTANGENT),
         ("a = leaf 3; b = exp a; c = sin a; backward b, c", RETURNS),
         ("a = leaf 3; b = exp a; backward b, b", RETURNS),
         ("a = leaf [1, 2]; b = exp a; s = sum b dim=(0,) keepdim=False; backward s, b with none, [1, 2]", RETURNS),
@@ -61,7 +62,7 @@ CALLING = (
     fact(
         "R7",
         "The .grad of a leaf that is itself the root is a copy of the cotangent, not the cotangent.",
-        "gradients/cotangent-kept",
+        (slugs.GRADIENTS_COTANGENT_KEPT,),
         ("a = leaf [1, 2]; backward a with [3, 4]", RETURNS),
         ("a = leaf [1, 2]; backward a with [3, 4]; backward a with [3, 4]", RETURNS),
         not_covered="The difference shows only if a call writes to the cotangent: programs give it no name, so that no "
@@ -70,7 +71,7 @@ CALLING = (
     fact(
         "R8",
         "A call that raises because of its arguments leaves the graph and the gradients unchanged.",
-        "errors/refusal-keeps-graph errors/refusal-keeps-gradients",
+        (slugs.ERRORS_REFUSAL_KEEPS_GRAPH, slugs.ERRORS_REFUSAL_KEEPS_GRADIENTS),
         ("a = leaf [1, 2]; b = exp a; backward b; backward b with [1, 1]", RETURNS),
         ("a = leaf [1, 2]; b = exp a; backward b with [1]; backward b with [1, 1]", RETURNS),
         ("a = leaf [1, 2]; b = exp a; c = sin a; backward c with [1, 1]; backward b", "non-scalar root"),
@@ -78,7 +79,7 @@ CALLING = (
     fact(
         "R9",
         "A call under no_grad does the same as outside; with create_graph, its gradients are differentiable.",
-        "modes/backward-anywhere higher/differentiable",
+        (slugs.MODES_BACKWARD_ANYWHERE, slugs.HIGHER_DIFFERENTIABLE),
         ("a = leaf 3; b = exp a; no_grad: backward b", RETURNS),
         ("a = leaf 3; b = exp a; no_grad: g = grad b wrt a create=True; backward g", "returns | not implemented"),
     ),
@@ -88,15 +89,21 @@ LIFETIME = (
     fact(
         "R10",
         "If retain_graph is omitted, it has the value of create_graph.",
-        "lifetime/default-frees lifetime/retained-works",
+        (slugs.LIFETIME_DEFAULT_FREES, slugs.LIFETIME_RETAINED_WORKS),
         ("a = leaf 3; b = exp a; backward b; backward b", FREED),
         ("a = leaf 3; b = exp a; backward b create=True; zero a; backward b", RETURNS),
     ),
     fact(
         "R11",
         "A second call over nodes that need freed values raises; over nodes that saved nothing it need not raise.",
-        "lifetime/same-root-raises lifetime/default-frees lifetime/late-retain-raises lifetime/last-call-frees "
-        "lifetime/nothing-saved memory/freed",
+        (
+            slugs.LIFETIME_SAME_ROOT_RAISES,
+            slugs.LIFETIME_DEFAULT_FREES,
+            slugs.LIFETIME_LATE_RETAIN_RAISES,
+            slugs.LIFETIME_LAST_CALL_FREES,
+            slugs.LIFETIME_NOTHING_SAVED,
+            slugs.MEMORY_FREED,
+        ),
         ("a = leaf 3; b = exp a; backward b; backward b", FREED),
         ("a = leaf 3; b = exp a; backward b; backward b retain=True", FREED),
         ("a = leaf 3; b = exp a; backward b retain=True; backward b; backward b", FREED),
@@ -107,14 +114,14 @@ LIFETIME = (
     fact(
         "R12",
         "A call frees the saved values of the nodes that it walks, and no others.",
-        "lifetime/traversed-only lifetime/freed-subgraph-raises",
+        (slugs.LIFETIME_TRAVERSED_ONLY, slugs.LIFETIME_FREED_SUBGRAPH_RAISES),
         (f"{CHAIN}; g = grad b wrt h; backward h", RETURNS),
         (f"{CHAIN}; backward h; backward b", FREED),
     ),
     fact(
         "R13",
         "The functional form frees the saved values of the nodes that it walks, unless it retains the graph.",
-        "functional/frees",
+        (slugs.FUNCTIONAL_FREES,),
         ("a = leaf 2; b = exp a; g = grad b wrt a; h = grad b wrt a", FREED),
         ("a = leaf 2; b = leaf 3; c = multiply a b; g = grad c wrt a; h = grad c wrt b", "returns | graph freed"),
         ("a = leaf 2; b = leaf 3; c = multiply a b; g = grad c wrt a retain=True; h = grad c wrt b", RETURNS),
@@ -122,7 +129,7 @@ LIFETIME = (
     fact(
         "R14",
         "Two roots over one subgraph cannot be walked one after the other without retaining; one call over both can.",
-        "lifetime/freed-subgraph-raises lifetime/retained-works gradients/several-roots",
+        (slugs.LIFETIME_FREED_SUBGRAPH_RAISES, slugs.LIFETIME_RETAINED_WORKS, slugs.GRADIENTS_SEVERAL_ROOTS),
         (f"{DIAMOND}; backward p; backward q", FREED),
         (f"{DIAMOND}; backward p retain=True; backward q", RETURNS),
         (f"{DIAMOND}; backward p, q", RETURNS),
@@ -130,7 +137,7 @@ LIFETIME = (
     fact(
         "R15",
         "create_graph with retain_graph=False gives a differentiable gradient, and frees the graph of the call.",
-        "higher/differentiable lifetime/same-root-raises",
+        (slugs.HIGHER_DIFFERENTIABLE, slugs.LIFETIME_SAME_ROOT_RAISES),
         (
             "a = leaf 3; b = multiply a a; g = grad b wrt a create=True retain=False; backward g",
             "returns | graph freed | not implemented",
@@ -153,7 +160,7 @@ LIFETIME = (
     fact(
         "R18",
         "Each forward pass makes a new graph, whatever was freed before.",
-        "lifetime/rebuilt lifetime/independent",
+        (slugs.LIFETIME_REBUILT, slugs.LIFETIME_INDEPENDENT),
         ("a = leaf 3; b = exp a; backward b; c = exp a; backward c", RETURNS),
         ("a = leaf 3; b = exp a; c = sin a; backward b; backward c", RETURNS),
     ),

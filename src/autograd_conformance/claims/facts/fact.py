@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autograd_conformance.programs.slugs import Slug
+
 RETURNS = "returns"
 
 
@@ -24,7 +26,7 @@ class Fact:
 
     key: str
     sentence: str
-    rules: tuple[str, ...] = ()
+    rules: tuple[Slug, ...] = ()
     programs: tuple[FactProgram, ...] = ()
     not_covered: str = ""
 
@@ -36,7 +38,9 @@ class Fact:
         return "rule in part" if self.not_covered else "rule"
 
 
-def fact(key: str, sentence: str, rules: str = "", *programs: tuple[str, str], not_covered: str = "") -> Fact:
-    """A fact. Rules are separated by blanks, the outcomes of a program by bars."""
+def fact(
+    key: str, sentence: str, rules: tuple[Slug, ...] = (), *programs: tuple[str, str], not_covered: str = ""
+) -> Fact:
+    """A fact. The outcomes of a program are separated by bars."""
     shown = tuple(FactProgram(text, frozenset(outcomes.split(" | "))) for text, outcomes in programs)
-    return Fact(key, sentence, tuple(rules.split()), shown, not_covered)
+    return Fact(key, sentence, rules, shown, not_covered)

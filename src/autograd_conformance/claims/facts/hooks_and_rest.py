@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.claims.facts.fact import RETURNS, fact
+from autograd_conformance.programs import slugs
 
 CHAIN = "a = leaf 3; b = exp a; c = sin b"
 
@@ -11,7 +12,7 @@ HOOKS = (
         "R51",
         "The hooks of a value are called in the order of their registration, the retained gradient is their result, "
         "and hooks after accumulation are called last.",
-        "hooks/order hooks/retained hooks/accumulated",
+        (slugs.HOOKS_ORDER, slugs.HOOKS_RETAINED, slugs.HOOKS_ACCUMULATED),
         (f"{CHAIN}; retain b; k = hook b scale 2.0; l = hook b observe; backward c", RETURNS),
         (f"{CHAIN}; k = hook a scale 2.0; l = hook a observe accumulated; backward c", RETURNS),
         not_covered="Hooks on nodes (`grad_fn.register_prehook`, `register_hook`): programs name values, and nodes are "
@@ -21,7 +22,7 @@ HOOKS = (
         "R52",
         "A hook is called whenever its value's gradient is computed; a hook after accumulation is called only if a "
         "gradient is added.",
-        "hooks/called hooks/accumulated hooks/removed",
+        (slugs.HOOKS_CALLED, slugs.HOOKS_ACCUMULATED, slugs.HOOKS_REMOVED),
         (f"{CHAIN}; k = hook b observe; g = grad c wrt b", RETURNS),
         (f"{CHAIN}; k = hook a observe accumulated; g = grad c wrt a", RETURNS),
         (f"{CHAIN}; k = hook a observe accumulated; backward c", RETURNS),
@@ -30,14 +31,14 @@ HOOKS = (
     fact(
         "R53",
         "A leaf's hook changes the gradient that each call adds, not the accumulated .grad.",
-        "hooks/result accumulation/adds",
+        (slugs.HOOKS_RESULT, slugs.ACCUMULATION_ADDS),
         ("a = leaf 3; b = exp a; k = hook a scale 10.0; backward b retain=True; backward b", RETURNS),
     ),
     fact(
         "R54",
         "A hook belongs to the version of the value at its registration: after a write, it still gets the gradient of "
         "that version.",
-        "hooks/called hooks/result writes/recorded",
+        (slugs.HOOKS_CALLED, slugs.HOOKS_RESULT, slugs.WRITES_RECORDED),
         (
             "a = leaf 3; c = leaf 1 const; write c copy_ a; k = hook c scale 2.0; write c mul_scalar_ scalar=3.0; l = "
             "hook c observe; backward c",
@@ -48,7 +49,7 @@ HOOKS = (
         "R55",
         "A call raises if a hook returns another shape or raises. A value that requires no grad cannot have hooks, and "
         "a value that is not a leaf cannot have hooks after accumulation.",
-        "hooks/shape hooks/raise hooks/refused",
+        (slugs.HOOKS_SHAPE, slugs.HOOKS_RAISE, slugs.HOOKS_REFUSED),
         (f"{CHAIN}; k = hook b misshape; backward c", "hook changed the shape"),
         (f"{CHAIN}; k = hook b raise; backward c", "hook raised"),
         ("c = leaf 3 const; k = hook c observe", "hook without gradient"),
@@ -82,7 +83,7 @@ REST = (
         "R59",
         "After clearing to None, references to the gradient keep the old values; clearing to zeros changes the "
         "gradient in place.",
-        "accumulation/zero-to-none accumulation/zero-to-zeros",
+        (slugs.ACCUMULATION_ZERO_TO_NONE, slugs.ACCUMULATION_ZERO_TO_ZEROS),
         ("a = leaf 3; b = exp a; backward b; g = held a; zero a; h = negative g", RETURNS),
         ("a = leaf 3; b = exp a; backward b; zero a to zeros; c = exp a; backward c", RETURNS),
         not_covered="The history of a differentiable gradient after zeroing: the optimizer's method and the tensor's "
@@ -91,7 +92,7 @@ REST = (
     fact(
         "R60",
         "A step skips leaves without a gradient, but not leaves whose gradient is zero.",
-        "optimizers/skips",
+        (slugs.OPTIMIZERS_SKIPS,),
         (
             "a = leaf [1, 2]; b = leaf [1, 2]; c = exp a; backward c with [1, 1]; step a, b sgd lr=0.5 "
             "weight_decay=0.5",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from autograd_conformance.claims.facts.fact import RETURNS, fact
+from autograd_conformance.programs import slugs
 
 A = "a = leaf [1, 2]"
 MODIFIED = "returns | modified in place"
@@ -11,7 +12,7 @@ HISTORY = (
     fact(
         "R34",
         "A result requires grad if its op is recorded and some operand requires grad.",
-        "gradients/requires-grad modes/no-grad-result",
+        (slugs.GRADIENTS_REQUIRES_GRAD, slugs.MODES_NO_GRAD_RESULT),
         (f"{A}; c = leaf [3, 4] const; b = multiply a c", RETURNS),
         (f"{A}; no_grad: b = exp a", RETURNS),
         ("c = leaf [3, 4] const; b = exp c", RETURNS),
@@ -19,7 +20,7 @@ HISTORY = (
     fact(
         "R35",
         "For a value that is not a leaf, requires_grad cannot be turned off.",
-        "modes/toggle-refused",
+        (slugs.MODES_TOGGLE_REFUSED,),
         (f"{A}; b = exp a; requires b False", "not a leaf"),
     ),
     fact(
@@ -31,14 +32,14 @@ HISTORY = (
         "R37",
         "A detached value shares memory with its source and has no history; a write to it also changes what the graph "
         "of its source saved.",
-        "views/shares detach/values detach/blocks writes/error-or-recorded",
+        (slugs.VIEWS_SHARES, slugs.DETACH_VALUES, slugs.DETACH_BLOCKS, slugs.WRITES_ERROR_OR_RECORDED),
         (f"{A}; b = exp a; d = detach b; c = multiply a d; backward c with [1, 1]", RETURNS),
         (f"{A}; b = exp a; d = detach b; write d mul_scalar_ scalar=2.0; backward b with [1, 1]", MODIFIED),
     ),
     fact(
         "R38",
         "Detaching in place removes a value's history; a view cannot be detached in place.",
-        "detach/in-place detach/view-raises",
+        (slugs.DETACH_IN_PLACE, slugs.DETACH_VIEW_RAISES),
         (f"{A}; d = detach a; detach_ d", RETURNS),
         (f"{A}; c = leaf [0, 0] const; write c copy_ a; detach_ c", RETURNS),
         (f"{A}; b = exp a; v = select b dim=0 index=0; detach_ v", "view detached in place"),
@@ -47,7 +48,7 @@ HISTORY = (
         "R39",
         "A value computed under no_grad is a constant; enable_grad inside the block, and the end of the block, turn "
         "recording on again.",
-        "modes/no-grad-result modes/recorded modes/restored modes/constant",
+        (slugs.MODES_NO_GRAD_RESULT, slugs.MODES_RECORDED, slugs.MODES_RESTORED, slugs.MODES_CONSTANT),
         (f"{A}; no_grad: b = exp a; c = multiply a b; backward c with [1, 1]", RETURNS),
         (f"{A}; no_grad: enable_grad: b = exp a; backward b with [1, 1]", RETURNS),
         not_covered="That the mode belongs to a thread: programs have no threads.",
@@ -61,7 +62,7 @@ HISTORY = (
     fact(
         "R41",
         "A value that is not a leaf has no .grad, unless it retains its gradient.",
-        "hooks/retained",
+        (slugs.HOOKS_RETAINED,),
         (f"{A}; b = exp a; s = sum b dim=(0,) keepdim=False; backward s retain=True; retain b; backward s", RETURNS),
         not_covered="The warning on reading it: an observation records only results and errors.",
     ),
@@ -69,7 +70,7 @@ HISTORY = (
         "R42",
         "A value that retains its gradient adds up the gradients of all calls, even of calls for the gradient of "
         "another value. A leaf has a .grad anyway. A value that requires no grad cannot retain one.",
-        "hooks/retained hooks/retain-refused",
+        (slugs.HOOKS_RETAINED, slugs.HOOKS_RETAIN_REFUSED),
         ("a = leaf 3; b = exp a; c = sin b; retain b; retain b; backward c retain=True; backward c", RETURNS),
         ("a = leaf 3; b = exp a; c = sin b; retain b; g = grad c wrt a", RETURNS),
         ("a = leaf 3; retain a; b = exp a; backward b", RETURNS),
@@ -83,7 +84,7 @@ WRITES = (
         "R43",
         "A leaf that requires grad, and a view of it, cannot be written to while writes are recorded; under no_grad "
         "they can.",
-        "writes/leaf-raises writes/refused-keeps-values modes/unrecorded-write writes/value",
+        (slugs.WRITES_LEAF_RAISES, slugs.WRITES_REFUSED_KEEPS_VALUES, slugs.MODES_UNRECORDED_WRITE, slugs.WRITES_VALUE),
         (f"{A}; write a zero_", "leaf written in place"),
         (f"{A}; v = select a dim=0 index=0; write v zero_", "leaf written in place"),
         (f"{A}; no_grad: write a zero_", RETURNS),
@@ -92,7 +93,7 @@ WRITES = (
         "R44",
         "A write to a value that a derivative needs does not raise; a call that needs the value does. Other writes "
         "have no effect on calls.",
-        "writes/error-or-recorded writes/unsaved-works",
+        (slugs.WRITES_ERROR_OR_RECORDED, slugs.WRITES_UNSAVED_WORKS),
         (f"{A}; b = exp a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", MODIFIED),
         (f"{A}; b = negative a; write b add_scalar_ scalar=1.0; backward b with [1, 1]", RETURNS),
         (f"{A}; b = exp a; c = sin a; no_grad: write b zero_; backward c with [1, 1]", RETURNS),
@@ -102,7 +103,7 @@ WRITES = (
     fact(
         "R45",
         "An optimizer's step is a write to its leaves.",
-        "optimizers/formula writes/error-or-recorded writes/unsaved-works",
+        (slugs.OPTIMIZERS_FORMULA, slugs.WRITES_ERROR_OR_RECORDED, slugs.WRITES_UNSAVED_WORKS),
         (f"{A}; b = square a; backward b with [1, 1] retain=True; step a sgd lr=0.5; backward b with [1, 1]", MODIFIED),
         (
             f"{A}; b = negative a; backward b with [1, 1] retain=True; step a sgd lr=0.5; backward b with [1, 1]",
@@ -119,7 +120,7 @@ WRITES = (
         "R47",
         "A recorded write to a view becomes part of its base's history; a constant to which a recorded value is "
         "written requires grad from then on.",
-        "views/history writes/requires-grad writes/recorded writes/aliases",
+        (slugs.VIEWS_HISTORY, slugs.WRITES_REQUIRES_GRAD, slugs.WRITES_RECORDED, slugs.WRITES_ALIASES),
         (
             f"{A}; b = clone a; v = select b dim=0 index=0; write v mul_scalar_ scalar=3.0; backward b with [1, 1]",
             RETURNS,
@@ -130,7 +131,7 @@ WRITES = (
     fact(
         "R48",
         "A recorded write to one of several views that an op returns raises.",
-        "views/restricted",
+        (slugs.VIEWS_RESTRICTED,),
         (
             f"{A}; b = clone a; p, q = split b sizes=(1,1) dim=0; write p zero_",
             "returns | view may not be written",
@@ -141,7 +142,7 @@ WRITES = (
     fact(
         "R49",
         "A recorded write to a view that was made under no_grad raises.",
-        "views/restricted",
+        (slugs.VIEWS_RESTRICTED,),
         (
             f"{A}; c = leaf [3, 4] const; no_grad: v = slice c start=0 stop=2 step=1; write v copy_ a",
             "returns | view may not be written",
@@ -151,7 +152,7 @@ WRITES = (
     fact(
         "R50",
         "A call that raises halfway may already have added to some leaves.",
-        "errors/atomic",
+        (slugs.ERRORS_ATOMIC,),
         (
             "a = leaf 2; b = leaf 3; p = multiply a a; q = multiply b b; j = add p q; backward p; backward j",
             "graph freed",

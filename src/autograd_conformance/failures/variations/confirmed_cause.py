@@ -14,6 +14,7 @@ from itertools import count
 
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.failures.case import Case
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
@@ -30,17 +31,11 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import TapeEntry
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.vjp import base_op
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.diagnosis.graph_faults import graph_faults
 from autograd_conformance.rules.explanation.context import tape_before
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.expectation.exercises import WEIGHTS
-
-GRAPH_RULE_OF = {
-    "gradients/op": "gradients/graph",
-    "higher/op": "higher/differentiable",
-    "higher/op-third": "higher/differentiable",
-}
-"""The rule about the whole graph of a call, for each rule about the gradient of a single op."""
 
 
 def with_confirmed_cause(case: Case) -> Case:
@@ -48,15 +43,16 @@ def with_confirmed_cause(case: Case) -> Case:
     violation = case.violation
     if violation.undiagnosed is not None and not (_explains_others(case) and not _is_contradicted(case)):
         violation = violation.undiagnosed
-    if violation.op is not None and violation.rule in GRAPH_RULE_OF and _is_not_only_op(case, violation):
-        violation = replace(violation, rule=GRAPH_RULE_OF[violation.rule], op=None)
+    graph_rule = RULES[violation.rule].graph_rule
+    if violation.op is not None and graph_rule is not None and _is_not_only_op(case, violation):
+        violation = replace(violation, rule=graph_rule, op=None)
     return case if violation is case.violation else replace(case, violation=violation)
 
 
 def possible_rules(violation: Violation) -> frozenset[str]:
     """The rules under which a violation may be reported."""
     rules = {violation.rule} | ({violation.undiagnosed.rule} if violation.undiagnosed else set())
-    return frozenset(rules | {GRAPH_RULE_OF[rule] for rule in rules & GRAPH_RULE_OF.keys()})
+    return frozenset(rules | {general for rule in rules if (general := RULES[rule].graph_rule) is not None})
 
 
 # -- diagnoses --------------------------------------------------------------------------------------------------------
@@ -122,7 +118,7 @@ def _is_contradicted(case: Case) -> bool:
         tape, _ = tape_before(program, case.observation, reference, target.capabilities, at)
         expected = tape.reference.pullback(step)
         for fault in graph_faults(tape.reference, step):
-            if fault.text != case.violation.diagnosis:
+            if fault.diagnosis != case.violation.diagnosis:
                 continue
             leaves = (edge for edge in expected if edge not in tape.reference.producer)
             if any(not np.allclose(fault.contributions.get(edge, 0.0), expected[edge]) for edge in leaves):
@@ -141,7 +137,7 @@ def _is_not_only_op(case: Case, violation: Violation) -> bool:
     if any(isinstance(step, (InPlace, DetachInPlace)) for step in case.program.instructions[: violation.at]):
         return True
     nodes = case.context.tape.nodes.values()
-    if violation.rule == "gradients/op":
+    if violation.rule == slugs.GRADIENTS_OP:
         return any(node.traversals and node.op == violation.op for node in nodes)
     derived = [n for n in nodes if n.derivative and base_op(n.op) == violation.op and n.traversals]
     entries = [e for e in case.context.reference.entries if e.op == violation.op and not _weights(case, e)]

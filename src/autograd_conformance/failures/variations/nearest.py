@@ -15,6 +15,7 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.variations.candidates import Variations, candidates
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.needs import needs
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.editing import is_valid, replaced, with_modes, without
 from autograd_conformance.programs.language import (
     Apply,
@@ -34,6 +35,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Kind, Observation, Raised, Returned
 from autograd_conformance.programs.operands import operands, results
 from autograd_conformance.reference.reference import Reference
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.context import tape_before
 from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.observed import RaisedError
@@ -113,7 +115,7 @@ def _compares_failure(changed: Program, observation: Observation, case: Case, by
         return False
     if _errors(observation[:last]) != _errors(case.observation[: violation.at]):
         return False  # another error comes first
-    if violation.rule.startswith("modes/") and len(changed) > violation.at + 1:
+    if RULES[violation.rule].family == slugs.MODES and len(changed) > violation.at + 1:
         return False  # an inserted line has no mode and ends its block
     tape, expectation = _end(changed, observation, case.target)
     if violation.rule in expectation.exercises or _has_to_raise(case):

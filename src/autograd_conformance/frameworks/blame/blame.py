@@ -26,7 +26,8 @@ from autograd_conformance.frameworks.blame.expressions import (
     is_python_function,
 )
 from autograd_conformance.frameworks.blame.ownership import Owner, Ownership, place
-from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF, RENAMED
+from autograd_conformance.frameworks.older_adapters import RENAMED
+from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
 
 ADAPTER_BUGS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
 """Types of exceptions that a bug of an adapter usually raises; used if the framework is in the same file."""
@@ -66,7 +67,7 @@ def blame(error: BaseException, adapter: Adapter, values: Collection[object] = (
     match owner:
         case Owner.SUITE:
             refused = isinstance(error, TypeError) and _refuses_arguments(str(error), last.tb_frame, adapter)
-            return Blame(Origin.ADAPTER if refused else Origin.FRAMEWORK)
+            return Blame(Origin.ADAPTER if refused or _is_undefined(error, last.tb_frame) else Origin.FRAMEWORK)
         case Owner.ADAPTER | Owner.GENERATED if ownership.is_separate:
             return Blame(_origin_of_separate(error, last, adapter, ownership), where)
         case Owner.ADAPTER:
@@ -208,6 +209,11 @@ def _is_method(frame: FrameType, adapter: Adapter) -> bool:
     """Whether a frame is a call of a method of the adapter."""
     names = frame.f_code.co_varnames[:1]
     return bool(names) and frame.f_locals.get(names[0]) is adapter
+
+
+def _is_undefined(error: BaseException, frame: FrameType) -> bool:
+    """Whether a frame is a call of a method of `Adapter` without a default, which the adapter does not define."""
+    return isinstance(error, NotImplementedError) and frame.f_globals.get("__name__") == Adapter.__module__
 
 
 def _refuses_arguments(message: str, frame: FrameType, adapter: Adapter) -> bool:

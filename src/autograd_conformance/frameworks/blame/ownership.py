@@ -53,8 +53,8 @@ class Ownership:
     @classmethod
     def of(cls, adapter: Adapter, values: Collection[object] = ()) -> Ownership:
         """Find the modules and files of an adapter. `values` are some of its framework's values."""
-        classes = [each for each in type(adapter).__mro__ if each.__module__ != "builtins"]
-        declared = tuple(getattr(adapter, "packages", ()))
+        classes = [each for each in type(adapter).__mro__ if each.__module__ != "builtins" and each is not Adapter]
+        declared = tuple(adapter.packages)
         modules = {each.__module__ for each in classes if not within(each.__module__, declared)}
         found = [sys.modules[name] for name in modules if name in sys.modules]
         files = frozenset(file for module in found if (file := getattr(module, "__file__", None)))

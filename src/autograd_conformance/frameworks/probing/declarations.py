@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.rows.shapes import FORMS
 from autograd_conformance.printing.dialect import Dialect
-from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.capabilities import Capability, Traits
 from autograd_conformance.programs.language import DTYPES
 
 LONGEST = 80
@@ -42,22 +42,21 @@ def check(adapter: Adapter) -> None:
     _all(adapter, "dtypes", adapter.dtypes, str, "the names of dtypes, each a str")
     if not isinstance(adapter.dialect, Dialect | None):
         _refuse(adapter, "dialect", "a printing.dialect.Dialect or None", adapter.dialect)
-    if not isinstance(traits := getattr(adapter, "traits", PYTORCH), Traits):
-        _refuse(adapter, "traits", "a programs.capabilities.Traits", traits)
-    sources, names = getattr(adapter, "trait_sources", {}), {field.name for field in fields(Traits)}
+    if not isinstance(adapter.traits, Traits):
+        _refuse(adapter, "traits", "a programs.capabilities.Traits", adapter.traits)
+    sources, names = adapter.trait_sources, {field.name for field in fields(Traits)}
     if not isinstance(sources, Mapping) or not names.issuperset(sources) or not _texts(sources.values()):
         _refuse(adapter, "trait_sources", f"a mapping of some of {', '.join(sorted(names))} to texts", sources)
-    limits = getattr(adapter, "limits", {})
+    limits = adapter.limits
     if not isinstance(limits, Mapping) or not all(isinstance(each, Limit) for each in limits.values()):
         _refuse(adapter, "limits", "a mapping of names of ops to ops.limits.Limit", limits)
-    _all(adapter, "packages", getattr(adapter, "packages", ()), str, "the names of modules or packages, each a str")
+    _all(adapter, "packages", adapter.packages, str, "the names of modules or packages, each a str")
     there = ("errors", *DTYPES, *FORMS)
-    insists = getattr(adapter, "insists", ())
-    _all(adapter, "insists", insists, str, f"some of {', '.join(there)}")
-    if not {*there}.issuperset(insists):
-        _refuse(adapter, "insists", f"a collection of some of {', '.join(there)}", insists)
+    _all(adapter, "insists", adapter.insists, str, f"some of {', '.join(there)}")
+    if not {*there}.issuperset(adapter.insists):
+        _refuse(adapter, "insists", f"a collection of some of {', '.join(there)}", adapter.insists)
     for name in ("optimizers", "modules", "writes"):
-        value = getattr(adapter, name, ())
+        value = getattr(adapter, name)
         _all(adapter, name, value, str, "names, each a str")
         if isinstance(value, Mapping):
             for settings in value.values():

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
-from autograd_conformance.frameworks.adapter import Adapter, FullAdapter, Value
+from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.reading.reader import cannot
 from autograd_conformance.frameworks.registry import AdapterError
-from autograd_conformance.ops.limits import Limits, outside
+from autograd_conformance.ops.limits import outside
 from autograd_conformance.ops.rows.shapes import FORMS, size
 from autograd_conformance.ops.simplest import simplest
-from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.text import message, type_of
 from autograd_conformance.programs.language import Shape
 from autograd_conformance.programs.own_numpy import np
@@ -63,24 +63,24 @@ NOTHING_MISSING = ProbeResult()
 
 def insisted(adapter: Adapter) -> frozenset[str]:
     """The features that an adapter insists on."""
-    return frozenset(getattr(adapter, "insists", ()))
+    return frozenset(adapter.insists)
 
 
 def probe(adapter: Adapter) -> ProbeResult:
     """Probe an adapter that passed the smoke test. Raises `AdapterError` if no dtype, or no form of leaf, is left."""
-    full, insists = cast(FullAdapter, adapter), insisted(adapter)
-    dtypes = {d: why for d in adapter.dtypes if d not in insists and (why := _changed(full, d, _usual(adapter)))}
+    insists = insisted(adapter)
+    dtypes = {d: why for d in adapter.dtypes if d not in insists and (why := _changed(adapter, d, _usual(adapter)))}
     usable = [d for d in adapter.dtypes if d not in dtypes]
     if not usable:
         raise AdapterError(f"{adapter.name}: {next(iter(dtypes.values()))}; no dtype is left to test")
     forms = {
         name: why
         for name, shape in _tried(adapter)
-        if name not in insists and (why := _changed(full, usable[0], shape))
+        if name not in insists and (why := _changed(adapter, usable[0], shape))
     }
     if {"numbers", "vectors"} <= {*forms}:
         raise AdapterError(f"{adapter.name}: {forms['vectors']}; a single number does not read back, either")
-    unreadable = dict(_unreadable(full, usable[0], _usual(adapter)))
+    unreadable = dict(_unreadable(adapter, usable[0], _usual(adapter)))
     notes = (
         *(f"{why}: programs in {name} are not drawn" for name, why in dtypes.items()),
         *(f"{why}: leaves that are {name} are not drawn" for name, why in forms.items()),
@@ -95,8 +95,7 @@ def probe(adapter: Adapter) -> ProbeResult:
 
 
 def _usual(adapter: Adapter) -> Shape:
-    traits: Traits = getattr(adapter, "traits", PYTORCH)
-    return () if traits.scalars else (2,)
+    return () if adapter.traits.scalars else (2,)
 
 
 def _tried(adapter: Adapter) -> Iterator[tuple[str, Shape]]:
@@ -108,7 +107,7 @@ def _data(dtype: str, shape: Shape) -> np.ndarray:
     return (np.arange(size(shape), dtype=dtype) + np.asarray(1, dtype)).reshape(shape)
 
 
-def _changed(adapter: FullAdapter, dtype: str, shape: Shape) -> str | None:
+def _changed(adapter: Adapter, dtype: str, shape: Shape) -> str | None:
     """Why a leaf does not read back as written; None if it does."""
     data, what = _data(dtype, shape), f"a {dtype} leaf of shape {shape}"
     match attempt(_written, adapter, data.copy()):
@@ -121,14 +120,14 @@ def _changed(adapter: FullAdapter, dtype: str, shape: Shape) -> str | None:
     return f"{what} reads back as {named}" if isinstance(named, str) and named != dtype else None
 
 
-def _written(adapter: FullAdapter, data: np.ndarray) -> tuple[object, object]:
+def _written(adapter: Adapter, data: np.ndarray) -> tuple[object, object]:
     """The elements and the dtype of a leaf, as they read back."""
     adapter.reset()
     leaf = adapter.leaf(data, True)
     return adapter.read(leaf), adapter.dtype(leaf)
 
 
-def _unreadable(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[tuple[Capability, str]]:
+def _unreadable(adapter: Adapter, dtype: str, shape: Shape) -> Iterator[tuple[Capability, str]]:
     """Claimed capabilities whose method raises, each with the reason."""
     values = list(_values(adapter, dtype, shape))
     gradients = [each for each in map(_none_if_raised(adapter.gradient), values[:1]) if each is not None]
@@ -144,7 +143,7 @@ def _unreadable(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[tupl
                 yield capability, why
 
 
-def _values(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[Value]:
+def _values(adapter: Adapter, dtype: str, shape: Shape) -> Iterator[Value]:
     """A leaf with a gradient, a result, a view, and leaves of other forms, without those that cannot be made."""
     adapter.reset()
     leaf = _none_if_raised(adapter.leaf)(_data(dtype, shape), True)
@@ -160,16 +159,15 @@ def _values(adapter: FullAdapter, dtype: str, shape: Shape) -> Iterator[Value]:
     yield from (each for each in others if each is not None)
 
 
-def _applied(adapter: FullAdapter, ops: Collection[str], leaf: Value, shape: Shape) -> Iterator[Value]:
+def _applied(adapter: Adapter, ops: Collection[str], leaf: Value, shape: Shape) -> Iterator[Value]:
     """Results of those ops that accept operands of a shape and return one result."""
-    limits: Limits = getattr(adapter, "limits", {})
     for name, count, attrs in simplest(ops, shape):
-        if not outside(limits, name, (shape,) * count, attrs):
+        if not outside(adapter.limits, name, (shape,) * count, attrs):
             made = _none_if_raised(adapter.apply)(name, [leaf] * count, attrs)
             yield from made[:1] if isinstance(made, tuple | list) and len(made) == 1 else ()
 
 
-def _backward(adapter: FullAdapter, result: Value, dtype: str) -> None:
+def _backward(adapter: Adapter, result: Value, dtype: str) -> None:
     given = np.ones_like(adapter.read(result), dtype) if Capability.COTANGENTS in adapter.capabilities else None
     adapter.backward([result], [given], None)
 

@@ -17,10 +17,9 @@ from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.requirements import unmet_requirements
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
-from autograd_conformance.ops.limits import Limits, outside
+from autograd_conformance.ops.limits import outside
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
-from autograd_conformance.programs.capabilities import PYTORCH, Traits
 from autograd_conformance.programs.language import DTYPES, Apply, Ref, Shape
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
@@ -32,8 +31,7 @@ def smoke(adapter: Adapter) -> None:
     """Run the smoke test. Raises `AdapterError` with the reason if it fails."""
     declarations.check(adapter)
     _declarations(adapter)
-    traits: Traits = getattr(adapter, "traits", PYTORCH)
-    shape: Shape = () if traits.scalars else VECTOR
+    shape: Shape = () if adapter.traits.scalars else VECTOR
     changed: dict[str, object] = {}
     for dtype in adapter.dtypes:
         data = np.array([1.0, 2.0], dtype=dtype).reshape(2)[: size(shape)].reshape(shape)
@@ -46,10 +44,10 @@ def smoke(adapter: Adapter) -> None:
         named = _try(adapter, "dtype()", adapter.dtype, leaf)
         if named != dtype:  # if another dtype is kept, the probe reports that this one is missing
             changed[dtype] = named
-            if dtype in getattr(adapter, "insists", ()) or len(changed) == len(adapter.dtypes) or named not in DTYPES:
+            if dtype in adapter.insists or len(changed) == len(adapter.dtypes) or named not in DTYPES:
                 validation.refuse(adapter, f"dtype() of a {dtype} leaf", named, repr(dtype))
             continue
-        _fresh(adapter, leaf, shape, traits)
+        _fresh(adapter, leaf, shape)
         _apply(adapter, leaf, shape)
     kind = _try(adapter, "classify()", adapter.classify, RuntimeError("no such thing"))
     if kind is not Kind.UNKNOWN:
@@ -59,9 +57,8 @@ def smoke(adapter: Adapter) -> None:
 def _apply(adapter: Adapter, leaf: Any, shape: Shape) -> None:
     """Check that the simplest op returns a result; if the device has no kernel for it, try the next op."""
     absent: AdapterError | None = None
-    limits: Limits = getattr(adapter, "limits", {})
     for name, operands, attrs in simplest(adapter.ops, shape):
-        if outside(limits, name, (shape,) * operands, attrs):
+        if outside(adapter.limits, name, (shape,) * operands, attrs):
             continue
         try:
             out = _try(adapter, f"apply({name!r})", adapter.apply, name, [leaf] * operands, attrs)
@@ -94,11 +91,11 @@ def _leaf(adapter: Adapter, data: np.ndarray) -> Any:
         raise AdapterError(f"{error}; a leaf of a single number works; {remedy}") from None
 
 
-def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
+def _fresh(adapter: Adapter, leaf: Any, shape: Shape) -> None:
     """Check the gradient of a leaf before any backward call: None, or zeros if the traits say `begins_with_zeros`."""
     gradient = _try(adapter, "gradient()", adapter.gradient, leaf)
     if gradient is None:
-        if traits.begins_with_zeros:
+        if adapter.traits.begins_with_zeros:
             raise AdapterError(
                 f"{adapter.name}: gradient() of a fresh leaf is None, though traits say begins_with_zeros"
             )
@@ -107,7 +104,7 @@ def _fresh(adapter: Adapter, leaf: Any, shape: Shape, traits: Traits) -> None:
     array = validation.array(adapter, _try(adapter, "read()", adapter.read, gradient), named)
     if array.shape != shape or array.any():
         validation.refuse(adapter, "gradient() of a fresh leaf", array, "None, or zeros of the leaf's shape")
-    if not traits.begins_with_zeros:
+    if not adapter.traits.begins_with_zeros:
         remedy = "if its framework begins with zeros, declare traits = Traits(begins_with_zeros=True)"
         raise AdapterError(f"{adapter.name}: gradient() of a fresh leaf is not None, but zeros; {remedy}")
 
@@ -125,10 +122,10 @@ def _declarations(adapter: Adapter) -> None:
     if unknown or not adapter.ops:
         names = ", ".join(unknown[:5]) if unknown else "no op"
         raise AdapterError(f"{adapter.name}: ops names {names}; it has to name ops of ops/tables")
-    unknown = sorted({*getattr(adapter, "writes", ())} - {*WRITES})
+    unknown = sorted({*adapter.writes} - {*WRITES})
     if unknown:
         raise AdapterError(f"{adapter.name}: writes names {', '.join(unknown[:5])}; it has to name rows of ops/inplace")
-    unknown = sorted({*getattr(adapter, "limits", {})} - {*APPLIED, *WRITES})
+    unknown = sorted({*adapter.limits} - {*APPLIED, *WRITES})
     if unknown:
         raise AdapterError(f"{adapter.name}: limits names {', '.join(unknown[:5])}; it has to name ops and writes")
     silent = [] if adapter.dialect is None else sorted(set(adapter.ops) - set(adapter.dialect.ops))

@@ -12,7 +12,7 @@ from weakref import ref
 import numpy as np
 import torch
 
-from autograd_conformance.frameworks.adapter import HookFunction
+from autograd_conformance.frameworks.adapter import Adapter, HookFunction
 from autograd_conformance.frameworks.environment.devices import Device
 from autograd_conformance.frameworks.pytorch.devices import dtypes_of, open_device, storage_of
 from autograd_conformance.frameworks.pytorch.dialect import dialect
@@ -21,7 +21,7 @@ from autograd_conformance.ops.catalogue import APPLIED, WRITES, row_of
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.ops.random import RANDOM_OPS
-from autograd_conformance.printing.dialect import fill
+from autograd_conformance.printing.dialect import Dialect, fill
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
@@ -76,7 +76,7 @@ class _Generator:
 ON_CPU, ON_ANY = _Generator(torch.default_generator.manual_seed), _Generator(torch.manual_seed)
 
 
-class TorchEager:
+class TorchEager(Adapter):
     """PyTorch 2 in eager mode on one device, which may be provided by another package's module."""
 
     name = "torch"
@@ -84,6 +84,7 @@ class TorchEager:
     capabilities = frozenset(Capability) - {Capability.COUNTS_SAVED}
     ops = APPLIED
     dtypes: tuple[str, ...] = ("float64", "float32")
+    dialect: Dialect
     optimizers = {name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items()}
     modules = (*MODULES, *RANDOM_OPS)
     variables = ("ATEN_", "MKL_", "OMP_", "PYTORCH_", "TORCH")

@@ -16,7 +16,7 @@ from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
-from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Leaf, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.own_numpy import np
@@ -88,8 +88,7 @@ def _programs_with_two_gradients(framework: Adapter | Target) -> Iterable[Progra
     """A program in which two leaves receive different gradients from one call each; none if no simple op is
     supported.
     """
-    traits: Traits = getattr(framework, "traits", PYTORCH)
-    shape: Shape = () if traits.scalars else (2,)
+    shape: Shape = () if framework.traits.scalars else (2,)
 
     def literal(*data: float) -> Literal:
         return Literal(data[: size(shape)], shape, framework.dtypes[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autograd_conformance.frameworks.adapter import FullAdapter, Value
+from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.reading import identities, validation
 from autograd_conformance.frameworks.reading.copies import Snapshot, changed, is_copy, snapshot
@@ -40,7 +40,7 @@ class Reader:
     Common return types are accepted by their class alone, because every value of every program is read here.
     """
 
-    def __init__(self, adapter: FullAdapter, unreadable: frozenset[Capability] = frozenset()) -> None:
+    def __init__(self, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         shows = {*adapter.capabilities} - unreadable if unreadable else adapter.capabilities
         self.adapter = adapter
         self.dtype = adapter.dtype

@@ -20,30 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from autograd_conformance.frameworks.adapter import (
-    Adapter,
-    HasCostlyRegions,
-    HasLimits,
-    HasModules,
-    HasOptimizers,
-    HasRandom,
-    HasRegions,
-    HasSavedTensorCounter,
-    HasSimplerModes,
-    HasTraits,
-    HasTraitSources,
-    HasWrites,
-)
+from autograd_conformance.frameworks.adapter import USUAL_OPTIMIZERS, Adapter, defines
 from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import watch
+from autograd_conformance.frameworks.older_adapters import complete
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework, load
 from autograd_conformance.frameworks.remote.codecs import dialects, limits
 from autograd_conformance.frameworks.remote.protocol import VERSION
-from autograd_conformance.frameworks.requirements import adopt_new_names
 from autograd_conformance.frameworks.running.printed import run_printed
-from autograd_conformance.frameworks.running.regions import observe
+from autograd_conformance.frameworks.running.regions import has_regions, observe
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import Dialect, fill
 from autograd_conformance.programs.capabilities import PYTORCH
@@ -102,7 +89,7 @@ class Worker:
             case "run":
                 return {"observation": self._run(request)}
             case "units":
-                assert isinstance(self.adapter, HasRegions)
+                assert self.adapter is not None
                 program = codec.from_json(request["program"], VOCABULARY)
                 return {"units": [region.steps for region in regions(program, self.adapter.holds)]}
             case "print":
@@ -115,7 +102,7 @@ class Worker:
     def _run(self, request: Mapping[str, Json]) -> Json:
         adapter = self.adapter
         assert adapter is not None
-        if "seed" in request and isinstance(adapter, HasRandom):
+        if "seed" in request and adapter.random is not None:
             call_adapter(adapter.name, "random.seed()", adapter.random.seed, request["seed"])
         program = codec.from_json(request["program"], VOCABULARY)
         observation = (
@@ -140,13 +127,12 @@ def _loaded(name: str, request: Mapping[str, Json]) -> Adapter:
     """
     adapter = load(name, request["device"])
     smoke(adapter)
-    if request["plainer"] is not None and isinstance(adapter, HasSimplerModes):
+    if request["plainer"] is not None:
         modes = adapter.simpler_modes
         adapter = call_adapter(adapter.name, "simpler_modes()", lambda: modes()[request["plainer"]]())
-    elif request["counts_saved"] and isinstance(adapter, HasSavedTensorCounter):
-        adapter = call_adapter(adapter.name, "saved_tensor_counter()", adapter.saved_tensor_counter)
-    adopt_new_names(adapter)
-    return adapter
+    elif request["counts_saved"]:
+        adapter = call_adapter(adapter.name, "saved_tensor_counter()", adapter.saved_tensor_counter) or adapter
+    return complete(adapter)
 
 
 def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[str, Json]:
@@ -160,29 +146,29 @@ def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[s
         "packages": {"numpy": np.__version__},
         "ops": sorted(adapter.ops),
         "dtypes": [dtype for dtype in adapter.dtypes if dtype not in probed.dtypes],
-        "random": isinstance(adapter, HasRandom) and adapter.random is not None,
-        "saved_tensor_counter": isinstance(adapter, HasSavedTensorCounter),
-        "units": isinstance(adapter, HasRegions),
-        "programs_each": adapter.programs_each if isinstance(adapter, HasCostlyRegions) else 0,
-        "plainer": list(adapter.simpler_modes()) if isinstance(adapter, HasSimplerModes) else [],
+        "random": adapter.random is not None,
+        "saved_tensor_counter": defines(adapter, "saved_tensor_counter"),
+        "units": has_regions(adapter),
+        "programs_each": adapter.programs_each,
+        "plainer": list(adapter.simpler_modes()),
         "prints": adapter.dialect is not None,
         "script": [sys.executable],
         "digest": _digest(adapter),
     }
     if probed.notes:
         form["notes"] = list(probed.notes)
-    if isinstance(adapter, HasTraits):
+    if adapter.traits != PYTORCH:
         default = asdict(PYTORCH)
         form["traits"] = {name: value for name, value in asdict(adapter.traits).items() if value != default[name]}
-    if isinstance(adapter, HasTraitSources):
+    if adapter.trait_sources:
         form["trait_sources"] = dict(adapter.trait_sources)
-    if isinstance(adapter, HasModules):
+    if adapter.modules:
         form["modules"] = list(adapter.modules)
-    if isinstance(adapter, HasOptimizers):
+    if adapter.optimizers is not USUAL_OPTIMIZERS:
         form["optimizers"] = {name: list(settings) for name, settings in adapter.optimizers.items()}
-    if isinstance(adapter, HasWrites):
+    if adapter.writes is not Adapter.writes:
         form["writes"] = sorted(adapter.writes)
-    if isinstance(adapter, HasLimits):
+    if adapter.limits:
         form["limits"] = {name: limits.to_json(limit) for name, limit in adapter.limits.items()}
     if adapter.dialect is not None:
         form["dialect"] = dialects.to_json(adapter.dialect)
@@ -190,9 +176,9 @@ def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[s
 
 
 def sources(adapter: Adapter) -> list[Path]:
-    """Source files of an adapter's class and its base classes."""
+    """Source files of an adapter's class and its base classes, without `Adapter`."""
     files = set()
-    for each in type(adapter).__mro__:
+    for each in (each for each in type(adapter).__mro__ if each is not Adapter):
         with suppress(TypeError, OSError):  # built-in classes and classes without source
             files.add(inspect.getsourcefile(each))
     return sorted(Path(file) for file in files if file is not None and Path(file).exists())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from autograd_conformance.frameworks.adapter import FullAdapter
+from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.environment.interrupts import is_users
 from autograd_conformance.programs.language import Modes
 
@@ -15,7 +15,7 @@ class EnteredModes:
     modes.
     """
 
-    def __init__(self, adapter: FullAdapter) -> None:
+    def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self.entered: list[tuple[str, AbstractContextManager[Any]]] = []
 

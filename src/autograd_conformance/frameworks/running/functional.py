@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
-from autograd_conformance.frameworks.adapter import Adapter, HasVjp, Value
+from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.running.runner import Run, literal
 from autograd_conformance.programs.capabilities import Capability
@@ -21,7 +20,7 @@ from autograd_conformance.programs.language import Apply, Delete, Detach, Grad, 
 from autograd_conformance.programs.own_numpy import np
 
 
-class Functional:
+class Functional(Adapter):
     """Base class for adapters of functional frameworks: the methods for stored gradients, which have no effect.
 
     A derived class defines `leaf`, `apply`, `vjp`, `read`, `dtype` and `classify`.
@@ -99,7 +98,7 @@ class Differentiated:
     def gradients(self, cotangents: Sequence[np.ndarray | None]) -> Sequence[Value]:
         """Call `vjp` for the function, and return the gradients of its inputs."""
         given = [self._ones(root) if each is None else each for root, each in zip(self.call.roots, cotangents)]
-        found = cast(HasVjp, self.adapter).vjp(self, [self.outside(ref) for ref in self.call.inputs], given)
+        found = self.adapter.vjp(self, [self.outside(ref) for ref in self.call.inputs], given)
         return validation.results(self.adapter, self.call, found, len(self.call.inputs))
 
     def _ones(self, root: Ref) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from autograd_conformance.frameworks.adapter import Adapter, HasRegions, HasVjp, Value
+from autograd_conformance.frameworks.adapter import Adapter, Value, defines
 from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.reading import validation
 from autograd_conformance.frameworks.registry import AdapterError
@@ -27,22 +27,23 @@ def observe(program: Program, adapter: Adapter, unreadable: frozenset[Capability
 
 
 def run_type(adapter: Adapter) -> type[Run]:
-    """The class of runs for an adapter. Callers keep the result, because checking a protocol is as slow as some ops."""
-    if isinstance(adapter, HasVjp):
+    """The class of runs for an adapter."""
+    if defines(adapter, "vjp"):
         return FunctionalRun
-    return RegionRun if isinstance(adapter, HasRegions) else Run
+    return RegionRun if has_regions(adapter) else Run
+
+
+def has_regions(adapter: Adapter) -> bool:
+    """Whether an adapter compiles, checkpoints or records several instructions together, as a region."""
+    return defines(adapter, "holds") and defines(adapter, "unit")
 
 
 class RegionRun(Run):
     """One run of a program, a region at a time. The results of a region are read after it."""
 
-    def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
-        super().__init__(program, adapter, unreadable)
-        self.region_adapter = adapter if isinstance(adapter, HasRegions) else None
-
     def observations(self) -> Iterator[StepObservation]:
         """Observe every instruction, in order."""
-        found = call_adapter(self.adapter.name, "holds()", self._regions) if self.region_adapter else ()
+        found = call_adapter(self.adapter.name, "holds()", self._regions)
         begins = {region.first: region for region in found}
         at = 0
         while at < len(self.program):
@@ -55,8 +56,7 @@ class RegionRun(Run):
                 at = region.last + 1
 
     def _regions(self) -> Sequence[Region]:
-        assert self.region_adapter is not None
-        return list(regions(self.program, self.region_adapter.holds))
+        return list(regions(self.program, self.adapter.holds))
 
     def _region(self, region: Region) -> Iterator[StepObservation]:
         """Observe the instructions of a region and the leaves between them. Leaves before the last instruction that can
@@ -104,10 +104,10 @@ class RegionRun(Run):
     def computed(self, region: Region) -> Sequence[Value]:
         """Run a region, and return its results."""
         adapter = self.adapter
-        assert self.region_adapter is not None and adapter.dialect is not None, "regions are printed in the dialect"
+        assert adapter.dialect is not None, "regions are printed in the dialect"
         self.modes.enter(region.modes)
         source = canonical(self.program, region, adapter.dialect)
-        made = self.region_adapter.unit(source, [self.values[ref] for ref in region.inputs])
+        made = adapter.unit(source, [self.values[ref] for ref in region.inputs])
         if len(made) != len(region.results):
             validation.refuse(adapter, "unit()", made, f"{len(region.results)} results")
         return made

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, assert_never, cast
+from typing import Any, assert_never
 
-from autograd_conformance.frameworks.adapter import Adapter, FullAdapter, HookFunction, HookRaised, Value
+from autograd_conformance.frameworks.adapter import Adapter, HookFunction, HookRaised, Value
 from autograd_conformance.frameworks.blame.raised import raised_outcome, unread_outcome
 from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import is_users
@@ -95,7 +95,7 @@ class Run:
 
     def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         capabilities = adapter.capabilities
-        self.program, self.adapter = program, cast(FullAdapter, adapter)
+        self.program, self.adapter = program, adapter
         self.values: dict[Ref, Value] = {}
         self.handles: dict[Ref, Any] = {}
         self.holders = sorted(holders(program))
@@ -106,9 +106,7 @@ class Run:
         self.passed_cotangents: list[tuple[int, np.ndarray, bytes]] = []
         self.process = os.getpid()
         call_adapter(adapter.name, "reset()", adapter.reset)
-        prepare = getattr(adapter, "prepare", None)  # `HasPreparation`; checking a protocol is as slow as an op
-        if prepare is not None:
-            call_adapter(adapter.name, "prepare()", prepare, program)
+        call_adapter(adapter.name, "prepare()", adapter.prepare, program)
 
     def observe(self) -> Observation:
         """Run the whole program, and return its observation."""

@@ -18,8 +18,10 @@ from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.command import parse
+from autograd_conformance.internals import problems
 from autograd_conformance.places import PLUGIN
-from autograd_conformance.plugin import replay
+from autograd_conformance.plugin import pytest_internals, replay
+from autograd_conformance.plugin.pytest_internals import configure, unconfigure
 from autograd_conformance.plugin.recording.truncated_run import end_cut_off, end_stopped
 from autograd_conformance.plugin.state import BEGAN, SESSION, open_session, runs_suites, seed_of
 from autograd_conformance.processes import guard
@@ -29,6 +31,7 @@ from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.render import text
 from autograd_conformance.reporting.render.terminal import print_summary
+from autograd_conformance.strategies.building import hypothesis_internals
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,6 +42,8 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None  # the controlling process watches the workers of pytest-xdist
     if not (runs_suites(config) or option.replay):
         return None
+    if missing := problems(hypothesis_internals.INTERNALS + pytest_internals.INTERNALS):
+        raise pytest.UsageError(missing[0])  # others often follow from it
     option.hypothesis_seed = seed_of(option.hypothesis_seed)  # for the child, and for reporting how it ended
     if option.collectonly:
         return None
@@ -75,7 +80,7 @@ def _replay(config: pytest.Config, files: list[Path]) -> int:
     """Replays each file, in a separate process if possible; returns the worst exit code."""
 
     def main(folder: Path, files: list[Path]) -> int:
-        config._do_configure()
+        configure(config)
         return max(replay.replayed(path, config.stash[SESSION], folder) for path in files)
 
     if not guard.is_possible():
@@ -122,7 +127,7 @@ def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
         print("stopped before the run began", file=sys.stderr)
         return int(pytest.ExitCode.INTERRUPTED)
     finally:
-        config._ensure_unconfigure()
+        unconfigure(config)
 
 
 def _stopped(config: pytest.Config, ended: guard.ChildEnd) -> int:

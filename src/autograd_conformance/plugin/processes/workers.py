@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from subprocess import Popen
 from typing import Any
 
 import pytest
 
 from autograd_conformance.checking.session import ADAPTER_ERROR, Session
+from autograd_conformance.plugin.pytest_internals import worker_process
 from autograd_conformance.processes.journal import Observer
 
 MOST = 3
@@ -32,7 +34,7 @@ class Workers:
         self.session = session
         self.ready: set[str] = set()
         self.unready = 0
-        self.processes: dict[str, Any] = {}
+        self.processes: dict[str, Popen[bytes]] = {}
         """Processes of the running workers, by name."""
         self.over = threading.Event()
         self.looking = threading.Thread(target=self._look, daemon=True)
@@ -40,7 +42,7 @@ class Workers:
     @pytest.hookimpl(optionalhook=True, tryfirst=True)  # before the audit, which takes long
     def pytest_configure_node(self, node: Any) -> None:
         """Notes a worker that starts."""
-        process = getattr(getattr(node.gateway, "_io", None), "popen", None)
+        process = worker_process(node)
         if process is not None:
             self.processes[node.gateway.id] = process
         if not self.looking.is_alive() and not self.over.is_set():

@@ -18,6 +18,7 @@ from autograd_conformance.checking.session import ADAPTER_ERROR, Session, rule_r
 from autograd_conformance.failures.confirmation.time_limit import confirm_process_end, undecided_text
 from autograd_conformance.failures.record import crash_failure, describe_ending
 from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.plugin.pytest_internals import worker_of, worker_process
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.plugin.recording.properties import ADAPTER, PROPERTY, SENT, TALLY, UNDECIDED, UNWRITABLE
 from autograd_conformance.plugin.recording.record_buffer import RecordBuffer
@@ -112,12 +113,13 @@ class Recorder:
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
         """Writes the failure of a test whose worker died, from the worker's journal."""
-        worker = report.node.gateway.id
+        node = worker_of(report)
+        worker = node.gateway.id
         entry = journal.pop(self.session.folder, worker)
         if entry is None:
             self.run.write_unsent(worker)
             return
-        status = _status(report.node)
+        status = _status(node)
         how = describe_ending(entry, self.session.timeout, status)
         failure, is_undecided = self._killed(crash_failure(entry, self.session, how), status)
         result = result_of(entry, failure)
@@ -213,7 +215,7 @@ class Recorder:
 
 def _status(node: Any) -> int | None:
     """Exit code of a worker that died, or the negative number of the signal that ended it."""
-    process = getattr(getattr(node.gateway, "_io", None), "popen", None)
+    process = worker_process(node)
     try:
         return None if process is None else process.wait(5)
     except subprocess.TimeoutExpired:

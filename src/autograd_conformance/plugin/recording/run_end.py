@@ -21,6 +21,7 @@ from autograd_conformance.known_differences import Known as Entry
 from autograd_conformance.plugin.recording.known_update import update
 from autograd_conformance.plugin.recording.run_state import RunState
 from autograd_conformance.processes import journal
+from autograd_conformance.programs import slugs
 from autograd_conformance.reporting.analysis.differences import entries
 from autograd_conformance.reporting.analysis.summary import exit_code, summarize
 from autograd_conformance.reporting.prose import counted
@@ -134,7 +135,7 @@ class RunEnd:
         if own is None:
             yield
             return
-        own.begin("the end of the run", "errors/legal-returns", None)
+        own.begin("the end of the run", slugs.ERRORS_LEGAL_RETURNS, None)
         self.run.session.journal = own
         try:
             yield

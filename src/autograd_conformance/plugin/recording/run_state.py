@@ -10,6 +10,7 @@ import pytest
 from autograd_conformance.checking.counts.tally import Tally
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.interrupted import pending
+from autograd_conformance.plugin.pytest_internals import stop_workers
 from autograd_conformance.plugin.recording.known_update import Update
 from autograd_conformance.plugin.recording.parts import Parts
 from autograd_conformance.plugin.recording.record_buffer import RecordBuffer
@@ -67,9 +68,7 @@ class RunState:
         assert self.pytest_session is not None
         self.reason = reason
         self.pytest_session.shouldstop = reason
-        workers = self.pytest_session.config.pluginmanager.get_plugin("dsession")
-        if workers is not None:  # pytest-xdist does not read the session's flag
-            workers.shouldstop = reason
+        stop_workers(self.pytest_session.config, reason)
 
     def write_unsent(self, worker: str = "*") -> None:
         """Writes failures that workers found and had not sent when they ended."""

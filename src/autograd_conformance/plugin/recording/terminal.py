@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from rich.console import Console
 
+from autograd_conformance.plugin.pytest_internals import mark_as_shown, terminal_stream, terminal_width
 from autograd_conformance.reporting.analysis.causes import causes
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Record, Report, Result
@@ -20,19 +22,19 @@ USUAL = "fE"
 """Pytest's default for `-r`: a line for each failure and error."""
 
 
-def leave_out(report: Any, records: list[Record]) -> None:
+def leave_out(report: pytest.TestReport, records: list[Record]) -> None:
     """Keeps a test's report out of pytest's list of failures if its records already describe the failure. Errors stay
     in the list, and JUnit's file has everything.
     """
     is_described = any(isinstance(each, Result) and each.verdict in FAILURE_VERDICTS for each in records)
     if is_described and any(isinstance(each, Failure) for each in records):
-        report._pdbshown = True  # pytest's own mark for what the terminal has shown already
+        mark_as_shown(report)
 
 
-def print_end(terminal: Any, report: Report, page: Any) -> None:
+def print_end(terminal: pytest.TerminalReporter, report: Report, page: Any) -> None:
     """Prints the causes, unless tracebacks are switched off, and the summary."""
-    width = max(WIDTH, terminal._tw.fullwidth) if terminal.isatty else WIDTH
-    console = Console(file=terminal._tw._file, width=width)
+    width = max(WIDTH, terminal_width(terminal)) if terminal.isatty else WIDTH
+    console = Console(file=terminal_stream(terminal), width=width)
     option = terminal.config.option
     is_described = option.tbstyle != "no"
     if is_described:

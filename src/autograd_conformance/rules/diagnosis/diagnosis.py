@@ -7,29 +7,20 @@ gradient" does not. The first match is reported; the simplest faults are tried f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import BackwardCall, Grad, Leaf, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.diagnosis.graph_faults import faults
+from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
 
 Gradients = Mapping[Ref, Array | None]
 """The gradient of each value; None counts as zeros."""
 
 Totals = dict[Ref, Array]
 """The gradient of each value that the call adds to, or returns a gradient for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """A fault that would give exactly the observed gradients."""
-
-    rule: str
-    """The rule that the fault breaks."""
-    text: str
-    """A sentence that describes the fault."""
 
 
 def diagnose(
@@ -71,35 +62,39 @@ def _explanations(
 
     if old.get(leaf) is not None:
         yield from _old_and_new(old, before, expected)
-    for rule, text, contributions in faults(reference, call):
-        yield Diagnosis(rule, text), total(contributions)
-    for text, contributions in _equals(reference, expected):
-        yield Diagnosis("gradients/equal-leaves", text), {r: before[r] + contributions[r] for r in expected}
-    again = "accumulation/adds" if old.get(leaf) is not None else "gradients/op" if alone else "accumulation/first"
-    text = "It is twice the right gradient." if isinstance(call, Grad) else "This call's contribution was added twice."
-    yield Diagnosis(again, text), {r: before[r] + 2 * c for r, c in expected.items()}
-    text = "It has the opposite sign." if isinstance(call, Grad) else "This call's contribution was subtracted."
-    yield Diagnosis(again, text), {r: before[r] - c for r, c in expected.items()}
+    for diagnosis, contributions in faults(reference, call):
+        yield diagnosis, total(contributions)
+    for kind, contributions in _equals(reference, expected):
+        yield Diagnosis(kind), {r: before[r] + contributions[r] for r in expected}
+    again = (
+        slugs.ACCUMULATION_ADDS
+        if old.get(leaf) is not None
+        else slugs.GRADIENTS_OP
+        if alone
+        else slugs.ACCUMULATION_FIRST
+    )
+    returns = isinstance(call, Grad)
+    kind = DiagnosisKind.DOUBLED if returns else DiagnosisKind.ADDED_TWICE
+    yield Diagnosis(kind, rule_of_call=again), {r: before[r] + 2 * c for r, c in expected.items()}
+    kind = DiagnosisKind.NEGATED if returns else DiagnosisKind.SUBTRACTED
+    yield Diagnosis(kind, rule_of_call=again), {r: before[r] - c for r, c in expected.items()}
     turned = {r: c.swapaxes(-1, -2) if c.ndim >= 2 and c.shape[-1] == c.shape[-2] else c for r, c in expected.items()}
-    rule = "gradients/op" if alone else "gradients/graph"
-    yield Diagnosis(rule, "It is the transpose of the right gradient."), {r: before[r] + turned[r] for r in expected}
+    rule = slugs.GRADIENTS_OP if alone else slugs.GRADIENTS_GRAPH
+    diagnosis = Diagnosis(DiagnosisKind.TRANSPOSED, rule_of_call=rule)
+    yield diagnosis, {r: before[r] + turned[r] for r in expected}
 
 
 def _old_and_new(old: Gradients, before: Totals, expected: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
     """Faults of accumulation: leaves that held a gradient do not hold the sum; all other leaves hold the right
     gradient.
     """
-    adds = "accumulation/adds"
     had = {r: old.get(r) is not None for r in expected}
-    text = "It is this call's contribution: the gradient held before was overwritten."
-    yield Diagnosis(adds, text), dict(expected)
-    text = "It is the gradient that the leaf held before: this call added nothing."
-    yield Diagnosis(adds, text), {r: before[r] if had[r] else c for r, c in expected.items()}
-    text = "It is twice the gradient that the leaf held: this call added the old gradient, not its contribution."
-    yield Diagnosis(adds, text), {r: 2 * before[r] if had[r] else c for r, c in expected.items()}
+    yield Diagnosis(DiagnosisKind.OVERWRITTEN), dict(expected)
+    yield Diagnosis(DiagnosisKind.NOTHING_ADDED), {r: before[r] if had[r] else c for r, c in expected.items()}
+    yield Diagnosis(DiagnosisKind.OLD_ADDED), {r: 2 * before[r] if had[r] else c for r, c in expected.items()}
 
 
-def _equals(reference: Reference, expected: Totals) -> Iterator[tuple[str, Totals]]:
+def _equals(reference: Reference, expected: Totals) -> Iterator[tuple[DiagnosisKind, Totals]]:
     """Faults that confuse leaves of equal values: the first or the last gets both gradients, or they are swapped."""
     for first in expected:
         for second in expected:
@@ -107,11 +102,8 @@ def _equals(reference: Reference, expected: Totals) -> Iterator[tuple[str, Total
                 if step != reference.steps[second.at]:
                     continue
                 both, none = expected[first] + expected[second], np.zeros_like(expected[first])
-                text = "One of two leaves of equal values got the gradients of both."
-                yield text, {**expected, first: both, second: none}
-                yield text, {**expected, first: none, second: both}
-                yield text, {**expected, first: both, second: both}
-                yield (
-                    "Two leaves of equal values got each other's gradient.",
-                    {**expected, first: expected[second], second: expected[first]},
-                )
+                yield DiagnosisKind.LEAVES_MERGED, {**expected, first: both, second: none}
+                yield DiagnosisKind.LEAVES_MERGED, {**expected, first: none, second: both}
+                yield DiagnosisKind.LEAVES_MERGED, {**expected, first: both, second: both}
+                swapped = {**expected, first: expected[second], second: expected[first]}
+                yield DiagnosisKind.LEAVES_SWAPPED, swapped

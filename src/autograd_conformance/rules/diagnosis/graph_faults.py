@@ -15,6 +15,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.reverse import TapeEntry, exact_vjp, pull
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array, array
+from autograd_conformance.rules.diagnosis.kinds import DiagnosisKind
 from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fault, state_faults
 
 
@@ -36,44 +37,30 @@ def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
         ones = replace(call, cotangents=tuple(_ones(s, c) for s, c in zip(shapes, call.cotangents, strict=True)))
-        yield Fault(
-            "gradients/cotangent",
-            "It is the gradient for a cotangent of ones: the one given was ignored.",
-            traverse(ones),
-        )
+        yield Fault.of(DiagnosisKind.COTANGENT_IGNORED, traverse(ones))
         total = replace(call, cotangents=tuple(_total(c) for c in call.cotangents))
-        text = "It is the gradient for the sum of the cotangent's elements in every place."
-        yield Fault("gradients/cotangent", text, traverse(total))
+        yield Fault.of(DiagnosisKind.COTANGENT_SUMMED, traverse(total))
     yield from _roots(call, traverse)
-    for first in (True, False):
-        which = "first" if first else "last"
-        text = f"It counts a value that an op takes twice only for its {which} place."
-        yield Fault("gradients/same-argument", text, traverse(vjp=_arguments_once(first)))
-    for combine, which in ((_first, "first"), (_last, "last")):
-        text = f"It counts only the {which} contribution to a value that is used several times."
-        yield Fault("gradients/fan-out", text, traverse(combine=combine))
-        yield Fault("gradients/fan-out", text, traverse(combine=combine, joined=False))
+    yield Fault.of(DiagnosisKind.FIRST_ARGUMENT, traverse(vjp=_arguments_once(first=True)))
+    yield Fault.of(DiagnosisKind.LAST_ARGUMENT, traverse(vjp=_arguments_once(first=False)))
+    for combine, kind in ((_first, DiagnosisKind.FIRST_CONTRIBUTION), (_last, DiagnosisKind.LAST_CONTRIBUTION)):
+        yield Fault.of(kind, traverse(combine=combine))
+        yield Fault.of(kind, traverse(combine=combine, joined=False))
     for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
-        text = (
-            f"It is the gradient through result number {kept + 1} of an op that has several: the others were dropped."
-        )
-        yield Fault("gradients/several-results", text, traverse(vjp=_results_kept(kept)))
+        yield Fault.of(DiagnosisKind.RESULT_ALONE, traverse(vjp=_results_kept(kept)), kept + 1)
     if any(isinstance(step, Detach) for step in reference.steps) and not reference.edges:
-        text = "It is the gradient with the detach left out: the detached value passed it on."
-        yield Fault("detach/blocks", text, _through(reference, call))
+        yield Fault.of(DiagnosisKind.DETACH_IGNORED, _through(reference, call))
 
 
 def _roots(call: BackwardCall, traverse: Callable[..., Contributions]) -> Iterator[Fault]:
     if len(set(call.roots)) < len(call.roots):
         once = dict(zip(call.roots, call.cotangents, strict=True))
-        text = "It counts a root that is listed twice only once."
         changed = replace(call, roots=tuple(once), cotangents=tuple(once.values()))
-        yield Fault("gradients/several-roots", text, traverse(changed))
+        yield Fault.of(DiagnosisKind.ROOT_ONCE, traverse(changed))
     if len(call.roots) > 1:
         for k in range(len(call.roots)):
             one = replace(call, roots=(call.roots[k],), cotangents=(call.cotangents[k],))
-            text = f"It is the gradient of root number {k + 1} alone: the other roots were ignored."
-            yield Fault("gradients/several-roots", text, traverse(one))
+            yield Fault.of(DiagnosisKind.ROOT_ALONE, traverse(one), k + 1)
 
 
 def _first(old: Array, new: Array) -> Array:

@@ -4,7 +4,7 @@ writes without gradients, constants with gradients, hooks forgotten or called to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
@@ -35,6 +35,7 @@ from autograd_conformance.reference.computation.reverse import (
 )
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.staging.derivatives import Array
+from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
 
 Contributions = dict[Ref, Array]
 """The array that a call adds to the gradient of each value."""
@@ -43,12 +44,15 @@ Contributions = dict[Ref, Array]
 class Fault(NamedTuple):
     """A hypothetical error of a framework that would give other gradients."""
 
-    rule: str
-    """The rule that the fault breaks."""
-    text: str
-    """A sentence that describes the fault."""
+    diagnosis: Diagnosis
+    """The fault as data, with the rule that it breaks."""
     contributions: Contributions
     """The array that the faulty call would add to the gradient of each value."""
+
+    @staticmethod
+    def of(kind: DiagnosisKind, contributions: Contributions, *numbers: int) -> Fault:
+        """A fault of a kind; the numbers are those of its lines, root or result."""
+        return Fault(Diagnosis(kind, numbers), contributions)
 
 
 INVERSES: Mapping[str, Callable[[Array], Array]] = {
@@ -84,6 +88,11 @@ Traverse = Callable[..., Contributions]
 """Reverse accumulation for the call, with one change."""
 
 
+def _lines(at: Collection[int]) -> list[int]:
+    """The line numbers of some instructions, in order."""
+    return [number + 1 for number in sorted(at)]
+
+
 # -- writes -----------------------------------------------------------------------------------------------------------
 
 
@@ -95,9 +104,7 @@ def _values_now(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
     with np.errstate(all="ignore"):
         entries = [_now(reference, entry, since) for entry in reference.entries]
         if since:
-            lines = " and ".join(str(at + 1) for at in sorted(since))
-            text = f"It is the gradient at the values after the write of line {lines}, not at those that were recorded."
-            yield Fault("writes/error-or-recorded", text, traverse(entries))
+            yield Fault.of(DiagnosisKind.CURRENT_VALUES, traverse(entries), *_lines(since))
 
 
 def _now(reference: Reference, entry: TapeEntry, since: set[int]) -> TapeEntry:
@@ -121,22 +128,17 @@ def _now(reference: Reference, entry: TapeEntry, since: set[int]) -> TapeEntry:
 def _writes(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
     """A write passes its gradient on wrongly."""
     for at in sorted({r.at for r in reference.entries if r.op in WRITES and any(r.needs_input_grad)}):
-        write, line = f"the write on line {at + 1}", at + 1
+        line = at + 1
         views = any(r.at == at and r.op == MOVE and len(r.args) == 2 for r in reference.entries)
         needs_input_grad = any(r.needs_input_grad[0] for r in reference.entries if r.at == at and r.op in WRITES)
         if needs_input_grad:
-            text = f"It is the gradient without {write}: the overwritten values got all of it."
-            yield Fault("writes/recorded", text, traverse(vjp=_at(at, _unwritten)))
-        text = f"The values written on line {line} got no gradient."
-        yield Fault("writes/recorded", text, traverse(vjp=_at(at, _nothing_in)))
+            yield Fault.of(DiagnosisKind.WRITE_IGNORED, traverse(vjp=_at(at, _unwritten)), line)
+        yield Fault.of(DiagnosisKind.WRITTEN_WITHOUT, traverse(vjp=_at(at, _nothing_in)), line)
         if needs_input_grad:
-            text = f"The values overwritten on line {line} got the gradient, too."
-            yield Fault("writes/recorded", text, traverse(vjp=_at(at, _old_too)))
+            yield Fault.of(DiagnosisKind.OVERWRITTEN_TOO, traverse(vjp=_at(at, _old_too)), line)
         if views:
-            text = f"It is the gradient of the base without {write}, which changed a view of the base."
-            yield Fault("views/history", text, traverse(vjp=_at(at, _base_alone)))
-            text = f"The values that {write} put into the base through a view got no gradient."
-            yield Fault("views/history", text, traverse(vjp=_at(at, _view_lost)))
+            yield Fault.of(DiagnosisKind.BASE_UNWRITTEN, traverse(vjp=_at(at, _base_alone)), line)
+            yield Fault.of(DiagnosisKind.WRITTEN_THROUGH_VIEW, traverse(vjp=_at(at, _view_lost)), line)
 
 
 ChangedVjp = Callable[[TapeEntry, list[Array], tuple[Array, ...]], tuple[Array, ...]]
@@ -180,14 +182,12 @@ def _constants(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
     requires = dict(reference.requires_grad)
     entries, since = _flowing(reference, requires, {})
     if since:
-        lines = " and ".join(str(at + 1) for at in sorted(since))
-        text = f"It is the gradient with line {lines} recorded: values computed under no_grad passed it on."
-        yield Fault("modes/constant", text, traverse(entries))
+        yield Fault.of(DiagnosisKind.CONSTANT_RECORDED, traverse(entries), *_lines(since))
     cut = [s.target for s in reference.steps if isinstance(s, DetachInPlace)]
     again = {reference.edges[t]: t for t in cut if t in reference.edges and t in reference.producer}
     if again:
         entries, _ = _flowing(reference, {**requires, **dict.fromkeys(again, True)}, again)
-        yield Fault("detach/in-place", "It is the gradient with the detaching in place left out.", traverse(entries))
+        yield Fault.of(DiagnosisKind.DETACH_IN_PLACE_IGNORED, traverse(entries))
 
 
 def _flowing(
@@ -221,15 +221,13 @@ def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iter
             if hook.effect in ("scale", "replace"):
                 yield from _hook(reference, call, traverse, edge, k, handle.at + 1, hook)
         if len(hooks) > 1:
-            text = "The hooks of one value were called in the opposite order."
-            yield Fault("hooks/order", text, traverse(hooked={**changes, edge: changes[edge][::-1]}))
+            yield Fault.of(DiagnosisKind.HOOKS_REVERSED, traverse(hooked={**changes, edge: changes[edge][::-1]}))
     for step in reference.steps:
         removed = reference.steps[step.handle.at] if isinstance(step, RemoveHook) else None
         if isinstance(step, RemoveHook) and isinstance(removed, Hook) and removed.effect == "scale":
             edge = reference.edge(removed.target)
             more = [*changes.get(edge, ()), partial(np.multiply, removed.factor)]
-            text = f"The hook of line {step.handle.at + 1} was called although it had been removed."
-            yield Fault("hooks/removed", text, traverse(hooked={**changes, edge: more}))
+            yield Fault.of(DiagnosisKind.HOOK_KEPT, traverse(hooked={**changes, edge: more}), step.handle.at + 1)
 
 
 def _hook(
@@ -239,15 +237,14 @@ def _hook(
     changes = reference.hooked()
     of_edge = list(changes[edge])
     ignored = {**changes, edge: of_edge[:k] + of_edge[k + 1 :]}
-    yield Fault("hooks/result", f"The result of the hook of line {line} was ignored.", traverse(hooked=ignored))
+    yield Fault.of(DiagnosisKind.HOOK_IGNORED, traverse(hooked=ignored), line)
     if isinstance(call, Backward) and hook.effect == "scale" and edge not in reference.producer:
         raw, old = traverse(hooked=ignored), reference.grad(hook.target)
         if old is not None and edge in raw:
             raw[edge] = hook.factor * (old + raw[edge]) - old
-            text = f"The hook of line {line} was applied to its leaf's whole gradient, not to this call's contribution."
-            yield Fault("hooks/result", text, raw)
+            yield Fault.of(DiagnosisKind.HOOK_OF_WHOLE_GRADIENT, raw, line)
     twice = {**changes, edge: of_edge[: k + 1] + of_edge[k:]}
-    yield Fault("hooks/called", f"The hook of line {line} was applied twice.", traverse(hooked=twice))
+    yield Fault.of(DiagnosisKind.HOOK_TWICE, traverse(hooked=twice), line)
 
 
 # -- earlier calls ----------------------------------------------------------------------------------------------------
@@ -269,5 +266,4 @@ def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
         passed = {edge: ct for edge, ct in kept.items() if edge in reached and edge not in roots}
         made = pull(reference.entries, reference.values, (*roots.items(), *passed.items()), hooked=reference.hooked())
         kept.update({edge: ct for edge, ct in made.items() if edge in reference.producer})
-    text = "Non-leaf values kept the gradients of earlier calls, and these were passed on again."
-    yield Fault("gradients/graph", text, made)
+    yield Fault.of(DiagnosisKind.GRADIENTS_KEPT, made)

@@ -18,15 +18,13 @@ from autograd_conformance.reference.computation.reverse import MOVE
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.saved_tensors import needs
 from autograd_conformance.reference.staging.vjp import base_op
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.prose import joined
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Expectation, Node
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.trace import trace
 from autograd_conformance.tape.versions import kept_storages
-
-LIFETIME = ("lifetime/", "errors/", "memory/", "functional/frees")
-"""Prefixes of the rules about graphs and saved tensors being kept or freed."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Context:
     @property
     def lifetime(self) -> bool:
         """Whether the failure is about graphs or saved tensors being kept or freed."""
-        return self.violation.rule.startswith(LIFETIME)
+        return RULES[self.violation.rule].is_about_lifetime
 
     def raised(self, at: int) -> Raised | None:
         """The error that an instruction raised; None if it raised none."""

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -33,6 +34,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Returned, Skipped
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.context import Context, op_name
 from autograd_conformance.rules.prose import joined, lines, shown
 from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
@@ -44,7 +46,7 @@ def note(context: Context, at: int) -> str | None:
     """The note on instruction `at`, which comes before the failing one."""
     text = _note(context, at)
     saved, before = context.observation[at].saved, context.observation[at - 1].saved if at else 0
-    if not context.violation.rule.startswith("memory/") or saved is None or saved == before:
+    if RULES[context.violation.rule].family != slugs.MEMORY or saved is None or saved == before:
         return text
     alive = "1 saved tensor is alive after it." if saved == 1 else f"{saved} saved tensors are alive after it."
     return f"{text} {alive}" if text else alive
@@ -77,7 +79,7 @@ def _note(context: Context, at: int) -> str | None:
         case ZeroGrad() | ReadGrad() | AssignGrad() | Step() | Clip():
             return _gradient_note(context, at, step)
         case Delete(values):
-            matters = context.violation.rule.startswith("memory/")
+            matters = RULES[context.violation.rule].family == slugs.MEMORY
             return (
                 f"deletes {context.named(values)}, and with that the graph that nothing else leads to."
                 if matters
@@ -154,11 +156,11 @@ def _apply_note(context: Context, at: int, step: Apply) -> str | None:
         found.append("is recorded, because enable_grad is the innermost mode.")
     storages = context.reference.storages
     sources = {storages.derived[out].source for out in outs if out in storages.derived}
-    if sources and (_is_written(context, outs[0]) or context.violation.rule.startswith("views/")):
+    if sources and (_is_written(context, outs[0]) or RULES[context.violation.rule].family == slugs.VIEWS):
         (source, *_) = sorted(sources)
         views = "a view of" if len(outs) == 1 else "views of"
         found.append(f"{made} {are} {views} {context.name(source)}: they share memory.")
-    elif context.violation.rule == "views/own-memory" and row_of(step.op).aliases is Certainty.NEVER:
+    elif context.violation.rule == slugs.VIEWS_OWN_MEMORY and row_of(step.op).aliases is Certainty.NEVER:
         found.append(f"{made} has separate memory.")
     nodes = [node for node in context.nodes if node.at == at]
     if nodes and not found:

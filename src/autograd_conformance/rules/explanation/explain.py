@@ -7,7 +7,9 @@ The program is traced again up to the failing line, and each instruction before 
 
 from __future__ import annotations
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import BackwardCall
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.explanation.earlier_lines import note
 from autograd_conformance.rules.explanation.failing_action import action_note
@@ -26,6 +28,6 @@ def explain(context: Context) -> Notes:
 def failing_note(context: Context) -> str:
     """The note on the failing line itself."""
     step = context.program[context.violation.at]
-    if context.violation.rule.startswith("memory/"):
+    if RULES[context.violation.rule].family == slugs.MEMORY:
         return saved_tensor_note(context)
     return call_note(context, step) if isinstance(step, BackwardCall) else action_note(context)

@@ -29,23 +29,18 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.explanation.context import Context
-from autograd_conformance.rules.explanation.expected_words import expected_text, must_text
-from autograd_conformance.rules.explanation.observed_words import it_text, owner_text
 from autograd_conformance.rules.prose import joined, shown_with_distance
 from autograd_conformance.rules.violations.expected import ExpectedMove, Movement
 from autograd_conformance.rules.violations.observed import (
     ChangedValue,
-    Flag,
-    Flagged,
     GradientChanged,
     HoldsGradient,
-    OwnMemory,
     RaisedError,
     ReturnedUnexpectedly,
-    SharedMemory,
     ValueChanged,
     ValueMemory,
 )
+from autograd_conformance.rules.violations.shared import Flag, Flagged, OwnMemory, SharedMemory
 
 
 def action_note(context: Context) -> str:
@@ -113,7 +108,7 @@ def _state(context: Context) -> str:
     if violation.want is not None:
         return _value(context, subject)
     if isinstance(observed, ValueChanged) and observed.which is ChangedValue.REFUSED:
-        return f"raises, as it may. After an error, {expected_text(expected)}, but {subject} was changed."
+        return f"raises, as it may. After an error, {expected.expected_text()}, but {subject} was changed."
     if isinstance(observed, ValueChanged) and isinstance(step, (InPlace, Step)):
         targets = step.leaves if isinstance(step, Step) else (step.target,)
         return f"{subject} shares no memory with {context.named(targets)}: it has to stay as it was, but it changed."
@@ -123,13 +118,13 @@ def _state(context: Context) -> str:
         source = context.named(operands(step))
         return f"computes a new value: {subject} needs separate memory, but it shares that of {source}."
     if isinstance(observed, ValueMemory):
-        return f"makes a new value: {subject} needs separate memory, but it shares that of {owner_text(observed)}."
+        return f"makes a new value: {subject} needs separate memory, but it shares that of {observed.owner}."
     if isinstance(observed, OwnMemory):
         source = context.named(operands(step))
         return f"{subject} has to share memory with {source}, but it has separate memory."
     if isinstance(observed, (GradientChanged, HoldsGradient)) and isinstance(step, (ZeroGrad, AssignGrad, Step, Clip)):
-        return f"{must_text(expected, subject)}, but {it_text(observed)}."
-    return f"must give: {expected_text(expected)}."
+        return f"{expected.required_text(subject)}, but {observed.subject_text()}."
+    return f"must give: {expected.expected_text()}."
 
 
 def _value(context: Context, subject: str) -> str:

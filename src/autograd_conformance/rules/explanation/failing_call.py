@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.rules.explanation.context import Context, op_name
-from autograd_conformance.rules.explanation.expected_words import expected_text, must_text, saved_tensors_text
-from autograd_conformance.rules.explanation.observed_words import it_text
-from autograd_conformance.rules.explanation.words import observed_text
-from autograd_conformance.rules.prose import joined, lines, shown, shown_distinct, shown_with_distance
+from autograd_conformance.rules.prose import joined, lines, saved_tensors, shown, shown_distinct, shown_with_distance
 from autograd_conformance.rules.violations.expected import SavedTensorBounds, ZeroResult
 from autograd_conformance.rules.violations.observed import (
     CotangentWritten,
-    Flag,
     GradientChanged,
+    HookOrder,
+    OtherGradient,
+    RaisedError,
+)
+from autograd_conformance.rules.violations.shared import (
+    Flag,
     GradientResult,
     HookCalledTimes,
     HookNotCalled,
-    HookOrder,
     NoGradient,
     NoResult,
-    OtherGradient,
-    RaisedError,
-    is_about_hook,
 )
 from autograd_conformance.tape.versions import kept_storages, version_mismatch
 
@@ -42,18 +41,18 @@ def saved_tensor_note(context: Context) -> str:
             why = (
                 f"walks {lines(where)} and does not retain the graph, so the tensors that {they} saved have to be freed"
             )
-    return f"{why}: {saved_tensors_text(expected.least, expected.most, must=True)}, but {observed_text(violation)}."
+    return f"{why}: {saved_tensors(expected.least, expected.most, required=True)}, but {violation.observed_text()}."
 
 
 OBJECTS = {
-    "accumulation/own-object": "must give every leaf a separate gradient; an addition to one would otherwise change "
-    "{subject}'s, too.",
-    "accumulation/in-place": "{subject} held a gradient already, and no graph is created: that gradient has to be "
+    slugs.ACCUMULATION_OWN_OBJECT: "must give every leaf a separate gradient; an addition to one would otherwise "
+    "change {subject}'s, too.",
+    slugs.ACCUMULATION_IN_PLACE: "{subject} held a gradient already, and no graph is created: that gradient has to be "
     "added to in place, but {subject} holds another object.",
-    "accumulation/replaces": "creates a graph, so {subject} has to get a new gradient, but the one that it held was "
-    "changed.",
-    "accumulation/layout": "gives {subject} its first gradient, with the strides of {subject} if that is dense, and "
-    "with row-major ones otherwise: it has to have {expected}, but {observed}.",
+    slugs.ACCUMULATION_REPLACES: "creates a graph, so {subject} has to get a new gradient, but the one that it held "
+    "was changed.",
+    slugs.ACCUMULATION_LAYOUT: "gives {subject} its first gradient, with the strides of {subject} if that is dense, "
+    "and with row-major ones otherwise: it has to have {expected}, but {observed}.",
 }
 """For rules about gradient objects: the reason why a gradient must be a particular object."""
 
@@ -68,18 +67,18 @@ def call_note(context: Context, call: BackwardCall) -> str:
         return "must not change the cotangent that the caller passed, but it wrote into it."
     if violation.subject is None:
         return _must_raise(context, call) if context.expectation.returns is None else _must_return(context)
-    subject, expected = context.name(violation.subject), expected_text(violation.allowed[0].expected)
+    subject, expected = context.name(violation.subject), violation.allowed[0].expected.expected_text()
     if context.raised(violation.at) is not None:
         held, got = shown_distinct(violation.grad_before, violation.got)
         left = f"{subject} held {held} and is left with {got}"
         return f"raises, as it may. After an error, {expected}, but {left}."
-    if is_about_hook(violation.observed):
+    if violation.observed.is_about_hook():
         return _hook(context, subject)
     if violation.want is not None:
         changed = _version_mismatches(context)
         return changed + (_result(context, call) if isinstance(call, Grad) else _sum(context, subject, call))
     if violation.rule in OBJECTS:
-        return OBJECTS[violation.rule].format(subject=subject, expected=expected, observed=observed_text(violation))
+        return OBJECTS[violation.rule].format(subject=subject, expected=expected, observed=violation.observed_text())
     if isinstance(call, Grad):
         return _functional(context, call, subject)
     if isinstance(violation.observed, NoGradient):
@@ -87,7 +86,7 @@ def call_note(context: Context, call: BackwardCall) -> str:
         return f"reaches {subject} {way}, so it has to leave a gradient there, but there is none."
     if isinstance(violation.observed, GradientChanged):
         return _unreached(context, call, subject)
-    return f"leaves {subject} a gradient: it has to have {expected}, but it is {observed_text(violation)}."
+    return f"leaves {subject} a gradient: it has to have {expected}, but it is {violation.observed_text()}."
 
 
 def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
@@ -108,9 +107,9 @@ def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
 
 def _cut(context: Context) -> str | None:
     """The place where the path to a leaf ends, according to the broken rule."""
-    if context.violation.rule == "modes/constant":
+    if context.violation.rule == slugs.MODES_CONSTANT:
         return "no gradient flows through values that were computed under no_grad"
-    return "no gradient flows through a detached value" if context.violation.rule == "detach/blocks" else None
+    return "no gradient flows through a detached value" if context.violation.rule == slugs.DETACH_BLOCKS else None
 
 
 def _way(context: Context, ref: Ref) -> str:
@@ -188,7 +187,7 @@ def _functional(context: Context, call: Grad, subject: str) -> str:
         why = f"{with_} create_graph the call {is_} recorded"
     else:
         why = f"the gradient has the shape of {context.name(source)}"
-    return f"{why}: {must_text(expected, subject)}, but {it_text(observed)}."
+    return f"{why}: {expected.required_text(subject)}, but {observed.subject_text()}."
 
 
 def _hook(context: Context, subject: str) -> str:
@@ -203,13 +202,13 @@ def _hook(context: Context, subject: str) -> str:
     computed = violation.subject is not None and context.reference.edge(violation.subject) in reached
     why = f"computes {subject}'s gradient" if computed else f"does not compute {subject}'s gradient"
     if isinstance(observed, HookOrder):
-        return f"{why}: its hooks have to be called {expected_text(expected)}, but they were called in another order."
+        return f"{why}: its hooks have to be called {expected.expected_text()}, but they were called in another order."
     if isinstance(observed, OtherGradient):
         return f"adds to {subject}'s gradient: the hook has to get the sum, but it got another gradient."
-    why = f"the hook on {subject} was removed" if violation.rule == "hooks/removed" else why
+    why = f"the hook on {subject} was removed" if violation.rule == slugs.HOOKS_REMOVED else why
     must = "it must not be called" if isinstance(expected, HookNotCalled) else "its hook has to be called"
     once = " once" if isinstance(expected, HookCalledTimes) else ""
-    return f"{why}: {must}{once}, but {it_text(observed)}."
+    return f"{why}: {must}{once}, but {observed.subject_text()}."
 
 
 def _must_raise(context: Context, call: BackwardCall) -> str:

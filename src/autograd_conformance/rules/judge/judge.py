@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import assert_never, cast
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     WRITING,
@@ -80,7 +81,7 @@ HARMLESS = (Apply, Detach, ReadGrad, Backward, Grad)
 """Instructions that have no effects but observed ones if they raise. Other instructions may have been carried out in
 part.
 """
-COTANGENT_KEPT = "gradients/cotangent-kept"
+COTANGENT_KEPT = slugs.GRADIENTS_COTANGENT_KEPT
 """The rule that calls leave their cotangents unchanged."""
 
 

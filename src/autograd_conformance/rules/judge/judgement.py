@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.refusals import Refusal
@@ -16,7 +17,7 @@ class Judgement:
 
     violation: Violation | None
     """The first violation, if there is one."""
-    exercised: Mapping[str, int]
+    exercised: Mapping[Slug, int]
     """The number of times that each rule was put to the test."""
     unspecified: bool = False
     """Whether the rules left some behaviour unspecified: judging ended there, or adopted the observed state."""

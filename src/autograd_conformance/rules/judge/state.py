@@ -10,14 +10,16 @@ from functools import cached_property
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Instruction, Program, Ref
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
-from autograd_conformance.rules.violations.expected import Expected
-from autograd_conformance.rules.violations.observed import ObjectReplaced, Observed, SavedTensorCount, Strides
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.observed import ObjectReplaced, SavedTensorCount
+from autograd_conformance.rules.violations.shared import Strides
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 from autograd_conformance.tape.model import Tape
 from autograd_conformance.tape.refusals import Refusal
@@ -50,7 +52,7 @@ class Judging:
     """The memory of every live value, by the number that was observed."""
     owners: dict[int, Ref] = field(default_factory=dict)
     """For each memory, the first value in it."""
-    exercised: dict[str, int] = field(default_factory=dict)
+    exercised: dict[Slug, int] = field(default_factory=dict)
     """The number of times that each rule was put to the test."""
     choices: Counter[Choice] = field(default_factory=Counter)
     """Choices among several allowed outcomes, and how often each was made."""
@@ -98,7 +100,7 @@ class Judging:
         """Whether the right values depend on what was observed."""
         return self.reference.observing
 
-    def applies(self, rule: str) -> bool:
+    def applies(self, rule: Slug) -> bool:
         """Whether the framework claims the capabilities that a rule needs."""
         return RULES[rule].needs <= self.capabilities
 
@@ -119,13 +121,13 @@ class Judging:
         self.waived_earlier = self.waived_earlier or fine
         return fine
 
-    def exercise(self, rules: Iterable[str]) -> None:
+    def exercise(self, rules: Iterable[Slug]) -> None:
         """Count rules that were put to the test."""
         for rule in rules:
             self.exercised[rule] = self.exercised.get(rule, 0) + 1
 
     def differs(
-        self, rule: str, at: int, subject: Ref, difference: Observed, expected: Expected, step: Instruction
+        self, rule: Slug, at: int, subject: Ref, difference: Observed, expected: Expected, step: Instruction
     ) -> Violation | None:
         """The violation of a rule; None if the rule does not apply to the framework."""
         if not self.applies(rule):

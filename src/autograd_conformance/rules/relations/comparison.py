@@ -13,7 +13,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reference.rounding.bounds import forward_bound, gradient_bound, working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
-from autograd_conformance.rules.violations.observed import ObservedValue
+from autograd_conformance.rules.violations.pairs import ObservedValue
 from autograd_conformance.tape.trace import trace
 
 

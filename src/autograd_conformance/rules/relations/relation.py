@@ -34,6 +34,7 @@ from autograd_conformance.programs.observations import (
     region_steps,
 )
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.rounding.bounds import close, working_dtype
 from autograd_conformance.reference.rounding.perturbation import EPSILON
 from autograd_conformance.reference.staging.derivatives import Array
@@ -48,12 +49,15 @@ from autograd_conformance.rules.relations.comparison import (
     slack,
     value_slack,
 )
-from autograd_conformance.rules.violations.expected import BothReturn, Expected, Multiple, SameOutcome, SameValue
-from autograd_conformance.rules.violations.observed import (
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.pairs import (
+    BothReturn,
     CallFailed,
-    Observed,
+    Multiple,
     ObservedValue,
     OutcomesDiffer,
+    SameOutcome,
+    SameValue,
     SumsDiffer,
     ValuesDiffer,
 )
@@ -78,7 +82,7 @@ class Alike:
 class Related:
     """Two programs that a rule relates."""
 
-    rule: str
+    rule: Slug
     first: Program
     second: Program
     alike: tuple[Alike, ...] = ()

@@ -1,41 +1,33 @@
-"""The behaviour that the rules allow where a framework differed, as data; `rules.explanation.words` turns it into
-English.
+"""The behaviour that the rules allow where a framework differed, as data: one small class, with its words, for each.
+
+`shared` has the behaviours that are also observed in other programs, and `pairs` those of two programs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 
 from autograd_conformance.programs.observations import Kind
-from autograd_conformance.rules.violations.observed import (
-    Flag,
-    GradientForm,
-    GradientResult,
-    HookCalled,
-    HookCalledTimes,
-    HookNotCalled,
-    NoGradient,
-    NoResult,
-    OwnMemory,
-    Place,
-    ResultDtype,
-    ResultShape,
-    SharedMemory,
-    Strides,
-)
+from autograd_conformance.rules.prose import saved_tensors
+from autograd_conformance.rules.violations.behaviour import Expected
+from autograd_conformance.rules.violations.shared import Place
 
 # -- outcomes ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedReturn:
+class ExpectedReturn(Expected):
     """The instruction returns."""
+
+    expected_clause = "returns"
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedError:
+class ExpectedError(Expected):
     """The instruction raises an error of a kind."""
+
+    expected_clause = "raises: {self.kind.value}"
 
     kind: Kind
 
@@ -44,35 +36,41 @@ class ExpectedError:
 
 
 @dataclass(frozen=True, slots=True)
-class DefinedValue:
+class DefinedValue(Expected):
     """The value that follows from the definition of the instruction."""
+
+    expected_clause = "returns its definition's value"
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentedSample:
+class DocumentedSample(Expected):
     """Numbers from the distribution that the op is documented to draw from."""
+
+    expected_clause = "draws from the documented distribution"
 
 
 class Movement(Enum):
-    """The place to which an optimizer step must move a leaf."""
+    """The place to which an optimizer step must move a leaf, as a clause."""
 
-    FORMULA = auto()
+    FORMULA = "the leaf moves by the optimizer's formula"
     """The place that the optimizer's formula gives."""
-    REMEMBERED = auto()
+    REMEMBERED = "the leaf moves by the optimizer's formula, with its state from earlier steps"
     """The place that the formula gives, with the effect of earlier steps."""
-    VARIANT = auto()
+    VARIANT = "the leaf moves by the optimizer's formula, however that is implemented"
     """The place that the formula gives, whichever implementation was requested."""
-    GROUP = auto()
+    GROUP = "the leaf moves by the settings of its parameter group"
     """The place that the formula gives with the settings of the leaf's parameter group."""
-    NOWHERE = auto()
+    NOWHERE = "a leaf without a gradient stays as it is"
     """The same place, because the leaf holds no gradient."""
-    WITHOUT_SKIPPED = auto()
+    WITHOUT_SKIPPED = "the leaf moves as if the steps that skipped it had not happened"
     """The place that the formula gives if the steps at which the leaf held no gradient are left out."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedMove:
+class ExpectedMove(Expected):
     """The step moves the leaf."""
+
+    expected_clause = "{self.where.value}"
 
     where: Movement
 
@@ -81,144 +79,130 @@ class ExpectedMove:
 
 
 @dataclass(frozen=True, slots=True)
-class RightGradient:
+class RightGradient(Expected):
     """The right gradient, in the place where it was observed."""
+
+    expected_clause = "{self.place.right}"
 
     place: Place
 
+    def required_text(self, subject: str) -> str:
+        """The clause that says what the rule requires of a named leaf."""
+        clipped = self.place is Place.CLIPPED
+        return f"{subject} has to hold its gradient, clipped" if clipped else self.expected_text()
+
 
 @dataclass(frozen=True, slots=True)
-class OldGradient:
+class OldGradient(Expected):
     """After a call that failed, each leaf holds the gradient that it held before."""
 
     or_new: bool
     """Whether a leaf may hold the complete new gradient instead."""
 
+    def expected_text(self) -> str:
+        """The behaviour as a clause."""
+        return f"each leaf holds its old gradient{' or the complete new one' if self.or_new else ''}"
+
 
 @dataclass(frozen=True, slots=True)
-class AnyGradient:
+class AnyGradient(Expected):
     """The leaf holds a gradient."""
 
+    expected_clause = "the leaf holds a gradient"
+
 
 @dataclass(frozen=True, slots=True)
-class ZeroGradient:
+class ZeroGradient(Expected):
     """The leaf holds a gradient of zeros."""
 
+    expected_clause = "the leaf holds zeros"
+    required_clause = "{subject} has to hold zeros"
+
 
 @dataclass(frozen=True, slots=True)
-class AssignedGradient:
+class AssignedGradient(Expected):
     """The leaf holds the gradient that was assigned to it."""
 
+    expected_clause = "the leaf holds the assigned gradient"
+    required_clause = "{subject} has to hold the assigned gradient"
+
 
 @dataclass(frozen=True, slots=True)
-class ZeroResult:
+class ZeroResult(Expected):
     """The result of the functional form is zeros."""
+
+    expected_clause = "the result is zeros"
+    required_clause = "{subject} has to be zeros"
 
 
 class Kept(Enum):
-    """The values or gradients that stay as they were."""
+    """The values or gradients that stay as they were, as a clause."""
 
-    GRADIENTS = auto()
-    LEAF_GRADIENT = auto()
+    GRADIENTS = "gradients stay as they were"
+    LEAF_GRADIENT = "the leaf's gradient stays as it was"
     """The gradient of the leaf that the violation is about."""
-    OTHER_GRADIENTS = auto()
+    OTHER_GRADIENTS = "other leaves keep their gradients"
     """The gradients of leaves that the instruction does not name."""
-    VALUES = auto()
-    VALUES_ELSEWHERE = auto()
+    VALUES = "values stay as they were"
+    VALUES_ELSEWHERE = "values elsewhere stay as they were"
     """Values that share no memory with the target of a write."""
-    TARGET = auto()
+    TARGET = "the target keeps its value"
     """The value that is detached in place."""
-    COTANGENT = auto()
+    COTANGENT = "the cotangent stays as it was"
     """A cotangent that the caller passed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unchanged:
+class Unchanged(Expected):
     """Values or gradients stay as they were."""
+
+    expected_clause = "{self.what.value}"
 
     what: Kept
 
+    def required_text(self, subject: str) -> str:
+        """The clause that says what has to stay."""
+        return "gradients have to stay as they were" if self.what is Kept.GRADIENTS else self.expected_text()
+
 
 @dataclass(frozen=True, slots=True)
-class NewObject:
+class NewObject(Expected):
     """The leaf gets a gradient object that it did not hold before."""
 
+    expected_clause = "the leaf holds a new object"
+
 
 @dataclass(frozen=True, slots=True)
-class AddedInPlace:
+class AddedInPlace(Expected):
     """The call adds in place to the gradient object that the leaf held."""
 
+    expected_clause = "the gradient that it held is added to in place"
+
 
 @dataclass(frozen=True, slots=True)
-class OwnObject:
+class OwnObject(Expected):
     """Each leaf holds a separate gradient object in separate memory."""
+
+    expected_clause = "each leaf holds a separate gradient"
 
 
 # -- hooks and memory -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class RegistrationOrder:
+class RegistrationOrder(Expected):
     """The hooks of one value are called in the order in which they were registered."""
+
+    expected_clause = "in the order of their registration"
 
 
 @dataclass(frozen=True, slots=True)
-class SavedTensorBounds:
+class SavedTensorBounds(Expected):
     """The bound on the number of live saved tensors that was violated; both bounds if they are equal."""
 
     least: int | None
     most: int | None
 
-
-# -- two programs -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SameOutcome:
-    """The instruction has the same outcome in both programs."""
-
-
-@dataclass(frozen=True, slots=True)
-class BothReturn:
-    """The calls of both programs return."""
-
-
-@dataclass(frozen=True, slots=True)
-class SameValue:
-    """A value, or the gradient that it holds, is the same in both programs."""
-
-    name: str
-    """The value's name in the first program's text."""
-    gradient: bool
-    """Whether the gradient that the value holds is meant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Multiple:
-    """The gradient is a multiple of the second program's."""
-
-    factor: float
-
-
-ExpectedValue = (
-    ResultShape | ResultDtype | DefinedValue | DocumentedSample | ExpectedMove | Flag | OwnMemory | SharedMemory
-    | NoResult | GradientResult | ZeroResult
-)  # fmt: skip
-ExpectedGradient = (
-    RightGradient | OldGradient | AnyGradient | NoGradient | ZeroGradient | AssignedGradient | GradientForm | NewObject
-    | AddedInPlace | OwnObject | Strides
-)  # fmt: skip
-ExpectedHook = HookCalled | HookNotCalled | HookCalledTimes | RegistrationOrder
-ExpectedPair = SameOutcome | BothReturn | SameValue | Multiple
-
-Expected = (
-    ExpectedReturn
-    | ExpectedError
-    | Unchanged
-    | SavedTensorBounds
-    | ExpectedValue
-    | ExpectedGradient
-    | ExpectedHook
-    | ExpectedPair
-)
-"""All kinds of behaviour that rules require or permit."""
+    def expected_text(self) -> str:
+        """The bound as a clause."""
+        return saved_tensors(self.least, self.most)

@@ -1,16 +1,21 @@
-"""Differences from the rules, as data: one small class for each way in which a framework can differ.
+"""Differences from the rules, as data: one small class, with its words, for each way in which a framework can differ.
 
-`rules.explanation.words` is the only module that turns them into English, and no code reads that English.
+`shared` has those that are also expected in other programs, and `pairs` the differences between two programs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
+from typing import Any
 
-from autograd_conformance.programs.language import Shape
-from autograd_conformance.programs.observations import Gradient, Kind, Outcome, Raised, Tensor
+from autograd_conformance.programs.observations import Kind, Raised
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.prose import saved_tensors
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.expected import ExpectedError
+from autograd_conformance.rules.violations.shared import HookDifference, Place
 
 MESSAGE = 200
 """Maximum number of characters of an exception's message that are kept."""
@@ -20,13 +25,24 @@ MESSAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnedUnexpectedly:
+class ReturnedUnexpectedly(Observed):
     """An instruction returned although it must raise."""
+
+    observed_clause = category = "returned"
+    severity = "lost error"
+
+    def error_among(self, expected: Collection[Expected]) -> str | None:
+        """The kind of the missing error."""
+        return next((each.kind.value for each in expected if isinstance(each, ExpectedError)), None)
 
 
 @dataclass(frozen=True, slots=True)
-class RaisedError:
+class RaisedError(Observed):
     """An instruction raised an error that it may not raise."""
+
+    observed_clause = "raised: {self.kind.value} ({self.type}: {self.message})"
+    category = "raised"
+    severity = "wrong error"
 
     kind: Kind
     type: str
@@ -43,313 +59,214 @@ class RaisedError:
         first = f"{first} {more[0]}" if more and first.endswith(":") else first
         return RaisedError(raised.kind, raised.type, first[:MESSAGE])
 
+    def error_among(self, expected: Collection[Expected]) -> str | None:
+        """The kind of the error."""
+        return self.kind.value
+
 
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class ResultShape:
-    """The shape of a result (observed, or expected)."""
-
-    shape: Shape
-
-
-@dataclass(frozen=True, slots=True)
-class ResultDtype:
-    """The dtype of a result or of the target of a write (observed, or expected)."""
-
-    dtype: str
-
-
-@dataclass(frozen=True, slots=True)
-class OtherValue:
+class OtherValue(Observed):
     """An op, a leaf or a detach returned other numbers than its definition gives."""
+
+    observed_clause = "returned another value"
+    category = "other value"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ImpossibleSample:
+class ImpossibleSample(Observed):
     """A random op returned numbers that it cannot have drawn."""
+
+    category = "other draw"
 
     value: np.ndarray
 
+    def observed_text(self) -> str:
+        """The numbers that were drawn, as a clause."""
+        return f"it drew {self.value.tolist()}"
+
 
 @dataclass(frozen=True, slots=True)
-class OtherMove:
+class OtherMove(Observed):
     """An optimizer step moved a leaf to another place."""
+
+    observed_clause = "the leaf has another value"
+    category = "other place"
 
 
 class ChangedValue(Enum):
-    """The kind of value that changed although it must stay as it was."""
+    """The kind of value that changed although it must stay as it was, as a clause."""
 
-    TARGET = auto()
+    TARGET = "the target's value changed"
     """The value that was detached in place."""
-    REFUSED = auto()
+    REFUSED = "the refused write changed a value"
     """A value that a refused write would have changed."""
-    ELSEWHERE = auto()
+    ELSEWHERE = "another value changed"
     """A value that shares no memory with the target of a write."""
 
 
 @dataclass(frozen=True, slots=True)
-class ValueChanged:
+class ValueChanged(Observed):
     """A value changed although it must stay as it was."""
+
+    observed_clause = "{self.which.value}"
 
     which: ChangedValue
 
-
-class Flagged(Enum):
-    """The value whose `requires_grad` flag is meant."""
-
-    RESULT = auto()
-    TARGET = auto()
+    def category_text(self) -> str:
+        """The kind of difference, in the words of records."""
+        return f"value changed, {self.which.name.lower()}"
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
-    """A value requires grad, or does not (observed, or expected)."""
-
-    requires: bool
-    of: Flagged = Flagged.RESULT
-
-
-@dataclass(frozen=True, slots=True)
-class OwnMemory:
-    """A result has memory that no other value uses (observed, or expected)."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharedMemory:
-    """A result shares an operand's memory (observed, or expected)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValueMemory:
+class ValueMemory(Observed):
     """A result, or a leaf's gradient, uses the memory of another value or gradient."""
+
+    observed_clause = "it shares the memory of {self.owner}"
+    category = "memory of something else"
+    severity = "form"
 
     of: str
     """The name, in the program's text, of the value whose memory is used."""
     of_gradient: bool = False
     """Whether the memory is that of the gradient which this value holds."""
 
-
-@dataclass(frozen=True, slots=True)
-class NoResult:
-    """A result of the functional form is None (observed, or expected)."""
-
-
-@dataclass(frozen=True, slots=True)
-class GradientResult:
-    """A result of the functional form is a gradient (observed, or expected)."""
+    @property
+    def owner(self) -> str:
+        """The owner of the memory: a value, or the gradient of a value."""
+        return f"the gradient of {self.of}" if self.of_gradient else self.of
 
 
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 
-class Place(Enum):
-    """The place in which a gradient was observed."""
-
-    LEAF = auto()
-    """In a leaf, after a call that returned."""
-    FAILED_CALL = auto()
-    """In a leaf, after a call that raised."""
-    CLIPPED = auto()
-    """In a leaf whose gradient was clipped."""
-    RESULT = auto()
-    """Among the results of the functional form."""
-    HOOK = auto()
-    """In a hook that runs before the gradient is added."""
-    ACCUMULATED_HOOK = auto()
-    """In a hook that runs after the gradient was added."""
-
-
-HOOKS = (Place.HOOK, Place.ACCUMULATED_HOOK)
-
-
 @dataclass(frozen=True, slots=True)
-class OtherGradient:
+class OtherGradient(Observed):
     """A gradient has other numbers than the rules allow."""
+
+    observed_clause = "{self.place.wrong}"
 
     place: Place
 
+    def category_text(self) -> str:
+        """The kind of difference, in the words of records."""
+        return f"other gradient, {self.place.name.lower().replace('_', ' ')}"
 
-@dataclass(frozen=True, slots=True)
-class NoGradient:
-    """A leaf holds no gradient (observed, or expected)."""
-
-
-@dataclass(frozen=True, slots=True)
-class GradientForm:
-    """The shape and dtype of a leaf's gradient (observed, or expected)."""
-
-    shape: Shape
-    dtype: str
+    def is_about_hook(self) -> bool:
+        """Whether a hook got the gradient."""
+        return self.place in (Place.HOOK, Place.ACCUMULATED_HOOK)
 
 
 class Change(Enum):
-    """How a gradient changed that must stay as it was."""
+    """How a gradient changed that must stay as it was, as a clause."""
 
-    CHANGED = auto()
-    RECEIVED = auto()
+    CHANGED = "the leaf's gradient changed"
+    RECEIVED = "the leaf received a gradient"
     """The leaf held no gradient before."""
-    LOST = auto()
+    LOST = "the leaf lost its gradient"
     """The leaf holds no gradient any more."""
-    BY_FUNCTIONAL_FORM = auto()
+    BY_FUNCTIONAL_FORM = "the functional form changed the leaf's gradient"
     """The functional form, which returns gradients, changed the gradient that a leaf holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class GradientChanged:
+class GradientChanged(Observed):
     """A leaf's gradient changed although it must stay as it was."""
+
+    observed_clause = "{self.how.value}"
 
     how: Change = Change.CHANGED
 
+    def subject_text(self) -> str:
+        """The change as a clause about a leaf that was named before."""
+        return "its gradient changed" if self.how is Change.CHANGED else self.observed_text()
+
+    def category_text(self) -> str:
+        """The kind of difference, in the words of records."""
+        return f"gradient changed, {self.how.name.lower().replace('_', ' ')}"
+
 
 @dataclass(frozen=True, slots=True)
-class ObjectKept:
+class ObjectKept(Observed):
     """The gradient object that a leaf already held was changed."""
 
+    observed_clause = "the same object was changed"
+    category = "same gradient object"
+    severity = "form"
+
 
 @dataclass(frozen=True, slots=True)
-class ObjectReplaced:
+class ObjectReplaced(Observed):
     """A leaf holds another gradient object than before."""
 
-
-@dataclass(frozen=True, slots=True)
-class Strides:
-    """The strides of a leaf's gradient, in elements (observed, or expected)."""
-
-    strides: tuple[int, ...]
+    observed_clause = "the leaf holds another object"
+    category = "other gradient object"
+    severity = "form"
 
 
 @dataclass(frozen=True, slots=True)
-class SharedGradient:
-    """Two leaves hold the same gradient, or two gradients in the same memory. The leaves are given by name."""
+class SharedGradient(Observed):
+    """Two leaves hold the same gradient, or two gradients in the same memory. The leaves are given by name.
+
+    A shared gradient counts as a wrong value: a write to one `.grad` silently changes the other.
+    """
+
+    observed_clause = "the gradients of {self.one} and {self.other} share memory"
+    category = "shared gradient"
 
     one: str
     other: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HoldsGradient:
+class HoldsGradient(Observed):
     """The gradient that a leaf holds after it was cleared or assigned; None if it holds none."""
+
+    observed_clause = "the leaf holds {self.elements}"
+    subject_clause = "it holds {self.elements}"
+    category = "other gradient held"
 
     value: np.ndarray | None
 
+    @property
+    def elements(self) -> Any:
+        """The gradient's elements as a list; `none` if there is no gradient."""
+        return "none" if self.value is None else self.value.tolist()
+
 
 @dataclass(frozen=True, slots=True)
-class CotangentWritten:
+class CotangentWritten(Observed):
     """A call wrote into a cotangent that the caller passed."""
+
+    observed_clause = "the call wrote into the cotangent that it was given"
+    category = "cotangent written"
 
     number: int
     """The index of the cotangent among those of the call."""
 
 
-# -- hooks ------------------------------------------------------------------------------------------------------------
+# -- hooks and memory -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class HookCalled:
-    """A hook was called (observed, or expected)."""
-
-
-@dataclass(frozen=True, slots=True)
-class HookNotCalled:
-    """A hook was not called (observed, or expected)."""
-
-
-@dataclass(frozen=True, slots=True)
-class HookCalledTimes:
-    """The number of times that one backward call called a hook (observed, or expected)."""
-
-    times: int
-
-
-@dataclass(frozen=True, slots=True)
-class HookOrder:
+class HookOrder(HookDifference):
     """The hooks of one value were not called in the order in which they were registered."""
 
-
-# -- memory -----------------------------------------------------------------------------------------------------------
+    observed_clause = "the hooks of one value were called in another order"
+    category = "order of hooks"
 
 
 @dataclass(frozen=True, slots=True)
-class SavedTensorCount:
+class SavedTensorCount(Observed):
     """The number of saved tensors that are alive."""
+
+    category = "saved tensors"
+    severity = "form"
 
     count: int
 
-
-# -- two programs -----------------------------------------------------------------------------------------------------
-
-ObservedValue = Tensor | Gradient | None
-"""A value or a gradient as it was observed; None if there was none."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutcomesDiffer:
-    """The same instruction has different outcomes in the two programs."""
-
-    first: Outcome
-    second: Outcome
-    place: int
-    """The number of the instruction in the second program."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallFailed:
-    """A call of one of the programs did not return."""
-
-    which: int
-    """0 for the first program, 1 for the second."""
-    at: int
-    """The number of the call in that program."""
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ValuesDiffer:
-    """A value, or the gradient that it holds, differs between the two programs."""
-
-    name: str
-    """The value's name in the first program's text."""
-    gradient: bool
-    """Whether the gradient that the value holds is meant."""
-    first: ObservedValue
-    second: ObservedValue
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SumsDiffer:
-    """A gradient of the first program differs from the required multiple of a sum of gradients of the second."""
-
-    name: str
-    """The name of the value in the first program that holds the gradient."""
-    names: tuple[str, ...]
-    """The names of the values in the second program whose gradients are summed."""
-    first: ObservedValue
-    total: np.ndarray | None
-    """The sum; None if the second program computed no gradients."""
-
-
-ValueDifference = (
-    ResultShape | ResultDtype | OtherValue | ImpossibleSample | OtherMove | ValueChanged | Flag | OwnMemory
-    | SharedMemory | ValueMemory | NoResult | GradientResult
-)  # fmt: skip
-GradientDifference = (
-    OtherGradient | NoGradient | GradientForm | GradientChanged | ObjectKept | ObjectReplaced | Strides | SharedGradient
-    | HoldsGradient
-)  # fmt: skip
-HookDifference = HookCalled | HookNotCalled | HookCalledTimes | HookOrder
-PairDifference = OutcomesDiffer | CallFailed | ValuesDiffer | SumsDiffer
-
-Observed = (
-    ReturnedUnexpectedly | RaisedError | SavedTensorCount | CotangentWritten | ValueDifference | GradientDifference
-    | HookDifference | PairDifference
-)  # fmt: skip
-"""All ways to differ from the rules."""
-
-
-def is_about_hook(observed: Observed) -> bool:
-    """Whether a difference is about a hook: whether, how often, in which order or with which gradient it was called."""
-    if isinstance(observed, OtherGradient):
-        return observed.place in HOOKS
-    return isinstance(observed, HookDifference)
+    def observed_text(self) -> str:
+        """The number as a clause."""
+        return saved_tensors(self.count, self.count)

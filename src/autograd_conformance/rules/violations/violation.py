@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from autograd_conformance.programs.language import Apply, InPlace, Instruction, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.rules.violations.expected import Expected
-from autograd_conformance.rules.violations.observed import Observed
+from autograd_conformance.programs.slugs import Slug
+from autograd_conformance.rules.diagnosis.kinds import Diagnosis
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +17,14 @@ class Allowed:
     """One allowed behaviour of an instruction, and the rule that allows it."""
 
     expected: Expected
-    rule: str
+    rule: Slug
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """The first difference between the outcomes that the rules allow and the observation."""
 
-    rule: str
+    rule: Slug
     """The slug of the rule that was violated."""
     at: int
     """The number of the instruction."""
@@ -43,8 +44,8 @@ class Violation:
     """The array that the reference computed, if two arrays were compared."""
     bound: np.ndarray | None = None
     """The rounding error that is allowed for each element of `got - want`."""
-    diagnosis: str | None = None
-    """A sentence that names the fault which would give exactly `got`."""
+    diagnosis: Diagnosis | None = None
+    """The fault that would give exactly `got`."""
     partner: Ref | None = None
     """The leaf that shares the subject's gradient object."""
     regions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -54,16 +55,26 @@ class Violation:
     be a coincidence.
     """
 
+    def observed_text(self) -> str:
+        """The observed behaviour, as a clause."""
+        return self.observed.observed_text()
+
+    def allowed_texts(self) -> tuple[tuple[str, str], ...]:
+        """The behaviours that the rules allow instead, as clauses, each with its rule."""
+        return tuple((each.expected.expected_text(), each.rule) for each in self.allowed)
+
+    def diagnosis_text(self) -> str | None:
+        """A sentence that describes the fault; None if there is no diagnosis."""
+        return None if self.diagnosis is None else str(self.diagnosis)
+
     def in_regions(self, regions: Mapping[int, tuple[int, ...]]) -> Violation:
         """The same violation for a program that ran in these regions."""
         return replace(self, regions=regions, undiagnosed=self.undiagnosed and self.undiagnosed.in_regions(regions))
 
 
-def diagnosed(undiagnosed: Violation, text: str | None, rule: str, op: str | None = None) -> Violation:
-    """The violation with a diagnosis, which may name another rule; unchanged if there is no diagnosis."""
-    return (
-        undiagnosed if text is None else replace(undiagnosed, rule=rule, op=op, diagnosis=text, undiagnosed=undiagnosed)
-    )
+def diagnosed(undiagnosed: Violation, diagnosis: Diagnosis, rule: Slug, op: str | None = None) -> Violation:
+    """The violation with a diagnosis, which may name another rule."""
+    return replace(undiagnosed, rule=rule, op=op, diagnosis=diagnosis, undiagnosed=undiagnosed)
 
 
 def op_of(step: Instruction) -> str | None:

@@ -18,9 +18,11 @@ from collections.abc import Sequence
 from functools import cache
 
 from autograd_conformance.ops.modules import MODULES
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Modes, ReadGrad, Ref
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug, family
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.computation.value_types import GradTensor
 from autograd_conformance.reference.staging.vjp import base_op
@@ -44,16 +46,16 @@ RAISED_MIDWAY = frozenset(
 )  # fmt: skip
 """The errors that a call may raise during its traversal of the graph; all others are raised before it begins."""
 
-FAILING_HOOKS = {"raise": (Kind.HOOK_RAISED, "hooks/raise"), "misshape": (Kind.HOOK_SHAPE, "hooks/shape")}
+FAILING_HOOKS = {"raise": (Kind.HOOK_RAISED, slugs.HOOKS_RAISE), "misshape": (Kind.HOOK_SHAPE, slugs.HOOKS_SHAPE)}
 """For each effect of a hook that makes a call fail: the error that the call raises, and its rule."""
 
 SPECIFIC = (
-    "errors/refusal-keeps-graph", "errors/recovers", "recurrent/detached-state", "detach/keeps-source",
-    "writes/unsaved-works", "writes/recorded", "modes/", "functional/", "higher/", "lifetime/",
+    slugs.ERRORS_REFUSAL_KEEPS_GRAPH, slugs.ERRORS_RECOVERS, slugs.RECURRENT_DETACHED_STATE, slugs.DETACH_KEEPS_SOURCE,
+    slugs.WRITES_UNSAVED_WORKS, slugs.WRITES_RECORDED, slugs.MODES, slugs.FUNCTIONAL, slugs.HIGHER, slugs.LIFETIME,
 )  # fmt: skip
-"""Prefixes of the rules by which a call must return, the most specific first."""
+"""The rules, and the families of rules, by which a call must return, the most specific first."""
 
-Errors = dict[Kind, str]
+Errors = dict[Kind, Slug]
 """Kinds of errors, each with its rule."""
 
 
@@ -65,12 +67,12 @@ def expectation_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Ex
     if refused:
         return _refused(tape, traversal, refused, may_raise)
     if _may_be_unused(tape, call):
-        may_raise[Kind.UNUSED_INPUT] = "functional/unused-raises"
+        may_raise[Kind.UNUSED_INPUT] = slugs.FUNCTIONAL_UNUSED_RAISES
     stopped = _stopped(tape, call, traversal, may_raise)
     if stopped is not None:
         return stopped
     if any(node.freed or _is_cut_off(tape, node) for node in traversal.all_nodes):
-        may_raise[Kind.GRAPH_FREED] = "lifetime/nothing-saved"
+        may_raise[Kind.GRAPH_FREED] = slugs.LIFETIME_NOTHING_SAVED
     exercises = exercised(tape, call, traversal, modes) if tape.counts else ()
     unspecified = is_unspecified(tape, call, traversal)
     return Expectation(_why_returns(exercises), may_raise, exercises, traversal, unspecified)
@@ -79,8 +81,8 @@ def expectation_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Ex
 def _refused(tape: TapeState, traversal: Traversal, refused: Errors, may_raise: Errors) -> Expectation:
     raises = dict(refused)
     if any(node.freed for node in traversal.nodes):
-        raises.setdefault(Kind.GRAPH_FREED, "lifetime/same-root-raises")
-    kept = ("errors/refusal-keeps-gradients",) if any(tape.grads.values()) else ()
+        raises.setdefault(Kind.GRAPH_FREED, slugs.LIFETIME_SAME_ROOT_RAISES)
+    kept = (slugs.ERRORS_REFUSAL_KEEPS_GRADIENTS,) if any(tape.grads.values()) else ()
     return Expectation(None, {**raises, **may_raise}, (*dict.fromkeys(refused.values()), *kept), traversal)
 
 
@@ -97,27 +99,27 @@ def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_rais
         return None
     rules = _rules_of_freed(tape, call, traversal, freed) if freed else ()
     if any(node.freed for node in traversal.all_nodes):
-        may_raise.setdefault(Kind.GRAPH_FREED, "lifetime/nothing-saved")
+        may_raise.setdefault(Kind.GRAPH_FREED, slugs.LIFETIME_NOTHING_SAVED)
     must_raise = {**({Kind.GRAPH_FREED: rules[0]} if rules else {}), **hooks, **unused}
-    atomic = ("errors/atomic",) if traversal.must_accumulate else ()
+    atomic = (slugs.ERRORS_ATOMIC,) if traversal.must_accumulate else ()
     exercises = (*rules, *hooks.values(), *unused.values(), *atomic)
     # errors that must be raised come first: a call that returns certainly breaks their rules
     return Expectation(None, {**must_raise, **may_raise, **must_raise}, exercises, traversal)
 
 
-def _why_returns(exercises: Sequence[str]) -> str:
+def _why_returns(exercises: Sequence[Slug]) -> Slug:
     """The most specific of the rules by which a call must return."""
-    first = min(exercises, key=_generality, default="errors/legal-returns")
-    return first if _generality(first) < len(SPECIFIC) else "errors/legal-returns"
+    first = min(exercises, key=_generality, default=slugs.ERRORS_LEGAL_RETURNS)
+    return first if _generality(first) < len(SPECIFIC) else slugs.ERRORS_LEGAL_RETURNS
 
 
 @cache
-def _generality(rule: str) -> int:
-    """The index of a rule's prefix in `SPECIFIC`; `len(SPECIFIC)` if it has none of them, or is
-    `lifetime/nothing-saved`.
+def _generality(rule: Slug) -> int:
+    """The index of a rule or its family in `SPECIFIC`; `len(SPECIFIC)` if neither is there, or if the call may raise
+    instead by this rule.
     """
-    beginnings = (k for k, beginning in enumerate(SPECIFIC) if rule.startswith(beginning))
-    return len(SPECIFIC) if rule == "lifetime/nothing-saved" else next(beginnings, len(SPECIFIC))
+    places = (k for k, each in enumerate(SPECIFIC) if each in (rule, family(rule)))
+    return len(SPECIFIC) if rule == slugs.LIFETIME_NOTHING_SAVED else next(places, len(SPECIFIC))
 
 
 # -- refused -----------------------------------------------------------------------------------------------------------
@@ -131,29 +133,29 @@ def refusals(tape: TapeState, call: BackwardCall) -> Errors:
         if not reference.requires_grad[root]:
             found[Kind.NO_GRAD] = _rule_of_constant_root(tape, root)
         if ct is None and not reference.traits.implies(np.shape(value)):
-            found[Kind.NON_SCALAR_ROOT] = "errors/non-scalar-root"
+            found[Kind.NON_SCALAR_ROOT] = slugs.ERRORS_NON_SCALAR_ROOT
         if ct is not None and ct.shape != np.shape(value):
-            found[Kind.COTANGENT_SHAPE] = "errors/cotangent-shape"
+            found[Kind.COTANGENT_SHAPE] = slugs.ERRORS_COTANGENT_SHAPE
     constant_input = not all(reference.requires_grad[r] for r in call.inputs or ())
     if isinstance(call, Backward):
         if call.inputs == ():
-            found[Kind.NO_INPUTS] = "functional/no-inputs"
+            found[Kind.NO_INPUTS] = slugs.FUNCTIONAL_NO_INPUTS
         if constant_input:
-            found[Kind.INPUT_NO_GRAD] = found[Kind.RETAIN_NO_GRAD] = "functional/input-no-grad"
+            found[Kind.INPUT_NO_GRAD] = found[Kind.RETAIN_NO_GRAD] = slugs.FUNCTIONAL_INPUT_NO_GRAD
     else:
         if constant_input:
-            found[Kind.INPUT_NO_GRAD] = "functional/input-no-grad"
+            found[Kind.INPUT_NO_GRAD] = slugs.FUNCTIONAL_INPUT_NO_GRAD
         if call.materialize_grads and call.allow_unused is False:
-            found[Kind.OPTIONS] = "functional/options"
+            found[Kind.OPTIONS] = slugs.FUNCTIONAL_OPTIONS
     return found
 
 
-def _rule_of_constant_root(tape: TapeState, root: Ref) -> str:
+def _rule_of_constant_root(tape: TapeState, root: Ref) -> Slug:
     if root in tape.detached:
-        return "detach/root-raises"
+        return slugs.DETACH_ROOT_RAISES
     if isinstance(tape.reference.steps[root.at], (ReadGrad, Grad)):
-        return "higher/plain-raises"
-    return "modes/constant-root" if root in tape.unrecorded else "errors/no-grad-root"
+        return slugs.HIGHER_PLAIN_RAISES
+    return slugs.MODES_CONSTANT_ROOT if root in tape.unrecorded else slugs.ERRORS_NO_GRAD_ROOT
 
 
 # -- stopped -----------------------------------------------------------------------------------------------------------
@@ -168,19 +170,19 @@ def _always_freed(tape: TapeState, traversal: Traversal) -> list[Node]:
 
 def _rules_of_freed(
     tape: TapeState, call: BackwardCall, traversal: Traversal, freed: Sequence[Node]
-) -> tuple[str, ...]:
+) -> tuple[Slug, ...]:
     """The rules by which freed nodes stop a call, the most specific first."""
-    rules = ["lifetime/late-retain-raises"] if call.retain_graph else []
+    rules = [slugs.LIFETIME_LATE_RETAIN_RAISES] if call.retain_graph else []
     if any(node.was_retained for node in freed):
-        rules.append("lifetime/last-call-frees")
+        rules.append(slugs.LIFETIME_LAST_CALL_FREES)
     if isinstance(call, Grad):
-        rules.append("functional/frees")
+        rules.append(slugs.FUNCTIONAL_FREES)
     if carries_state(tape, traversal, freed):
-        rules.append("recurrent/carried-state")
+        rules.append(slugs.RECURRENT_CARRIED_STATE)
     repeated = any(tape.reference.edge(root) in tape.roots for root in call.roots)
-    rules.append("lifetime/same-root-raises" if repeated else "lifetime/freed-subgraph-raises")
+    rules.append(slugs.LIFETIME_SAME_ROOT_RAISES if repeated else slugs.LIFETIME_FREED_SUBGRAPH_RAISES)
     if any(node.freed_by in tape.by_default for node in freed):
-        rules.append("lifetime/default-frees")
+        rules.append(slugs.LIFETIME_DEFAULT_FREES)
     return tuple(rules)
 
 
@@ -202,7 +204,7 @@ def _always_unused(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
         return {}
     edges = map(tape.reference.edge, call.inputs or ())
     unused = any(edge not in traversal.must_reach and edge not in traversal.may_fire for edge in edges)
-    return {Kind.UNUSED_INPUT: "functional/unused-raises"} if unused else {}
+    return {Kind.UNUSED_INPUT: slugs.FUNCTIONAL_UNUSED_RAISES} if unused else {}
 
 
 # -- what a call may raise, or not -------------------------------------------------------------------------------------
@@ -217,26 +219,26 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
     """The errors that a call may raise during its traversal because of writes, hooks, or missing implementations."""
     reference, nodes, found = tape.reference, traversal.all_nodes, Errors()
     if call.create_graph or any(node.derivative for node in nodes):
-        found[Kind.NOT_IMPLEMENTED] = "higher/unsupported"
+        found[Kind.NOT_IMPLEMENTED] = slugs.HIGHER_UNSUPPORTED
     if any(version_mismatch(tape, node) for node in nodes) or _changes_what_is_saved(tape, traversal):
-        found[Kind.MODIFIED] = "writes/error-or-recorded"
+        found[Kind.MODIFIED] = slugs.WRITES_ERROR_OR_RECORDED
         if reference.storages.restricted or any(base_op(node.op) in MODULES for node in nodes):
-            found[Kind.VIEW_WRITTEN] = "views/restricted"  # it may have saved a restricted view of an operand
+            found[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED  # it may have saved a restricted view of an operand
     if not call.create_graph and any(_may_overlap(tape, leaf) for leaf in traversal.must_accumulate):
-        found[Kind.OVERLAP] = "writes/overlap"
+        found[Kind.OVERLAP] = slugs.WRITES_OVERLAP
     if goes_through_views_of_toggled(tape, traversal):
-        found[Kind.VIEW_WRITTEN] = "views/restricted"
+        found[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED
     if (reference.rebased | _within_regions(tape, traversal)).intersection(map(reference.edge, call.inputs or ())):
-        found[Kind.UNUSED_INPUT] = "functional/unused-raises"
+        found[Kind.UNUSED_INPUT] = slugs.FUNCTIONAL_UNUSED_RAISES
     if any(is_invalidated(tape, ref) for ref in (*call.roots, *(call.inputs or ()))):
-        found[Kind.VIEW_WRITTEN] = "views/restricted"
+        found[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED
     for _, hook in tape.hooks_on(traversal.may_fire | traversal.must_fire):
         if hook.effect in FAILING_HOOKS:
             kind, rule = FAILING_HOOKS[hook.effect]
             found[kind] = rule
     if any(recomputes_changed_inputs(tape, node) for node in nodes):
         # the recomputed ops may refuse the changed inputs
-        found[Kind.RECOMPUTED] = found[Kind.UNKNOWN] = "writes/error-or-recorded"
+        found[Kind.RECOMPUTED] = found[Kind.UNKNOWN] = slugs.WRITES_ERROR_OR_RECORDED
     return found
 
 

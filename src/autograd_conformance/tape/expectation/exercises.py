@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import (
     Backward,
     BackwardCall,
@@ -17,6 +18,7 @@ from autograd_conformance.programs.language import (
     Step,
     is_recorded,
 )
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge
 from autograd_conformance.reference.computation.value_types import InternalValue
 from autograd_conformance.reference.staging.vjp import base_op, derivative_order
@@ -26,33 +28,33 @@ from autograd_conformance.tape.state import TapeState
 from autograd_conformance.tape.versions import version_mismatch, written_since
 
 
-def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[str, ...]:
+def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[Slug, ...]:
     """The rules that a call exercises if it may return."""
-    rules = ["errors/legal-returns", *_form(tape, call, traversal), *_graph(tape, call, traversal)]
+    rules = [slugs.ERRORS_LEGAL_RETURNS, *_form(tape, call, traversal), *_graph(tape, call, traversal)]
     made = {out for n in traversal.nodes for out in n.entry.outs}
     if any(cotangent is not None for cotangent in call.cotangents):
-        rules.append("gradients/cotangent-kept")
+        rules.append(slugs.GRADIENTS_COTANGENT_KEPT)
     edge = tape.reference.edge
     if any(edge(source) in made for source in tape.detached.values()):
-        rules.append("detach/keeps-source")
+        rules.append(slugs.DETACH_KEEPS_SOURCE)
     if tape.refused & (made | {edge(r) for r in call.roots}):
-        rules.append("errors/refusal-keeps-graph")
+        rules.append(slugs.ERRORS_REFUSAL_KEEPS_GRAPH)
     if derived_op(traversal):
-        rules.append("higher/op" if order(traversal) == 2 else "higher/op-third")
+        rules.append(slugs.HIGHER_OP if order(traversal) == 2 else slugs.HIGHER_OP_THIRD)
     if any(node.derivative for node in traversal.nodes):
-        rules.append("higher/differentiable")
+        rules.append(slugs.HIGHER_DIFFERENTIABLE)
     if modes and not is_recorded(modes):
-        rules.append("modes/backward-anywhere")
+        rules.append(slugs.MODES_BACKWARD_ANYWHERE)
     if tape.failed:
-        rules.append("errors/recovers")
+        rules.append(slugs.ERRORS_RECOVERS)
     if tape.actions > 1:
-        rules.append("sequences/history")
+        rules.append(slugs.SEQUENCES_HISTORY)
     if isinstance(call, Backward) and traversal.leaves:
         rules += through_modules(traversal.nodes)
     if detaches_state(tape, traversal):
-        rules.append("recurrent/detached-state")
+        rules.append(slugs.RECURRENT_DETACHED_STATE)
     if _stepped(tape, traversal):
-        rules.append("training/loop")
+        rules.append(slugs.TRAINING_LOOP)
     rules += [*_written(tape, traversal), *_hooked(tape, call, traversal), *_lifetime(tape, call, traversal)]
     return tuple(dict.fromkeys(rules))
 
@@ -92,18 +94,18 @@ def order(traversal: Traversal) -> int:
     return 1 + max(derivative_order(node.op) for node in traversal.all_nodes)
 
 
-def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
+def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
     """The rules exercised by the kind of the call and by its arguments."""
-    rules: list[str] = []
+    rules: list[Slug] = []
     if isinstance(call, Grad):
-        rules += ["functional/value", "functional/no-accumulation", "gradients/form"]
+        rules += [slugs.FUNCTIONAL_VALUE, slugs.FUNCTIONAL_NO_ACCUMULATION, slugs.GRADIENTS_FORM]
         edges = [tape.reference.edge(r) for r in call.inputs]
         if len(set(call.inputs)) < len(call.inputs):
-            rules.append("functional/duplicates")
+            rules.append(slugs.FUNCTIONAL_DUPLICATES)
         if any(s not in traversal.must_reach | traversal.may_fire for s in edges):
-            rules.append("functional/materialized" if call.materialize_grads else "functional/unused-none")
+            rules.append(slugs.FUNCTIONAL_MATERIALIZED if call.materialize_grads else slugs.FUNCTIONAL_UNUSED_NONE)
         if any(s in tape.reference.producer for s in edges):
-            rules.append("functional/inner-input")
+            rules.append(slugs.FUNCTIONAL_INNER_INPUT)
         if not tape.imperative:
             rules += _linear(tape, call, traversal, [r for r in call.inputs if r in traversal.must_reach])
         return rules
@@ -111,112 +113,112 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str
     if traversal.leaves:
         held = [tape.grads.get(leaf) for leaf in traversal.leaves]
         rules += dict.fromkeys(
-            "accumulation/first" if tape.holds_initial_gradient(leaf) else "accumulation/adds"
+            slugs.ACCUMULATION_FIRST if tape.holds_initial_gradient(leaf) else slugs.ACCUMULATION_ADDS
             for leaf in traversal.leaves
         )
         if any(h is None for h in held):
-            rules.append("accumulation/layout")
+            rules.append(slugs.ACCUMULATION_LAYOUT)
         if any(h is not None for h in held):
-            rules.append("accumulation/replaces" if call.create_graph else "accumulation/in-place")
+            rules.append(slugs.ACCUMULATION_REPLACES if call.create_graph else slugs.ACCUMULATION_IN_PLACE)
     if call.inputs is not None:
-        rules.append("functional/inputs-only")
+        rules.append(slugs.FUNCTIONAL_INPUTS_ONLY)
     if len(traversal.leaves) > 1:
-        rules.append("accumulation/own-object")
+        rules.append(slugs.ACCUMULATION_OWN_OBJECT)
     if any(ref in tape.reference.retained for ref in traversal.must_accumulate):
-        rules.append("hooks/retained")
+        rules.append(slugs.HOOKS_RETAINED)
     requires = tape.reference.requires_grad
     if any(requires[leaf] and leaf not in traversal.leaves for leaf in tape.leaves):
-        rules.append("accumulation/unreached")
+        rules.append(slugs.ACCUMULATION_UNREACHED)
     if any(not requires[leaf] and leaf in traversal.must_reach for leaf in tape.leaves):
-        rules.append("modes/frozen-leaf")
+        rules.append(slugs.MODES_FROZEN_LEAF)
     return rules
 
 
-def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: Collection[Ref]) -> list[str]:
+def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: Collection[Ref]) -> list[Slug]:
     """The rules exercised by the gradients of some leaves, whether the call stores or returns them."""
-    rules = ["gradients/op" if traversal.alone else "gradients/graph", "gradients/form"] if leaves else []
+    rules = [slugs.GRADIENTS_OP if traversal.alone else slugs.GRADIENTS_GRAPH, slugs.GRADIENTS_FORM] if leaves else []
     if len(leaves) > 1:
         values = [tape.leaves[leaf].value for leaf in leaves if leaf in tape.leaves]
         if len({(v.shape, v.data) for v in values if v.data}) < sum(1 for v in values if v.data):
-            rules.append("gradients/equal-leaves")
+            rules.append(slugs.GRADIENTS_EQUAL_LEAVES)
     if len(call.roots) > 1:
-        rules.append("gradients/several-roots")
+        rules.append(slugs.GRADIENTS_SEVERAL_ROOTS)
     if any(ct is not None and any(x != 1 for x in ct.data) for ct in call.cotangents):
-        rules.append("gradients/cotangent")
+        rules.append(slugs.GRADIENTS_COTANGENT)
     return rules
 
 
-def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
+def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
     """The rules exercised by the form of the graph."""
-    rules = ["gradients/fan-out"] if any(n > 1 for n in traversal.uses.values()) else []
+    rules = [slugs.GRADIENTS_FAN_OUT] if any(n > 1 for n in traversal.uses.values()) else []
     for node in traversal.nodes:
         entry = node.entry
         if len(set(entry.args)) < len(entry.args):
-            rules.append("gradients/same-argument")
+            rules.append(slugs.GRADIENTS_SAME_ARGUMENT)
         if len(entry.outs) > 1:
-            rules.append("gradients/several-results")
+            rules.append(slugs.GRADIENTS_SEVERAL_RESULTS)
         if all(entry.needs_input_grad):
             continue
         for edge, needs_input_grad in zip(entry.args, entry.needs_input_grad, strict=True):
             if not needs_input_grad and edge in tape.leaves:
-                rules.append("accumulation/constant")
+                rules.append(slugs.ACCUMULATION_CONSTANT)
             elif not needs_input_grad and edge in tape.detached:
-                rules.append("detach/blocks")
+                rules.append(slugs.DETACH_BLOCKS)
             elif not needs_input_grad and edge in tape.unrecorded:
-                rules.append("modes/constant")
+                rules.append(slugs.MODES_CONSTANT)
     return rules
 
 
-def _written(tape: TapeState, traversal: Traversal) -> list[str]:
+def _written(tape: TapeState, traversal: Traversal) -> list[Slug]:
     rules = []
     nodes = traversal.all_nodes
     if any(node.op in WRITES for node in traversal.nodes):
-        rules.append("writes/recorded")
+        rules.append(slugs.WRITES_RECORDED)
     if any(node.op == MOVE for node in traversal.nodes):
-        rules.append("views/history")
+        rules.append(slugs.VIEWS_HISTORY)
     if tape.reference.storages.versions:
         written = [node for node in nodes if written_since(tape, node)]
         if any(version_mismatch(tape, node) for node in written):
-            rules.append("writes/error-or-recorded")
+            rules.append(slugs.WRITES_ERROR_OR_RECORDED)
         elif written:
-            rules.append("writes/unsaved-works")
+            rules.append(slugs.WRITES_UNSAVED_WORKS)
     return rules
 
 
-def _hooked(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
+def _hooked(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
     reference = tape.reference
     if not reference.hooks and not reference.accumulated_hooks:
         return []
     hooks = tape.hooks_on(traversal.must_fire)
-    rules = ["hooks/called"] if hooks else []
+    rules = [slugs.HOOKS_CALLED] if hooks else []
     if any(hook.effect in ("scale", "replace") for _, hook in hooks):
-        rules.append("hooks/result")
+        rules.append(slugs.HOOKS_RESULT)
     if any(len(reference.hooks.get(edge, ())) > 1 for edge in traversal.must_fire):
-        rules.append("hooks/order")
+        rules.append(slugs.HOOKS_ORDER)
     removed = [reference.steps[s.handle.at] for s in reference.steps if isinstance(s, RemoveHook)]
     if any(isinstance(s, Hook) and reference.edge(s.target) in traversal.must_fire for s in removed):
-        rules.append("hooks/removed")
+        rules.append(slugs.HOOKS_REMOVED)
     if any(reference.accumulated_hooks.get(leaf) for leaf in traversal.leaves) and isinstance(call, Backward):
-        rules.append("hooks/accumulated")
+        rules.append(slugs.HOOKS_ACCUMULATED)
     return rules
 
 
-def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[str]:
+def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
     rules = []
     if any(node.traversals and not node.freed and node.saves is Certainty.ALWAYS for node in traversal.nodes):
-        rules.append("lifetime/retained-works")
+        rules.append(slugs.LIFETIME_RETAINED_WORKS)
     if any(node.freed for node in traversal.nodes):
-        return ["lifetime/nothing-saved", *rules]
+        return [slugs.LIFETIME_NOTHING_SAVED, *rules]
     freed = [node for node in tape.nodes.values() if node.freed is Certainty.ALWAYS]
     if freed and traversal.nodes:
         edge, producer = tape.reference.edge, tape.reference.producer
         signatures = {_signature(tape, out) for n in freed for out in n.entry.outs[:1]}
         if any(_signature(tape, edge(root)) in signatures for root in call.roots if edge(root) in producer):
-            rules.append("lifetime/rebuilt")
+            rules.append(slugs.LIFETIME_REBUILT)
         elif _joined(tape, traversal, freed):
-            rules.append("lifetime/traversed-only")
+            rules.append(slugs.LIFETIME_TRAVERSED_ONLY)
         elif any(s in traversal.leaves for node in freed for s in node.args):
-            rules.append("lifetime/independent")
+            rules.append(slugs.LIFETIME_INDEPENDENT)
     return rules
 
 

@@ -8,6 +8,7 @@ from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -36,6 +37,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import clearing_optimizer, operands
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.computation.storage import Storages
 from autograd_conformance.tape.expectation.backward_calls import expectation_of_call
 from autograd_conformance.tape.graph import Expectation
@@ -45,7 +47,7 @@ from autograd_conformance.tape.versions import is_invalidated
 ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
 """Writes that may read their target as an operand, because each element depends only on the same element of it."""
 
-LEGAL = "errors/legal-returns"
+LEGAL = slugs.ERRORS_LEGAL_RETURNS
 
 
 def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
@@ -54,15 +56,15 @@ def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectat
         return expectation_of_call(tape, step, modes)
     restricted = tape.reference.storages.restricted
     hit = restricted and any(is_invalidated(tape, ref) for ref in operands(step))
-    invalidated = {Kind.VIEW_WRITTEN: "views/restricted"} if hit else {}
+    invalidated = {Kind.VIEW_WRITTEN: slugs.VIEWS_RESTRICTED} if hit else {}
     match step:
         case Apply():
             return Expectation(raises=invalidated, exercises=_rules_of_op(tape, step, modes))
         case Detach():
-            return Expectation(raises=invalidated, exercises=("detach/values", "views/shares", LEGAL))
+            return Expectation(raises=invalidated, exercises=(slugs.DETACH_VALUES, slugs.VIEWS_SHARES, LEGAL))
         case ZeroGrad(leaves, set_to_none):
-            rule = "accumulation/zero-to-none" if set_to_none else "accumulation/zero-to-zeros"
-            by_optimizer = ("optimizers/clears",) if clearing_optimizer(step, tape.reference.steps) else ()
+            rule = slugs.ACCUMULATION_ZERO_TO_NONE if set_to_none else slugs.ACCUMULATION_ZERO_TO_ZEROS
+            by_optimizer = (slugs.OPTIMIZERS_CLEARS,) if clearing_optimizer(step, tape.reference.steps) else ()
             return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
         case ReadGrad(leaf):
             none_held = {} if tape.grads.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
@@ -73,18 +75,20 @@ def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectat
         case Step() | Optimizer():
             return _optimizing(tape, step)
         case Clip(leaves):
-            return Expectation(exercises=("optimizers/clips",) if tape.holds_any(leaves) else ())
+            return Expectation(exercises=(slugs.OPTIMIZERS_CLIPS,) if tape.holds_any(leaves) else ())
         case InPlace():
             return _writing(tape, step, modes)
         case DetachInPlace(target):
             return _detaching(tape, target)
         case SetRequiresGrad(target, on):
             if not on and not tape.reference.is_leaf(target):
-                return Expectation(None, {Kind.NOT_A_LEAF: "modes/toggle-refused"}, ("modes/toggle-refused",))
+                return Expectation(None, {Kind.NOT_A_LEAF: slugs.MODES_TOGGLE_REFUSED}, (slugs.MODES_TOGGLE_REFUSED,))
             return Expectation(exercises=(LEGAL,))
         case RetainGrad(target):
             if not tape.reference.requires_grad[target]:
-                return Expectation(None, {Kind.RETAIN_NO_GRAD: "hooks/retain-refused"}, ("hooks/retain-refused",))
+                return Expectation(
+                    None, {Kind.RETAIN_NO_GRAD: slugs.HOOKS_RETAIN_REFUSED}, (slugs.HOOKS_RETAIN_REFUSED,)
+                )
             return Expectation(raises=invalidated, exercises=(LEGAL,))
         case Hook():
             return _hooking(tape, step, invalidated)
@@ -94,41 +98,41 @@ def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectat
             assert_never(step)
 
 
-def _rules_of_op(tape: TapeState, step: Apply, modes: Modes) -> tuple[str, ...]:
-    rules = ["gradients/forward", "gradients/requires-grad", LEGAL]
+def _rules_of_op(tape: TapeState, step: Apply, modes: Modes) -> tuple[Slug, ...]:
+    rules = [slugs.GRADIENTS_FORWARD, slugs.GRADIENTS_REQUIRES_GRAD, LEGAL]
     if step.op in RANDOM_OPS:
-        rules.append("networks/random")
+        rules.append(slugs.NETWORKS_RANDOM)
     requires = any(tape.reference.requires_grad.get(r, False) for r in step.args)
     if modes and requires:
-        rules.append("modes/recorded" if is_recorded(modes) else "modes/no-grad-result")
+        rules.append(slugs.MODES_RECORDED if is_recorded(modes) else slugs.MODES_NO_GRAD_RESULT)
     elif requires and tape.unrecorded:
-        rules.append("modes/restored")
+        rules.append(slugs.MODES_RESTORED)
     aliases = row_of(step.op).aliases
     if aliases is not Certainty.MAYBE:
-        rules.append("views/shares" if aliases is Certainty.ALWAYS else "views/own-memory")
+        rules.append(slugs.VIEWS_SHARES if aliases is Certainty.ALWAYS else slugs.VIEWS_OWN_MEMORY)
     return tuple(rules)
 
 
 def _optimizing(tape: TapeState, step: Step | Optimizer) -> Expectation:
     reference, leaves = tape.reference, step.leaves
-    raises: dict[Kind, str] = {}
+    raises: dict[Kind, Slug] = {}
     if not all(map(reference.is_leaf, leaves)):  # since a recorded write; frameworks check it at different times
         raises[Kind.NOT_A_LEAF] = LEGAL
     if isinstance(step, Optimizer) or not tape.holds_any(leaves):
         return Expectation(raises=raises, exercises=(LEGAL,))
-    rules = ["optimizers/formula", "optimizers/keeps-gradients", "writes/nothing-else"]
+    rules = [slugs.OPTIMIZERS_FORMULA, slugs.OPTIMIZERS_KEEPS_GRADIENTS, slugs.WRITES_NOTHING_ELSE]
     holding = [leaf for leaf in leaves if tape.grads.get(leaf) is not None]
     if len(holding) < len(leaves):
-        rules.append("optimizers/skips")
+        rules.append(slugs.OPTIMIZERS_SKIPS)
     if step.groups:
-        rules.append("optimizers/groups")
+        rules.append(slugs.OPTIMIZERS_GROUPS)
     if any(key in IMPLEMENTATION for key, _ in step.settings):
-        rules.append("optimizers/variants")
+        rules.append(slugs.OPTIMIZERS_VARIANTS)
     if any(any(tape.moved.get((step, leaf), ())) for leaf in holding):
-        rules.append("optimizers/remembers")
+        rules.append(slugs.OPTIMIZERS_REMEMBERS)
     overlap = any(map(reference.storages.overlaps_itself, leaves))
     if overlap:
-        raises[Kind.OVERLAP] = "writes/overlap"
+        raises[Kind.OVERLAP] = slugs.WRITES_OVERLAP
     return Expectation(raises=raises, exercises=tuple(rules), unspecified=overlap)
 
 
@@ -136,54 +140,54 @@ def _assigning(tape: TapeState, step: AssignGrad) -> Expectation:
     if step.value is not None:
         values = tape.reference.values
         if np.shape(values[step.value]) != np.shape(values[step.leaf]):
-            rule = "accumulation/assigned-form"
+            rule = slugs.ACCUMULATION_ASSIGNED_FORM
             return Expectation(None, {Kind.GRADIENT_FORM: rule}, (rule,))
         dtypes = {tape.leaves[r].value.dtype for r in (step.leaf, step.value) if r in tape.leaves}
         own = step.leaf in tape.reference.same_objects([step.value])
         if own or len(dtypes) > 1:  # the documentation does not say whether this is refused
-            refusable = {Kind.GRADIENT_FORM: "accumulation/assigned-form"}
-            return Expectation(raises=refusable, exercises=("accumulation/assigned",))
-    return Expectation(exercises=("accumulation/assigned",))
+            refusable = {Kind.GRADIENT_FORM: slugs.ACCUMULATION_ASSIGNED_FORM}
+            return Expectation(raises=refusable, exercises=(slugs.ACCUMULATION_ASSIGNED,))
+    return Expectation(exercises=(slugs.ACCUMULATION_ASSIGNED,))
 
 
 def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
     reference, storages, target = tape.reference, tape.reference.storages, step.target
     recorded = is_recorded(modes) and any(reference.requires_grad[r] for r in (target, *step.args))
     overlap = storages.overlaps_itself(target) or any(_reads_itself(storages, step, r) for r in step.args)
-    raises = {Kind.OVERLAP: "writes/overlap"} if overlap else {}
+    raises = {Kind.OVERLAP: slugs.WRITES_OVERLAP} if overlap else {}
     unspecified = overlap or storages.storage(target) in storages.overlapping
     if reference.is_gradient(storages.storage(target)):
         raises |= _writing_gradient(tape, target, recorded)
         unspecified = unspecified or (Kind.OVERLAP in raises and reference.observing)
     family = storages.view_family(target)
     if any(is_invalidated(tape, ref) for ref in (target, *step.args)):
-        raises[Kind.VIEW_WRITTEN] = "views/restricted"
+        raises[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED
     if recorded and any(r in storages.restricted for r in (target, *family)):
-        raises[Kind.VIEW_WRITTEN] = "views/restricted"
+        raises[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED
         unspecified = True
     if recorded and any(r in tape.unrecorded and reference.may_be_view(r) for r in family):
-        raises[Kind.VIEW_WRITTEN] = "views/restricted"  # an op's result may be a view of a hidden tensor
+        raises[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED  # an op's result may be a view of a hidden tensor
     if recorded and any(reference.requires_grad[r] and reference.is_leaf(r) for r in (storages.base(target), target)):
-        raises[Kind.LEAF_WRITTEN] = "writes/leaf-raises"
-        return Expectation(None, raises, ("writes/leaf-raises", "writes/refused-keeps-values"))
-    exercises = ["writes/value", "writes/nothing-else"]
+        raises[Kind.LEAF_WRITTEN] = slugs.WRITES_LEAF_RAISES
+        return Expectation(None, raises, (slugs.WRITES_LEAF_RAISES, slugs.WRITES_REFUSED_KEEPS_VALUES))
+    exercises = [slugs.WRITES_VALUE, slugs.WRITES_NOTHING_ELSE]
     if len(storages.aliases(target)) > 1:
-        exercises.append("writes/aliases")
+        exercises.append(slugs.WRITES_ALIASES)
     if recorded:
-        exercises.append("writes/requires-grad")
+        exercises.append(slugs.WRITES_REQUIRES_GRAD)
     elif not is_recorded(modes) and reference.requires_grad[target]:
-        exercises.append("modes/unrecorded-write")
+        exercises.append(slugs.MODES_UNRECORDED_WRITE)
     return Expectation(LEGAL, raises, tuple(exercises), unspecified=unspecified)
 
 
-def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind, str]:
+def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind, Slug]:
     """The errors that a write may raise because its target is a gradient that a call made."""
     storages, storage = tape.reference.storages, tape.reference.storages.storage(target)
-    raises = {Kind.VIEW_WRITTEN: "views/restricted"}  # it may be a view that was made without recording,
+    raises = {Kind.VIEW_WRITTEN: slugs.VIEWS_RESTRICTED}  # it may be a view that was made without recording,
     if recorded and storage in storages.versions:
-        raises[Kind.LEAF_WRITTEN] = "views/restricted"  # whose history PyTorch does not rebuild,
+        raises[Kind.LEAF_WRITTEN] = slugs.VIEWS_RESTRICTED  # whose history PyTorch does not rebuild,
     if storage not in storages.strides_observed:
-        raises[Kind.OVERLAP] = "writes/overlap"  # or have internal overlap
+        raises[Kind.OVERLAP] = slugs.WRITES_OVERLAP  # or have internal overlap
     return raises
 
 
@@ -197,14 +201,14 @@ def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
 def _detaching(tape: TapeState, target: Ref) -> Expectation:
     storages = tape.reference.storages
     if target in storages.bases:
-        rule = "detach/view-raises"
+        rule = slugs.DETACH_VIEW_RAISES
         if target.at in range(len(tape.reference.steps)) and isinstance(tape.reference.steps[target.at], ReadGrad):
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
         if storages.bases[target] in tape.reference.unobserved:  # a region returned only the view
             return Expectation(raises={Kind.VIEW_DETACHED: rule}, unspecified=True)
         return Expectation(None, {Kind.VIEW_DETACHED: rule}, (rule,))
-    hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: "detach/view-raises"}
-    return Expectation(raises=hidden, exercises=("detach/in-place",))
+    hidden = {} if _is_plain(tape, target) else {Kind.VIEW_DETACHED: slugs.DETACH_VIEW_RAISES}
+    return Expectation(raises=hidden, exercises=(slugs.DETACH_IN_PLACE,))
 
 
 def _is_plain(tape: TapeState, target: Ref) -> bool:
@@ -212,8 +216,8 @@ def _is_plain(tape: TapeState, target: Ref) -> bool:
     return isinstance(tape.reference.steps[target.at], (Leaf, Detach, Apply)) and not tape.reference.may_be_view(target)
 
 
-def _hooking(tape: TapeState, step: Hook, invalidated: dict[Kind, str]) -> Expectation:
-    reference, rule = tape.reference, "hooks/refused"
+def _hooking(tape: TapeState, step: Hook, invalidated: dict[Kind, Slug]) -> Expectation:
+    reference, rule = tape.reference, slugs.HOOKS_REFUSED
     if not reference.requires_grad[step.target]:
         return Expectation(None, {Kind.HOOK_NO_GRAD: rule}, (rule,))
     if step.accumulated and not reference.is_leaf(step.target):

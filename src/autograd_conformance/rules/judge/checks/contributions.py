@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import BackwardCall, Ref
 from autograd_conformance.programs.observations import Gradient
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import Bound, close, gradient_bound
 from autograd_conformance.reference.rounding.perturbation import EPSILON
@@ -90,38 +92,34 @@ def sum_rounding(judging: Judging, old: Gradient | None, want: np.ndarray) -> np
 # -- the rule that a wrong gradient breaks ---------------------------------------------------------------------------
 
 SPECIAL = (
-    "writes/error-or-recorded", "higher/op", "higher/op-third", "higher/differentiable", "hooks/result",
-    "views/history", "writes/recorded",
+    slugs.WRITES_ERROR_OR_RECORDED, slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD, slugs.HIGHER_DIFFERENTIABLE,
+    slugs.HOOKS_RESULT, slugs.VIEWS_HISTORY, slugs.WRITES_RECORDED,
 )  # fmt: skip
 """Rules about gradients in special situations. Of those that a call exercises, the first is reported as violated."""
 
-MODULES = ("recurrent/gradient", "networks/gradient")
+MODULES = (slugs.RECURRENT_GRADIENT, slugs.NETWORKS_GRADIENT)
 """Rules about the gradients of modules."""
 
 
-def rule_of_gradient(judging: Judging, expectation: Expectation, rule: str) -> str:
+def rule_of_gradient(judging: Judging, expectation: Expectation, rule: Slug) -> Slug:
     """The rule that a wrong gradient breaks, chosen by the ops on the call's way; `rule` if none is special."""
-    rule = rule_of_module_gradient(judging, expectation, rule)
-    if rule == "gradients/graph" and "training/loop" in expectation.exercises and judging.applies("training/loop"):
-        rule = "training/loop"
+    rule, loop = rule_of_module_gradient(judging, expectation, rule), slugs.TRAINING_LOOP
+    if rule == slugs.GRADIENTS_GRAPH and loop in expectation.exercises and judging.applies(loop):
+        rule = loop
     return next((s for s in SPECIAL if s in expectation.exercises and judging.applies(s)), rule)
 
 
-def rule_of_module_gradient(judging: Judging, expectation: Expectation, rule: str) -> str:
+def rule_of_module_gradient(judging: Judging, expectation: Expectation, rule: Slug) -> Slug:
     """The rule about the gradients of the modules on a call's way; `rule` if there are no modules."""
     return next((s for s in MODULES if s in expectation.exercises and judging.applies(s)), rule)
 
 
-REFINED_BY_DIAGNOSIS = ("gradients/op", "gradients/graph", "training/loop")
-"""General rules, which the rule named by a diagnosis replaces."""
-
-
-def op_of_rule(rule: str, traversal: Traversal) -> str | None:
+def op_of_rule(rule: Slug, traversal: Traversal) -> str | None:
     """The op that causes the violation, if the rule is about single ops."""
     match rule:
-        case "gradients/op":
+        case slugs.GRADIENTS_OP:
             return str(traversal.nodes[0].op) if traversal.alone else None
-        case "higher/op" | "higher/op-third":
+        case slugs.HIGHER_OP | slugs.HIGHER_OP_THIRD:
             return derived_op(traversal)
     return None
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Grad, Ref
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.checks.contributions import (
-    REFINED_BY_DIAGNOSIS,
     contribution_bound,
     is_complete,
     is_right_without_bound,
@@ -19,16 +21,8 @@ from autograd_conformance.rules.judge.checks.contributions import (
 from autograd_conformance.rules.judge.checks.values import Values, check_dtype, check_flag
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import Kept, RightGradient, Unchanged, ZeroResult
-from autograd_conformance.rules.violations.observed import (
-    Change,
-    Flag,
-    GradientChanged,
-    GradientResult,
-    NoResult,
-    OtherGradient,
-    Place,
-    ResultShape,
-)
+from autograd_conformance.rules.violations.observed import Change, GradientChanged, OtherGradient
+from autograd_conformance.rules.violations.shared import Flag, GradientResult, NoResult, Place, ResultShape
 from autograd_conformance.rules.violations.violation import Allowed, Violation, diagnosed
 from autograd_conformance.tape.graph import Expectation, Traversal
 from autograd_conformance.tape.traversal import ZERO
@@ -41,7 +35,7 @@ def check(
     for leaf, got in observed.gradients.items():
         if not _may_hold(judging, step, leaf, got, expectation.traversal):
             difference, expected = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
-            return judging.differs("functional/no-accumulation", at, leaf, difference, expected, step)
+            return judging.differs(slugs.FUNCTIONAL_NO_ACCUMULATION, at, leaf, difference, expected, step)
     contributions = judging.reference.pullback(step)
     for k, (ref, tensor) in enumerate(zip(step.inputs, values, strict=True)):
         want = contributions.get(judging.reference.edge(ref))
@@ -72,7 +66,7 @@ def _check_none(
         rule = _input_rule(judging, step, place, values)
         return judging.differs(rule, at, out, NoResult(), GradientResult(), step)
     if step.materialize_grads:
-        return judging.differs("functional/materialized", at, out, NoResult(), ZeroResult(), step)
+        return judging.differs(slugs.FUNCTIONAL_MATERIALIZED, at, out, NoResult(), ZeroResult(), step)
     return None
 
 
@@ -91,17 +85,17 @@ def _check_result(
     if want is None and not step.materialize_grads:
         unused = judging.reference.edge(step.inputs[place]) not in traversal.must_reach | traversal.may_fire
         if unused or tensor.value.any():
-            return judging.differs("functional/unused-none", at, out, GradientResult(), NoResult(), step)
+            return judging.differs(slugs.FUNCTIONAL_UNUSED_NONE, at, out, GradientResult(), NoResult(), step)
     violation = _check_gradient(judging, at, step, place, tensor, values, want, expectation)
     judging.dtypes[out] = tensor.dtype
     if not violation:
         expected = judging.dtypes.get(step.inputs[place])
-        violation = check_dtype(judging, at, step, "gradients/form", out, tensor, expected)
+        violation = check_dtype(judging, at, step, slugs.GRADIENTS_FORM, out, tensor, expected)
     if not violation and want is not None:
         if step.create_graph:
             violation = check_flag(judging, at, step, out, tensor)
         elif tensor.requires_grad:
-            violation = judging.differs("higher/plain-raises", at, out, Flag(True), Flag(False), step)
+            violation = judging.differs(slugs.HIGHER_PLAIN_RAISES, at, out, Flag(True), Flag(False), step)
     violation = violation or memory.check_returned(judging, at, step, out, tensor, traversal)
     if violation:
         return violation
@@ -112,18 +106,18 @@ def _check_result(
     return None
 
 
-def _input_rule(judging: Judging, step: Grad, place: int, values: Values) -> str:
+def _input_rule(judging: Judging, step: Grad, place: int, values: Values) -> Slug:
     """The rule about an input with a wrong gradient: `functional/duplicates` if the input is listed twice and the
     results differ, `functional/inner-input` if it is no leaf and got None, else `functional/value`.
     """
     tensor, ref = values[place], step.inputs[place]
     twins = [values[k] for k, other in enumerate(step.inputs) if other == ref and k != place]
     if any((t is None) != (tensor is None) for t in twins):
-        return "functional/duplicates"
+        return slugs.FUNCTIONAL_DUPLICATES
     if tensor is None:
-        return "functional/value" if judging.reference.is_leaf(ref) else "functional/inner-input"
+        return slugs.FUNCTIONAL_VALUE if judging.reference.is_leaf(ref) else slugs.FUNCTIONAL_INNER_INPUT
     differ = (t is not None and not np.array_equal(t.value, tensor.value, equal_nan=True) for t in twins)
-    return "functional/duplicates" if any(differ) else "functional/value"
+    return slugs.FUNCTIONAL_DUPLICATES if any(differ) else slugs.FUNCTIONAL_VALUE
 
 
 def _check_gradient(
@@ -141,15 +135,15 @@ def _check_gradient(
     want = np.zeros_like(judging.reference.values[ref]) if want is None else want
     if tensor.value.shape != want.shape:
         difference, expected = ResultShape(tensor.value.shape), ResultShape(want.shape)
-        return judging.differs("functional/value", at, out, difference, expected, step)
+        return judging.differs(slugs.FUNCTIONAL_VALUE, at, out, difference, expected, step)
     if is_right_without_bound(judging, tensor.value, want, tensor.dtype):
         return None
     bound = contribution_bound(judging, step, ref)
     if bound.allows(np.abs(tensor.value - want)):
         return None
     traversal, rule = expectation.traversal, _input_rule(judging, step, place, values)
-    if rule == "functional/value" and not judging.tape.imperative:  # there is no imperative form to show the error
-        rule = "gradients/op" if traversal.alone else "gradients/graph"
+    if rule == slugs.FUNCTIONAL_VALUE and not judging.tape.imperative:  # there is no imperative form to show the error
+        rule = slugs.GRADIENTS_OP if traversal.alone else slugs.GRADIENTS_GRAPH
     rule = rule_of_gradient(judging, expectation, rule)
     if not judging.applies(rule):
         return None
@@ -161,6 +155,6 @@ def _check_gradient(
     )  # fmt: skip
     if diagnosis is None:
         return undiagnosed
-    if rule in REFINED_BY_DIAGNOSIS and judging.applies(diagnosis.rule):
+    if RULES[rule].general and judging.applies(diagnosis.rule):
         rule = diagnosis.rule
-    return diagnosed(undiagnosed, diagnosis.text, rule, op_of_rule(rule, traversal))
+    return diagnosed(undiagnosed, diagnosis, rule, op_of_rule(rule, traversal))

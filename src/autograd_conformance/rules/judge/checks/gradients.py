@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import Backward, Ref
 from autograd_conformance.programs.observations import Gradient, Kind, StepObservation
 from autograd_conformance.programs.operands import computed_from
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
+from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.diagnosis.diagnosis import diagnose
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.checks.contributions import (
-    REFINED_BY_DIAGNOSIS,
     contribution_bound,
     is_complete,
     is_negligible,
@@ -38,15 +40,12 @@ from autograd_conformance.rules.violations.expected import (
 from autograd_conformance.rules.violations.observed import (
     Change,
     GradientChanged,
-    GradientForm,
-    NoGradient,
     ObjectKept,
     ObjectReplaced,
     OtherGradient,
-    Place,
     SharedGradient,
-    Strides,
 )
+from autograd_conformance.rules.violations.shared import GradientForm, NoGradient, Place, Strides
 from autograd_conformance.rules.violations.violation import Allowed, Violation, diagnosed
 from autograd_conformance.tape.graph import Expectation, Traversal
 
@@ -90,25 +89,25 @@ def _check_reached(
     if got is None:
         if old is None and is_negligible(judging, call, leaf, contribution):
             return None  # a gradient that is zero throughout may stay undefined
-        if old is None and "gradients/equal-leaves" in expectation.exercises:
-            rule = "gradients/equal-leaves"
+        if old is None and slugs.GRADIENTS_EQUAL_LEAVES in expectation.exercises:
+            rule = slugs.GRADIENTS_EQUAL_LEAVES
         rule = rule_of_module_gradient(judging, expectation, rule)
         return judging.differs(rule, at, leaf, NoGradient(), AnyGradient(), call)
     dtype = judging.dtypes.get(leaf, got.dtype)
     if got.value.shape != contribution.shape or got.dtype != dtype:
         form, expected = GradientForm(got.value.shape, got.dtype), GradientForm(contribution.shape, dtype)
-        return judging.differs("gradients/form", at, leaf, form, expected, call)
+        return judging.differs(slugs.GRADIENTS_FORM, at, leaf, form, expected, call)
     violation = _check_value(judging, at, call, leaf, got, contribution, expectation, observed)
     if not violation and leaf in expectation.traversal.leaves:
         violation = _check_object(judging, at, call, leaf, got)
     return violation
 
 
-def _rule_of(judging: Judging, leaf: Ref, traversal: Traversal) -> str:
+def _rule_of(judging: Judging, leaf: Ref, traversal: Traversal) -> Slug:
     """The rule by which a call adds to a value's gradient."""
     if leaf not in traversal.leaves:
-        return "hooks/retained" if leaf in judging.reference.retained else "functional/inputs-only"
-    return "accumulation/first" if judging.tape.holds_initial_gradient(leaf) else "accumulation/adds"
+        return slugs.HOOKS_RETAINED if leaf in judging.reference.retained else slugs.FUNCTIONAL_INPUTS_ONLY
+    return slugs.ACCUMULATION_FIRST if judging.tape.holds_initial_gradient(leaf) else slugs.ACCUMULATION_ADDS
 
 
 def _check_value(
@@ -130,7 +129,7 @@ def _check_value(
     if bound.allows(np.abs(got.value - want), beside):
         return None
     traversal, alone = expectation.traversal, expectation.traversal.alone
-    rule = rule_of_gradient(judging, expectation, "gradients/op" if alone else "gradients/graph")
+    rule = rule_of_gradient(judging, expectation, slugs.GRADIENTS_OP if alone else slugs.GRADIENTS_GRAPH)
     allows = _rule_of(judging, leaf, traversal)
     if leaf not in traversal.leaves and Kind.MODIFIED not in expectation.raises:
         rule = allows
@@ -146,9 +145,9 @@ def _check_value(
     diagnosis = diagnose(judging.reference, call, leaf, *gradients, alone)
     if diagnosis is None:
         return undiagnosed
-    if rule in REFINED_BY_DIAGNOSIS and judging.applies(diagnosis.rule):
+    if RULES[rule].general and judging.applies(diagnosis.rule):
         rule = diagnosis.rule
-    return diagnosed(undiagnosed, diagnosis.text, rule, op_of_rule(rule, traversal))
+    return diagnosed(undiagnosed, diagnosis, rule, op_of_rule(rule, traversal))
 
 
 def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:
@@ -161,16 +160,18 @@ def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gra
     if old is not None and old.identity is not None and got.identity is not None:
         kept = old.identity == got.identity
         if kept and call.create_graph and not is_unchanged(old, got):
-            return judging.differs("accumulation/replaces", at, leaf, ObjectKept(), NewObject(), call)
+            return judging.differs(slugs.ACCUMULATION_REPLACES, at, leaf, ObjectKept(), NewObject(), call)
         if not kept and not call.create_graph:
-            return judging.differs("accumulation/in-place", at, leaf, ObjectReplaced(), AddedInPlace(), call)
+            return judging.differs(slugs.ACCUMULATION_IN_PLACE, at, leaf, ObjectReplaced(), AddedInPlace(), call)
         if kept and old.strides is not None and got.strides is not None and old.strides != got.strides:
-            return judging.differs("accumulation/layout", at, leaf, Strides(got.strides), Strides(old.strides), call)
+            return judging.differs(
+                slugs.ACCUMULATION_LAYOUT, at, leaf, Strides(got.strides), Strides(old.strides), call
+            )
     strides = judging.strides.get(leaf)
     if old is None and strides is not None and got.strides is not None:
         want = _expected_strides(strides, got.value.shape)
         if any(a != b for a, b, n in zip(got.strides, want, got.value.shape, strict=True) if n > 1):
-            return judging.differs("accumulation/layout", at, leaf, Strides(got.strides), Strides(want), call)
+            return judging.differs(slugs.ACCUMULATION_LAYOUT, at, leaf, Strides(got.strides), Strides(want), call)
     return None
 
 
@@ -199,11 +200,11 @@ def _unreached_violation(
     judging: Judging, at: int, leaf: Ref, got: Gradient | None, expectation: Expectation
 ) -> Violation | None:
     """The violation where the gradient of a leaf changed that the call does not reach."""
-    rule, old = "accumulation/unreached", judging.tape.grads.get(leaf)
+    rule, old = slugs.ACCUMULATION_UNREACHED, judging.tape.grads.get(leaf)
     if not judging.reference.requires_grad[leaf]:
-        rule = "modes/frozen-leaf" if leaf in expectation.traversal.must_reach else "accumulation/constant"
-    elif "detach/blocks" in expectation.exercises:
-        rule = "detach/blocks"
+        rule = slugs.MODES_FROZEN_LEAF if leaf in expectation.traversal.must_reach else slugs.ACCUMULATION_CONSTANT
+    elif slugs.DETACH_BLOCKS in expectation.exercises:
+        rule = slugs.DETACH_BLOCKS
     if not judging.applies(rule):
         return None
     how = Change.LOST if got is None else Change.RECEIVED if old is None else Change.CHANGED
@@ -218,7 +219,7 @@ def _unreached_violation(
 
 def _check_shared(judging: Judging, at: int, observed: StepObservation, traversal: Traversal) -> Violation | None:
     """The violation if two leaves hold one gradient object, although the program did not assign it to both."""
-    rule = "accumulation/own-object"
+    rule = slugs.ACCUMULATION_OWN_OBJECT
     holders: dict[int, Ref] = {}
     for leaf, gradient in observed.gradients.items():
         if gradient is None or gradient.identity is None or not gradient.value.size:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Backward, BackwardCall, Hook, Ref
 from autograd_conformance.programs.observations import HookCall, Kind, StepObservation
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.rounding.bounds import gradient_bound
 from autograd_conformance.rules.judge.checks.contributions import is_right_without_bound, is_same, value_of
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import Expected, ExpectedError, RegistrationOrder, RightGradient
-from autograd_conformance.rules.violations.observed import (
-    GradientForm,
-    HookCalled,
-    HookCalledTimes,
-    HookNotCalled,
-    HookOrder,
-    Observed,
-    OtherGradient,
-    Place,
-)
+from autograd_conformance.rules.violations.behaviour import Expected, Observed
+from autograd_conformance.rules.violations.expected import ExpectedError, RegistrationOrder, RightGradient
+from autograd_conformance.rules.violations.observed import HookOrder, OtherGradient
+from autograd_conformance.rules.violations.shared import GradientForm, HookCalled, HookCalledTimes, HookNotCalled, Place
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.traversal import ZERO
@@ -60,10 +55,10 @@ def _check_calls(
     """The violation if a hook was called that must not be, or was called more than once."""
     for handle, times in Counter(fired.hook for fired in observed.fired).items():
         if handle not in may_be_called:
-            rule = "hooks/removed" if _is_removed(judging, handle) else "hooks/called"
+            rule = slugs.HOOKS_REMOVED if _is_removed(judging, handle) else slugs.HOOKS_CALLED
             return _violation(judging, rule, at, handle, HookCalled(), HookNotCalled(), call)
         if times > 1:
-            return _violation(judging, "hooks/called", at, handle, HookCalledTimes(times), HookCalledTimes(1), call)
+            return _violation(judging, slugs.HOOKS_CALLED, at, handle, HookCalledTimes(times), HookCalledTimes(1), call)
     return None
 
 
@@ -80,12 +75,12 @@ def _check_omissions(
     called = {fired.hook for fired in observed.fired}
     for handle in sorted(must):
         if handle not in called and expected.get(handle) is not None and _must_be_called(expected[handle]):
-            return _violation(judging, "hooks/called", at, handle, HookNotCalled(), HookCalled(), call)
+            return _violation(judging, slugs.HOOKS_CALLED, at, handle, HookNotCalled(), HookCalled(), call)
     contributed = judging.reference.pullback(call)
     for handle in sorted(after):
         value = contributed.get(judging.reference.edge(_hook_of(judging, handle).target))
         if handle not in called and value is not None and _must_be_called(value):
-            return _violation(judging, "hooks/accumulated", at, handle, HookNotCalled(), HookCalled(), call)
+            return _violation(judging, slugs.HOOKS_ACCUMULATED, at, handle, HookNotCalled(), HookCalled(), call)
     return None
 
 
@@ -97,7 +92,7 @@ def _check_arguments(
     expected: dict[Ref, np.ndarray],
     must: set[Ref],
     after: set[Ref],
-    modified: str | None,
+    modified: Slug | None,
 ) -> Violation | None:
     """The violation if a hook was called with a wrong gradient. `modified` is the rule by which the call may raise
     instead, because a saved tensor was written to; then that rule is the violated one.
@@ -106,7 +101,7 @@ def _check_arguments(
         target, want = _hook_of(judging, fired.hook).target, expected.get(fired.hook)
         dtype = judging.dtypes.get(target)
         if fired.value is not None and fired.dtype is not None and dtype is not None and fired.dtype != dtype:
-            rule, shape = "hooks/accumulated" if fired.hook in after else "hooks/called", fired.value.shape
+            rule, shape = slugs.HOOKS_ACCUMULATED if fired.hook in after else slugs.HOOKS_CALLED, fired.value.shape
             difference, form = GradientForm(shape, fired.dtype), GradientForm(shape, dtype)
             return _violation(judging, rule, at, fired.hook, difference, form, call)
         if fired.hook in after:
@@ -114,11 +109,13 @@ def _check_arguments(
             if not is_same(fired.value, value_of(gradient)):
                 place = Place.ACCUMULATED_HOOK
                 observed_gradient, right_gradient = OtherGradient(place), RightGradient(place)
-                return _violation(judging, "hooks/accumulated", at, fired.hook, observed_gradient, right_gradient, call)
+                return _violation(
+                    judging, slugs.HOOKS_ACCUMULATED, at, fired.hook, observed_gradient, right_gradient, call
+                )
         elif fired.hook in must and want is not None and not _is_right_gradient(judging, call, fired, target, want):
-            rule, place = modified or "hooks/called", Place.HOOK
+            rule, place = modified or slugs.HOOKS_CALLED, Place.HOOK
             if judging.applies(rule):
-                allowed: tuple[Allowed, ...] = (Allowed(RightGradient(place), "hooks/called"),)
+                allowed: tuple[Allowed, ...] = (Allowed(RightGradient(place), slugs.HOOKS_CALLED),)
                 allowed += (Allowed(ExpectedError(Kind.MODIFIED), modified),) if modified else ()
                 return Violation(rule, at, OtherGradient(place), allowed, target, got=fired.value, want=want)
     return None
@@ -144,7 +141,7 @@ def _check_order(
     for entries in judging.reference.hooks.values():
         order = [place[handle] for handle, _ in entries if handle in place and handle in must]
         if order != sorted(order):
-            return _violation(judging, "hooks/order", at, entries[0][0], HookOrder(), RegistrationOrder(), call)
+            return _violation(judging, slugs.HOOKS_ORDER, at, entries[0][0], HookOrder(), RegistrationOrder(), call)
     return None
 
 
@@ -165,7 +162,7 @@ def _hook_of(judging: Judging, handle: Ref) -> Hook:
 
 
 def _violation(
-    judging: Judging, rule: str, at: int, handle: Ref, difference: Observed, expected: Expected, call: BackwardCall
+    judging: Judging, rule: Slug, at: int, handle: Ref, difference: Observed, expected: Expected, call: BackwardCall
 ) -> Violation | None:
     """The violation of a rule about a hook; its subject is the value on which the hook is registered."""
     return judging.differs(rule, at, _hook_of(judging, handle).target, difference, expected, call)

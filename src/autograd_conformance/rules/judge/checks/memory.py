@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import (
     Apply,
@@ -21,12 +22,12 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, StepObservation, Tensor
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.observed import ValueMemory
+from autograd_conformance.rules.violations.shared import OwnMemory, SharedMemory
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Traversal
 
-OWN, SHARES = "views/own-memory", "views/shares"
+OWN, SHARES = slugs.VIEWS_OWN_MEMORY, slugs.VIEWS_SHARES
 
 
 def check_made(

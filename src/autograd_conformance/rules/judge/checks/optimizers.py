@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Clip, Ref, Step
 from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.optimizers import LeafState, slack, stepped
 from autograd_conformance.reference.staging.derivatives import Array
 from autograd_conformance.rules.judge.checks.contributions import is_unchanged
 from autograd_conformance.rules.judge.checks.values import Values, check_dtype
 from autograd_conformance.rules.judge.state import Judging
+from autograd_conformance.rules.violations.behaviour import Expected
 from autograd_conformance.rules.violations.expected import (
     DefinedValue,
-    Expected,
     ExpectedMove,
     Kept,
     Movement,
     RightGradient,
     Unchanged,
 )
-from autograd_conformance.rules.violations.observed import GradientChanged, OtherGradient, OtherMove, OtherValue, Place
+from autograd_conformance.rules.violations.observed import GradientChanged, OtherGradient, OtherMove, OtherValue
+from autograd_conformance.rules.violations.shared import Place
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 
@@ -38,7 +41,7 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
     for leaf, tensor in zip(step.leaves, values, strict=True):
         assert tensor is not None
         want, old = judging.reference.values[leaf], judging.values_before[leaf]
-        violation = check_dtype(judging, at, step, "optimizers/formula", leaf, tensor, judging.dtypes.get(leaf))
+        violation = check_dtype(judging, at, step, slugs.OPTIMIZERS_FORMULA, leaf, tensor, judging.dtypes.get(leaf))
         if violation:
             return violation
         if _is_near(judging, tensor.value, want, old):
@@ -51,7 +54,7 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
         holder = _holder_of(judging, step, leaf)
         if holder and not is_unchanged(judging.tape.grads.get(holder), observed.gradients.get(holder)):
             expected = Unchanged(Kept.GRADIENTS)
-            return judging.differs("optimizers/keeps-gradients", at, holder, GradientChanged(), expected, step)
+            return judging.differs(slugs.OPTIMIZERS_KEEPS_GRADIENTS, at, holder, GradientChanged(), expected, step)
         rule, movement = _rule_of(judging, step, leaf, tensor.value)
         if judging.applies(rule):
             allowed = (Allowed(ExpectedMove(movement), rule),)
@@ -63,7 +66,7 @@ def _check_kept(judging: Judging, at: int, step: Step, observed: StepObservation
     """The violation if a step changed a gradient, except for gradients in the memory of a leaf that it moved."""
     for leaf, got in observed.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got) and not _moved_along(judging, leaf, step, got):
-            rule, expected = "optimizers/keeps-gradients", Unchanged(Kept.GRADIENTS)
+            rule, expected = slugs.OPTIMIZERS_KEEPS_GRADIENTS, Unchanged(Kept.GRADIENTS)
             return judging.differs(rule, at, leaf, GradientChanged(), expected, step)
     return None
 
@@ -83,7 +86,7 @@ def _holder_of(judging: Judging, step: Step, leaf: Ref) -> Ref | None:
 
 def check_aliases(judging: Judging, at: int, step: Step, observed: StepObservation) -> Violation | None:
     """The violation if a value that shares memory with a stepped leaf did not change with it."""
-    storages, rule = judging.reference.storages, "writes/aliases"
+    storages, rule = judging.reference.storages, slugs.WRITES_ALIASES
     for leaf in step.leaves:
         aliases, moved = storages.aliases(leaf), observed.values.get(leaf)
         if len(aliases) == 1 or moved is None or storages.offsets(leaf).size < storages.offsets(aliases[0]).size:
@@ -116,24 +119,24 @@ def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array)
     return slack(step.optimizer, dict(dict(grouped(step))[leaf]), state, dtype)
 
 
-def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[str, Movement]:
+def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[Slug, Movement]:
     """The rule that a wrongly moved leaf breaks, and the movement that the rule requires. Both are chosen by the leaf's
     earlier steps, the first of which were right.
     """
     moved = judging.tape.moved.get((step, leaf), ())
     if step.groups and _is_ungrouped(judging, step, leaf, got):
-        return "optimizers/groups", Movement.GROUP
+        return slugs.OPTIMIZERS_GROUPS, Movement.GROUP
     if judging.tape.grads.get(leaf) is None:
-        return "optimizers/skips", Movement.NOWHERE
+        return slugs.OPTIMIZERS_SKIPS, Movement.NOWHERE
     if not all(moved):
-        return "optimizers/skips", Movement.WITHOUT_SKIPPED
+        return slugs.OPTIMIZERS_SKIPS, Movement.WITHOUT_SKIPPED
     if any(key in IMPLEMENTATION for key, _ in step.settings):
-        return "optimizers/variants", Movement.VARIANT
+        return slugs.OPTIMIZERS_VARIANTS, Movement.VARIANT
     if step.groups:
-        return "optimizers/groups", Movement.GROUP
+        return slugs.OPTIMIZERS_GROUPS, Movement.GROUP
     if moved:
-        return "optimizers/remembers", Movement.REMEMBERED
-    return "optimizers/formula", Movement.FORMULA
+        return slugs.OPTIMIZERS_REMEMBERS, Movement.REMEMBERED
+    return slugs.OPTIMIZERS_FORMULA, Movement.FORMULA
 
 
 def _is_ungrouped(judging: Judging, step: Step, leaf: Ref, got: Array) -> bool:
@@ -158,7 +161,7 @@ def _moved_along(judging: Judging, leaf: Ref, step: Step, got: Gradient | None) 
 
 def check_clip(judging: Judging, at: int, step: Clip, observed: StepObservation) -> Violation | None:
     """The violation if clipping did not change the named gradients as it must, or changed others."""
-    rule, reference, finfo = "optimizers/clips", judging.reference, np.finfo(judging.dtype)
+    rule, reference, finfo = slugs.OPTIMIZERS_CLIPS, judging.reference, np.finfo(judging.dtype)
     clipped: Expected = RightGradient(Place.CLIPPED)
     storages = {reference.storages.storage(grad) for grad in map(reference.grads.get, step.leaves) if grad}
     for leaf, got in observed.gradients.items():

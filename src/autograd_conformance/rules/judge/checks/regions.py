@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import Apply, Detach, InPlace, Leaf, Ref
 from autograd_conformance.programs.observations import Kind, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
@@ -49,7 +50,7 @@ def check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violatio
     if raised.kind is Kind.MODIFIED and _is_invalidated(tape, traced):
         _leave_out(judging, traced, tape)
         return None
-    rule = "errors/legal-returns"
+    rule = slugs.ERRORS_LEGAL_RETURNS
     if not judging.applies(rule):
         judging.unspecified = True
         return None
@@ -85,8 +86,14 @@ def check_values(judging: Judging, traced: TraceStep) -> Violation | None:
         if ref in storages.unspecified:
             continue
         made = ref.at in traced.observed.region
-        rule = "writes/value" if ref in targets else "writes/aliases" if ref in affected else "writes/nothing-else"
-        rule = "gradients/forward" if made and ref not in affected else rule
+        rule = (
+            slugs.WRITES_VALUE
+            if ref in targets
+            else slugs.WRITES_ALIASES
+            if ref in affected
+            else slugs.WRITES_NOTHING_ELSE
+        )
+        rule = slugs.GRADIENTS_FORWARD if made and ref not in affected else rule
         want, edge = judging.reference.values[ref], judging.reference.edge(ref)
         violation = value_violation(judging, traced.at, traced.step, rule, ref, tensor, want, edge)
         if made and not violation:
@@ -102,7 +109,7 @@ def _check_made(judging: Judging, traced: TraceStep, ref: Ref, tensor: Tensor) -
     assert isinstance(step, (Apply, Detach))
     judging.dtypes[ref] = tensor.dtype
     judging.strides[ref] = tensor.strides
-    rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
+    rule = slugs.DETACH_VALUES if isinstance(step, Detach) else slugs.GRADIENTS_FORWARD
     expected = expected_dtype(judging, step)
     violation = check_dtype(judging, traced.at, step, rule, ref, tensor, expected)
     violation = violation or check_flag(judging, traced.at, step, ref, tensor)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
@@ -29,6 +30,7 @@ from autograd_conformance.programs.language import (
     ZeroGrad,
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import SavedTensorBounds
 from autograd_conformance.rules.violations.observed import SavedTensorCount
@@ -103,15 +105,15 @@ class SavedTensorChecks:
         freed: list[SavedBy],
     ) -> None:
         """Count the rules that the instruction put to the test."""
-        rules = []
+        rules: list[Slug] = []
         if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned) and step.retains:
             saved = (self.tensors.by.get(node.at) for node in expectation.traversal.nodes)
-            rules += ["memory/retained"] if any(each is not None and each.least for each in saved) else []
+            rules += [slugs.MEMORY_RETAINED] if any(each is not None and each.least for each in saved) else []
         if isinstance(step, RELEASING) and any(each.failed for each in freed):
-            rules.append("memory/after-error")
+            rules.append(slugs.MEMORY_AFTER_ERROR)
         if freed:
             release = _release(step, freed)
-            rules += [_release_rule(step, freed)] + (["memory/steady"] if release in self.released_before else [])
+            rules += [_release_rule(step, freed)] + ([slugs.MEMORY_STEADY] if release in self.released_before else [])
             self.released_before.add(release)
         judging.exercise(rule for rule in rules if judging.applies(rule))
 
@@ -129,15 +131,15 @@ class SavedTensorChecks:
         count = observed.saved
         assert count is not None
         if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned):
-            rule = "memory/retained" if step.retains else "memory/freed"
+            rule = slugs.MEMORY_RETAINED if step.retains else slugs.MEMORY_FREED
         elif isinstance(step, RELEASING) and count > high:
             rule = _release_rule(step, freed)
         else:
             return None
         if self.late_reported:
-            rule = "memory/after-error"
+            rule = slugs.MEMORY_AFTER_ERROR
         elif count > high and _release(step, freed) in self.released_before:
-            rule = "memory/steady"
+            rule = slugs.MEMORY_STEADY
         if not judging.applies(rule):
             return None
         exact, few = low == high, count < low
@@ -145,11 +147,11 @@ class SavedTensorChecks:
         return Violation(rule, at, SavedTensorCount(count), (Allowed(expected, rule),))
 
 
-def _release_rule(step: Instruction, freed: list[SavedBy]) -> str:
+def _release_rule(step: Instruction, freed: list[SavedBy]) -> Slug:
     """The rule by which saved tensors are freed."""
     if isinstance(step, BackwardCall):
-        return "memory/freed"
-    return "memory/cycle" if any(each.op == CREATED for each in freed) else "memory/dropped"
+        return slugs.MEMORY_FREED
+    return slugs.MEMORY_CYCLE if any(each.op == CREATED for each in freed) else slugs.MEMORY_DROPPED
 
 
 def _release(step: Instruction, freed: list[SavedBy]) -> Release:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import (
     AssignGrad,
     BackwardCall,
@@ -15,6 +16,7 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Gradient, Raised, StepObservation
 from autograd_conformance.programs.operands import clearing_optimizer
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import close
 from autograd_conformance.rules.judge.checks.contributions import (
@@ -24,34 +26,26 @@ from autograd_conformance.rules.judge.checks.contributions import (
     value_of,
 )
 from autograd_conformance.rules.judge.state import Judging
-from autograd_conformance.rules.violations.expected import (
-    AssignedGradient,
-    Expected,
-    Kept,
-    OldGradient,
-    Unchanged,
-    ZeroGradient,
-)
+from autograd_conformance.rules.violations.behaviour import Expected
+from autograd_conformance.rules.violations.expected import AssignedGradient, Kept, OldGradient, Unchanged, ZeroGradient
 from autograd_conformance.rules.violations.observed import (
     ChangedValue,
     GradientChanged,
-    GradientForm,
     HoldsGradient,
-    NoGradient,
     OtherGradient,
-    Place,
     ValueChanged,
 )
+from autograd_conformance.rules.violations.shared import GradientForm, NoGradient, Place
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 from autograd_conformance.tape.expectation.unspecified import is_unspecified
 from autograd_conformance.tape.graph import Expectation
 
-KEEPS: dict[type, str] = {
-    SetRequiresGrad: "modes/frozen-leaf",
-    DetachInPlace: "detach/in-place",
-    RetainGrad: "hooks/retained",
-    DefaultDtype: "accumulation/unreached",
+KEEPS: dict[type, Slug] = {
+    SetRequiresGrad: slugs.MODES_FROZEN_LEAF,
+    DetachInPlace: slugs.DETACH_IN_PLACE,
+    RetainGrad: slugs.HOOKS_RETAINED,
+    DefaultDtype: slugs.ACCUMULATION_UNREACHED,
 }
 """The rule by which an instruction leaves gradients alone; for all others it is `hooks/called`."""
 
@@ -60,7 +54,7 @@ def check_gradients(judging: Judging, at: int, step: Instruction, observed: Step
     """The violation if an instruction that does not concern gradients changed one."""
     for leaf, got in observed.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got):
-            rule = KEEPS.get(type(step), "hooks/called")
+            rule = KEEPS.get(type(step), slugs.HOOKS_CALLED)
             return judging.differs(rule, at, leaf, GradientChanged(), Unchanged(Kept.GRADIENTS), step)
     return None
 
@@ -79,17 +73,17 @@ def check_assigned(judging: Judging, at: int, step: AssignGrad, observed: StepOb
             fine = got is not None and close(got.value, want, judging.dtype)
             if fine and got is not None and got.dtype != (dtype := judging.dtypes.get(step.value, got.dtype)):
                 form, expected = GradientForm(got.value.shape, got.dtype), GradientForm(got.value.shape, dtype)
-                return judging.differs("accumulation/assigned", at, leaf, form, expected, step)
+                return judging.differs(slugs.ACCUMULATION_ASSIGNED, at, leaf, form, expected, step)
         if not fine:
             difference = HoldsGradient(value_of(got))
-            return judging.differs("accumulation/assigned", at, leaf, difference, AssignedGradient(), step)
+            return judging.differs(slugs.ACCUMULATION_ASSIGNED, at, leaf, difference, AssignedGradient(), step)
     return None
 
 
 def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObservation) -> Violation | None:
     """The violation if clearing left a gradient other than None or zeros, or changed another leaf's gradient."""
-    rule = "accumulation/zero-to-none" if step.set_to_none else "accumulation/zero-to-zeros"
-    rule = "optimizers/clears" if clearing_optimizer(step, judging.program.instructions[:at]) else rule
+    rule = slugs.ACCUMULATION_ZERO_TO_NONE if step.set_to_none else slugs.ACCUMULATION_ZERO_TO_ZEROS
+    rule = slugs.OPTIMIZERS_CLEARS if clearing_optimizer(step, judging.program.instructions[:at]) else rule
     expected: Expected
     for leaf, got in observed.gradients.items():
         old = judging.tape.grads.get(leaf)
@@ -126,7 +120,7 @@ def check_failed_call(
     gradient is allowed.
     """
     traversal, begun = expectation.traversal, raised.kind in RAISED_MIDWAY
-    rule = "errors/atomic" if begun else "errors/refusal-keeps-gradients"
+    rule = slugs.ERRORS_ATOMIC if begun else slugs.ERRORS_REFUSAL_KEEPS_GRADIENTS
     for leaf, got in observed.gradients.items():
         old = judging.tape.grads.get(leaf)
         if is_unchanged(old, got):
@@ -155,5 +149,5 @@ def check_refused_write(judging: Judging, at: int, step: InPlace, observed: Step
             continue
         if not is_equal(tensor.value, before):
             difference, expected = ValueChanged(ChangedValue.REFUSED), Unchanged(Kept.VALUES)
-            return judging.differs("writes/refused-keeps-values", at, ref, difference, expected, step)
+            return judging.differs(slugs.WRITES_REFUSED_KEEPS_VALUES, at, ref, difference, expected, step)
     return None

@@ -8,6 +8,7 @@ from typing import assert_never
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.rows.dtypes import WIDTHS, result_dtype
+from autograd_conformance.programs import slugs
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (
     Apply,
@@ -25,22 +26,15 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.observations import StepObservation, Tensor
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.reference.computation.reverse import GradientEdge
 from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.rounding.bounds import close, forward_bound
 from autograd_conformance.rules.judge.checks import memory
 from autograd_conformance.rules.judge.state import HUGE, Judging
 from autograd_conformance.rules.violations.expected import DefinedValue, DocumentedSample, Kept, Unchanged
-from autograd_conformance.rules.violations.observed import (
-    ChangedValue,
-    Flag,
-    Flagged,
-    ImpossibleSample,
-    OtherValue,
-    ResultDtype,
-    ResultShape,
-    ValueChanged,
-)
+from autograd_conformance.rules.violations.observed import ChangedValue, ImpossibleSample, OtherValue, ValueChanged
+from autograd_conformance.rules.violations.shared import Flag, Flagged, ResultDtype, ResultShape
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 Values = Sequence[Tensor | None]
@@ -49,8 +43,8 @@ Values = Sequence[Tensor | None]
 
 def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, values: Values) -> Violation | None:
     """The violation at the first result with wrong elements, flag or memory."""
-    rule = "detach/values" if isinstance(step, Detach) else "gradients/forward"
-    rule = "networks/random" if isinstance(step, Apply) and step.op in RANDOM_OPS else rule
+    rule = slugs.DETACH_VALUES if isinstance(step, Detach) else slugs.GRADIENTS_FORWARD
+    rule = slugs.NETWORKS_RANDOM if isinstance(step, Apply) and step.op in RANDOM_OPS else rule
     for k, tensor in enumerate(values):
         ref = Ref(at, k)
         want = judging.reference.values.get(ref)
@@ -79,14 +73,14 @@ def _check_sample(judging: Judging, at: int, step: Instruction, ref: Ref, tensor
     draws = row_of(step.op).draws
     if draws is None or draws(tensor.value, **dict(step.attrs)):
         return None
-    return judging.differs("networks/random", at, ref, ImpossibleSample(tensor.value), DocumentedSample(), step)
+    return judging.differs(slugs.NETWORKS_RANDOM, at, ref, ImpossibleSample(tensor.value), DocumentedSample(), step)
 
 
 def value_violation(
     judging: Judging,
     at: int,
     step: Instruction,
-    rule: str,
+    rule: Slug,
     ref: Ref,
     tensor: Tensor,
     want: np.ndarray,
@@ -126,7 +120,7 @@ def expected_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> 
 
 
 def check_dtype(
-    judging: Judging, at: int, step: Instruction, rule: str, ref: Ref, tensor: Tensor, expected: str | None
+    judging: Judging, at: int, step: Instruction, rule: Slug, ref: Ref, tensor: Tensor, expected: str | None
 ) -> Violation | None:
     """The violation if a value has another dtype than expected; None if no dtype is expected."""
     if expected is None or tensor.dtype == expected:
@@ -146,17 +140,17 @@ def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: T
     return judging.differs(rule, at, ref, Flag(tensor.requires_grad), Flag(requires), step)
 
 
-def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) -> str:
+def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) -> Slug:
     """The rule that says whether a result has a history."""
     if isinstance(step, (ReadGrad, Grad)):
-        return "higher/differentiable" if requires else "higher/plain-raises"
+        return slugs.HIGHER_DIFFERENTIABLE if requires else slugs.HIGHER_PLAIN_RAISES
     if isinstance(step, Detach):
-        return "detach/values"
+        return slugs.DETACH_VALUES
     if judging.program.mode(at) and any(judging.reference.requires_grad[r] for r in operands(step)):
-        return "modes/recorded" if requires else "modes/no-grad-result"
+        return slugs.MODES_RECORDED if requires else slugs.MODES_NO_GRAD_RESULT
     if requires and judging.tape.unrecorded:
-        return "modes/restored"
-    return "gradients/requires-grad"
+        return slugs.MODES_RESTORED
+    return slugs.GRADIENTS_REQUIRES_GRAD
 
 
 # -- writes -----------------------------------------------------------------------------------------------------------
@@ -170,14 +164,14 @@ def check_written(judging: Judging, at: int, step: InPlace, observed: StepObserv
         want = judging.reference.values[ref]
         if ref in storages.unspecified or ref not in affected:
             continue
-        rule = "writes/value" if ref == target else "writes/aliases"
+        rule = slugs.WRITES_VALUE if ref == target else slugs.WRITES_ALIASES
         violation = value_violation(judging, at, step, rule, ref, tensor, want, judging.reference.latest)
         if violation:
             return violation
     violation = check_elsewhere(judging, at, step, observed)
     left = observed.values.get(target)
     if left is not None and not violation:
-        violation = check_dtype(judging, at, step, "writes/value", target, left, judging.dtypes.get(target))
+        violation = check_dtype(judging, at, step, slugs.WRITES_VALUE, target, left, judging.dtypes.get(target))
     return violation or _written_flag(judging, at, step, observed)
 
 
@@ -186,14 +180,14 @@ def _written_flag(judging: Judging, at: int, step: InPlace, observed: StepObserv
     left, requires = observed.values.get(step.target), judging.reference.requires_grad[step.target]
     if left is None or left.requires_grad is None or left.requires_grad == requires:
         return None
-    rule = "writes/requires-grad" if is_recorded(judging.program.mode(at)) else "modes/unrecorded-write"
+    rule = slugs.WRITES_REQUIRES_GRAD if is_recorded(judging.program.mode(at)) else slugs.MODES_UNRECORDED_WRITE
     difference, expected = Flag(left.requires_grad, Flagged.TARGET), Flag(requires, Flagged.TARGET)
     return judging.differs(rule, at, step.target, difference, expected, step)
 
 
 def check_detached(judging: Judging, at: int, step: DetachInPlace, observed: StepObservation) -> Violation | None:
     """The violation if a value that was detached in place changed, or still has a history."""
-    rule, target, left = "detach/in-place", step.target, observed.values.get(step.target)
+    rule, target, left = slugs.DETACH_IN_PLACE, step.target, observed.values.get(step.target)
     if left is None or target in judging.reference.storages.unspecified or not judging.applies(rule):
         return None
     want = judging.reference.values[target]
@@ -216,5 +210,5 @@ def check_elsewhere(judging: Judging, at: int, step: InPlace | Step, observed: S
         if ref in affected or before is None or is_equal(tensor.value, before):
             continue
         difference, expected = ValueChanged(ChangedValue.ELSEWHERE), Unchanged(Kept.VALUES_ELSEWHERE)
-        return judging.differs("writes/nothing-else", at, ref, difference, expected, step)
+        return judging.differs(slugs.WRITES_NOTHING_ELSE, at, ref, difference, expected, step)
     return None

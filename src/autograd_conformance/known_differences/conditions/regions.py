@@ -4,31 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from autograd_conformance.known_differences.calls import CALLS, upstream_of_call
-from autograd_conformance.known_differences.writes import owner
+from autograd_conformance.known_differences.condition import Flag
+from autograd_conformance.known_differences.conditions.calls import CALLS, upstream_of_call
+from autograd_conformance.known_differences.conditions.writes import owner
 from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.language import Apply, Backward, Detach, Grad, InPlace, Program, ReadGrad, Ref
 from autograd_conformance.programs.regions import region_of
 from autograd_conformance.rules.violations.violation import Violation
 
 
-def writes_in_region(program: Program, violation: Violation) -> bool:
-    """Whether a region contains an in-place write, and the failing instruction is in this region or is a call that
-    passes through it.
-    """
-    regions, passed = violation.regions, _before(program, violation.at)
-    writes = {at: step.target for at, step in enumerate(program) if isinstance(step, InPlace)}
-    through = {at for at, target in writes.items() if at < violation.at and target in passed}
-    ran = {violation.at, *(ref.at for ref in passed), *through} & regions.keys()
-    return any(at in writes for each in ran for at in regions[each])
+class RegionReturnsOp(Flag):
+    """A region that begins before the failing instruction returns a result of the op."""
+
+    key, old_key, about_op = "region_returns_op", "given", "it is about the result of the op"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        regions = {region for at, region in violation.regions.items() if at < violation.at}
+        returned = (program[ref.at] for region in regions for ref in region_of(program, region).results)
+        return any(isinstance(step, Apply) and step.op == op for step in returned)
 
 
-def derives_through_region(program: Program, violation: Violation) -> bool:
-    """Whether the failing instruction, or a value that the failing call passes through, reads a gradient that a call
-    with create_graph computed through a region.
+class InRegion(Flag):
+    """A region contains an in-place write, and the failing instruction is in this region or is a call that passes
+    through it.
     """
-    read = {ref.at for ref in (*_before(program, violation.at), Ref(violation.at))}
-    return any(_is_left_through_region(program, at, violation.regions) for at in read)
+
+    key, old_key = "in_region", "inside"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        regions, passed = violation.regions, _before(program, violation.at)
+        writes = {at: step.target for at, step in enumerate(program) if isinstance(step, InPlace)}
+        through = {at for at, target in writes.items() if at < violation.at and target in passed}
+        ran = {violation.at, *(ref.at for ref in passed), *through} & regions.keys()
+        return any(at in writes for each in ran for at in regions[each])
+
+
+class ThroughRegion(Flag):
+    """The gradient in question, or one that the failing call passes through, was computed through a region by a call
+    with create_graph.
+    """
+
+    key, old_key = "through_region", "through_unit"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        read = {ref.at for ref in (*_before(program, violation.at), Ref(violation.at))}
+        return any(_is_left_through_region(program, at, violation.regions) for at in read)
+
+
+class RegionReturnsDetached(Flag):
+    """A region that begins at or before the failing instruction returns both a view of a value that it computed and a
+    detached view of the same value.
+    """
+
+    key, old_key = "region_returns_detached", "detached"
+
+    def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
+        regions = {region for at, region in violation.regions.items() if at <= violation.at}
+        return any(_returns_detached(program, region) for region in regions)
 
 
 def _is_left_through_region(program: Program, at: int, regions: Collection[int]) -> bool:
@@ -52,21 +84,6 @@ def _before(program: Program, at: int) -> set[Ref]:
     found = upstream_of_call(program, call, writes)
     calls = {ref.at for ref in found if isinstance(program[ref.at], Grad)}
     return found.union(*(_before(program, earlier) for earlier in calls))
-
-
-def returns_op(program: Program, violation: Violation, op: str) -> bool:
-    """Whether a region that begins before the failing instruction returns a result of this op."""
-    regions = {region for at, region in violation.regions.items() if at < violation.at}
-    returned = (program[ref.at] for region in regions for ref in region_of(program, region).results)
-    return any(isinstance(step, Apply) and step.op == op for step in returned)
-
-
-def returns_detached(program: Program, violation: Violation) -> bool:
-    """Whether a region that begins at or before the failing instruction returns both a view of a value that it computed
-    and a detached view of the same value.
-    """
-    regions = {region for at, region in violation.regions.items() if at <= violation.at}
-    return any(_returns_detached(program, region) for region in regions)
 
 
 def _returns_detached(program: Program, region: tuple[int, ...]) -> bool:

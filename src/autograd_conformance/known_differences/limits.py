@@ -1,0 +1,50 @@
+"""Limits of an entry: how far values may be off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.rules.violations.violation import Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far values may be off; without any of these limits, no wrong value is waived."""
+
+    relative: float | None = None
+    """Largest error, as a part of the largest expected magnitude; at most 1."""
+    absolute: float | None = None
+    """Error allowed in addition to `relative`; at most 1."""
+    nan: bool = False
+    """Some values are NaN. All other values are within the limits, or within rounding if the entry has no limits."""
+    any_value: bool = False
+    """Values may be anything: the framework reads or writes memory with unknown contents, or nothing bounds the error.
+    """
+
+    @property
+    def limited(self) -> bool:
+        """Whether a number limits how far values may be off."""
+        return self.relative is not None or self.absolute is not None
+
+    def allow(self, violation: Violation) -> bool:
+        """Whether a wrong value is within the limits. If no values were compared, whether there are no limits."""
+        got, want = violation.got, violation.want
+        if self.any_value:
+            return True
+        if got is None or want is None:
+            return not (self.limited or self.nan)
+        if got.shape != want.shape:
+            return False
+        nan = np.isnan(got) if self.nan else np.zeros(got.shape, bool)
+        if self.nan and not nan.any():
+            return False
+        if self.limited:
+            allowed = (self.relative or 0.0) * np.abs(want).max(initial=0.0) + (self.absolute or 0.0)
+        else:
+            allowed = 0.0 if violation.bound is None or not self.nan else violation.bound
+        return bool((nan | (np.abs(got - want) <= allowed)).all())
+
+
+NO_LIMITS = Limits()
+"""The limits of an entry that waives no wrong value."""

@@ -1,0 +1,76 @@
+"""The tables of all keys of an entry, and the names of renamed keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+
+from autograd_conformance.known_differences import readers
+from autograd_conformance.known_differences.condition import Condition
+from autograd_conformance.known_differences.conditions import (
+    calls,
+    computed,
+    instructions,
+    outcomes,
+    regions,
+    subjects,
+    writes,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A key of an entry that is no condition."""
+
+    read: Callable[[object], object]
+    """Converts the TOML value, or raises ValueError or `RefusedEntry`."""
+    expects: str
+    """Description of valid values, as a part of a message."""
+
+
+def _conditions(module: ModuleType) -> Iterator[type[Condition]]:
+    """The conditions that a module defines, in its order."""
+    for each in vars(module).values():
+        if isinstance(each, type) and issubclass(each, Condition) and each.key and each.__module__ == module.__name__:
+            yield each
+
+
+CONDITIONS: Mapping[str, type[Condition]] = MappingProxyType(
+    {
+        each.key: each
+        for module in (outcomes, subjects, instructions, calls, writes, regions, computed)
+        for each in _conditions(module)
+    }
+)
+"""The class of each condition by its key, the cheap ones first."""
+
+LIMITS: Mapping[str, Field] = {
+    "relative": Field(readers.limit, "a finite number, 0 or more"),
+    "absolute": Field(readers.limit, "a finite number, 0 or more"),
+    "nan": Field(readers.flag, "true or false"),
+    "any_value": Field(readers.flag, "true or false"),
+}
+"""The keys that limit how far values may be off."""
+
+FIELDS: Mapping[str, Field] = {
+    "rule": Field(readers.rule, "the name of a rule"),
+    "reason": Field(readers.text, "a text"),
+    "witness": Field(readers.witness, "a program in the notation of programs/formats/text.py"),
+    "link": Field(readers.link, f"an address that begins with https://, or {readers.NOT_REPORTED!r}"),
+    "since": Field(readers.day, "a day, such as 2026-11-22"),
+    "version": Field(readers.versions, "versions of the framework, such as '>=2.12,<2.14'"),
+    "device": Field(readers.text, "a device, such as 'cpu'"),
+    "platform": Field(readers.text, "an operating system or a processor, such as 'Linux' or 'x86_64'"),
+    "left_out": Field(readers.flag, "true or false"),
+}
+"""The other keys."""
+
+KEYS: Mapping[str, Field | type[Condition]] = {**FIELDS, **LIMITS, **CONDITIONS}
+"""All keys of an entry, by name."""
+
+RENAMED: Mapping[str, str] = {each.old_key: key for key, each in CONDITIONS.items() if each.old_key is not None}
+"""The present name of each renamed key. Files may use the old names for ever; `file` reads both."""
+
+ALWAYS = ("rule", "reason", "witness")
+"""Keys that every entry has."""

@@ -1,0 +1,149 @@
+"""The private names of pytest, pytest-xdist and execnet that the suite uses. No other file uses any.
+
+`INTERNALS` lists them. A run checks the list when it begins, and a test checks each name.
+"""
+
+from __future__ import annotations
+
+from subprocess import Popen
+from types import SimpleNamespace
+from typing import Any, TextIO
+
+import pytest
+
+from autograd_conformance.internals import Internal, accepts, assigns
+
+FILE = "src/autograd_conformance/plugin/pytest_internals.py"
+
+
+def configure(config: pytest.Config) -> None:
+    """Configures the plugins. Needs `Config._do_configure`: otherwise only a run of tests does it, and a replay has no
+    tests.
+    """
+    config._do_configure()
+
+
+def unconfigure(config: pytest.Config) -> None:
+    """Ends the plugins. Needs `Config._ensure_unconfigure`: otherwise only `pytest.main` does it, and it does not
+    return in a watched process.
+    """
+    config._ensure_unconfigure()
+
+
+def hide_progress(reporter: pytest.TerminalReporter) -> None:
+    """Switches off pytest's dots and percentages. Needs `TerminalReporter._show_progress_info`: pytest reads the public
+    setting before the first plugin can change it.
+    """
+    reporter.showfspath = False
+    reporter._show_progress_info = False
+
+
+def terminal_width(reporter: pytest.TerminalReporter) -> int:
+    """Number of columns of the terminal. Needs `TerminalReporter._tw`: pytest publishes no width, and another source
+    may differ from the one with which pytest erases lines.
+    """
+    return reporter._tw.fullwidth
+
+
+def terminal_stream(reporter: pytest.TerminalReporter) -> TextIO:
+    """The file that pytest's terminal writes to. Needs `TerminalWriter._file`: `sys.stdout` may be another file."""
+    return reporter._tw._file
+
+
+def mark_as_shown(report: pytest.TestReport) -> None:
+    """Keeps a failure out of pytest's list of failures. Needs `TestReport._pdbshown`, pytest's mark for what its
+    debugger has shown: the public options switch off the whole list.
+    """
+    report._pdbshown = True  # type: ignore[attr-defined]
+
+
+def parameter(item: pytest.Item, name: str) -> Any:
+    """The value of a parameter of a test; None if it has no such parameter. Needs `Function.callspec`: pytest publishes
+    the values only to fixtures.
+    """
+    call = getattr(item, "callspec", None)
+    return None if call is None else call.params.get(name)
+
+
+def stop_workers(config: pytest.Config, reason: str) -> None:
+    """Lets no worker begin another test. Needs `DSession.shouldstop`: pytest-xdist does not read the session's flag.
+    Nothing happens if the run has no workers.
+    """
+    workers = config.pluginmanager.get_plugin("dsession")
+    if workers is not None:
+        workers.shouldstop = reason
+
+
+def worker_process(node: Any) -> Popen[bytes] | None:
+    """The process of a worker; None if it runs on another computer. Needs `Gateway._io` and `Popen2IOMaster.popen`:
+    execnet publishes neither the process nor its exit code.
+    """
+    return getattr(getattr(node.gateway, "_io", None), "popen", None)
+
+
+def worker_of(report: Any) -> Any:
+    """The worker that died during a test. Needs `node`, which pytest-xdist adds to the report of a crashed test: its
+    hook has no argument for it.
+    """
+    return report.node
+
+
+def _callspec() -> bool:
+    from _pytest import python
+
+    spec: Any = getattr(python, "CallSpec", None) or python.CallSpec2  # the name until pytest 9.1
+    return assigns(pytest.Function.__init__, "callspec") and "params" in spec.__dataclass_fields__
+
+
+def _file() -> bool:
+    from _pytest._io import TerminalWriter
+
+    return assigns(TerminalWriter.__init__, "_file") and isinstance(TerminalWriter.fullwidth, property)
+
+
+def _pdbshown() -> bool:
+    report: Any = SimpleNamespace()
+    mark_as_shown(report)
+    reporter: Any = SimpleNamespace(stats={"failed": [report]})
+    return not pytest.TerminalReporter.getreports(reporter, "failed")
+
+
+def _dsession() -> Any:
+    from xdist.dsession import DSession
+
+    return DSession
+
+
+def _io() -> bool:
+    from execnet.gateway_base import BaseGateway
+
+    return assigns(BaseGateway.__init__, "_io")
+
+
+def _popen() -> bool:
+    from execnet.gateway_io import Popen2IOMaster
+
+    return assigns(Popen2IOMaster.__init__, "popen")
+
+
+INTERNALS = tuple(
+    Internal(library, name, FILE, is_there)
+    for library, name, is_there in (
+        ("pytest", "Config._do_configure", lambda: accepts(pytest.Config._do_configure, "self")),
+        ("pytest", "Config._ensure_unconfigure", lambda: accepts(pytest.Config._ensure_unconfigure, "self")),
+        (
+            "pytest",
+            "TerminalReporter._show_progress_info",
+            lambda: assigns(pytest.TerminalReporter.__init__, "_show_progress_info"),
+        ),
+        ("pytest", "TerminalReporter._tw", lambda: assigns(pytest.TerminalReporter.__init__, "_tw")),
+        ("pytest", "TerminalWriter._file", _file),
+        ("pytest", "TestReport._pdbshown", _pdbshown),
+        ("pytest", "Function.callspec.params", _callspec),
+        ("pytest-xdist", "DSession.shouldstop", lambda: assigns(_dsession().pytest_runtestloop, "shouldstop")),
+        ("pytest-xdist", "report.node", lambda: assigns(_dsession().handle_crashitem, "node")),
+        ("execnet", "Gateway._io", _io),
+        ("execnet", "Popen2IOMaster.popen", _popen),
+    )
+)
+"""All private names, each with a check."""
