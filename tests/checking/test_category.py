@@ -61,7 +61,7 @@ MODULES = (shared, observed, expected, pairs)
 
 def defined(base: type) -> list[type]:
     """All behaviours that are observed, or expected."""
-    classes = {each for module in MODULES for each in vars(module).values() if isinstance(each, type)}
+    classes = dict.fromkeys(each for module in MODULES for each in vars(module).values() if isinstance(each, type))
     return [each for each in classes if issubclass(each, base) and dataclasses.is_dataclass(each)]
 
 
