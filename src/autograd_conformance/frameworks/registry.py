@@ -38,6 +38,10 @@ class AdapterError(BaseException):
         super().__init__(harmless(text))
 
 
+class LoadingEnded(AdapterError):
+    """The framework's process ended, or did not reply in time, before it had passed the smoke test and the probe."""
+
+
 def __getattr__(name: str) -> Any:
     """`AdapterError` by its old name, for one release."""
     if name != "BrokenAdapter":

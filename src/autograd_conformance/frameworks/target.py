@@ -68,6 +68,16 @@ def open_target(
     return replace(remote, probed=wire_probe(silent))
 
 
+def open_unchecked(name: str, device: str, timeout: float, scale: TimeoutScale = unscaled) -> Remote:
+    """Open the target of a framework in another process, without the smoke test and the probe.
+
+    The checks run calls that the framework may not survive, although it survives a program without these calls.
+    """
+    command = parse(name)
+    assert command is not None
+    return Remote(Connection(command, device, timeout=timeout, scale=scale, checks=False))
+
+
 def _nothing(program: Program) -> None:
     """No-op."""
 

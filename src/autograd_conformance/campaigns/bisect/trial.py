@@ -6,11 +6,12 @@ import sys
 
 from autograd_conformance.campaigns.bisect.finding import Finding
 from autograd_conformance.campaigns.bisect.outcome import Trial
+from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework
+from autograd_conformance.frameworks.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse, served
-from autograd_conformance.frameworks.target import open_target
+from autograd_conformance.frameworks.target import open_target, open_unchecked
 from autograd_conformance.plugin.replay import run_after
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.language import Program
@@ -24,10 +25,25 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
     The version is bad if the program shows the finding, ends its process, or exceeds the timeout; other violations do
     not matter then. A version in which the program shows only other violations is skipped.
     """
+    name = _elsewhere(framework, python)
     try:
-        target = open_target(_elsewhere(framework, python), device, None, timeout, scaled_timeout)
+        return _trial(finding, open_target(name, device, None, timeout, scaled_timeout))
+    except LoadingEnded as error:
+        failed_checks = shortened(str(error), 300)
     except (AdapterError, UnknownFramework) as error:
         return Trial("skipped", shortened(str(error), 300))
+    try:
+        return _trial(finding, open_unchecked(name, device, timeout, scaled_timeout), failed_checks)
+    except AdapterError:
+        return Trial("skipped", failed_checks)
+
+
+def _trial(finding: Finding, target: Target, failed_checks: str | None = None) -> Trial:
+    """Run a finding's program on a target.
+
+    `failed_checks` says how the process ended in the checks before the first program, if it did. The probe then did not
+    find out what the framework lacks, so a violation proves nothing: the version is skipped.
+    """
     title = f"{target.name} {target.version}"
 
     def waives(program: Program, violation: Violation) -> bool:
@@ -42,8 +58,10 @@ def run_trial(finding: Finding, framework: str, python: str | None, device: str,
     finally:
         if isinstance(target, Remote):
             target.connection.close()
-    if outcome.broken is None:
-        return Trial("good" if outcome.verdict == "fixed" else "skipped", outcome.reason or "it passes", title)
+    if outcome.verdict == "fixed":
+        return Trial("good", "it passes", title)
+    if outcome.broken is None or failed_checks is not None:
+        return Trial("skipped", failed_checks or outcome.reason or "it cannot run", title)
     violation = outcome.broken.violation
     observed = violation.observed_text()
     if waives(outcome.broken.program, violation):

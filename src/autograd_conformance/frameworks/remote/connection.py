@@ -9,7 +9,7 @@ from typing import Any
 
 from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut, describe_exit
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
-from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework
+from autograd_conformance.frameworks.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment
 from autograd_conformance.frameworks.remote.process import Process, ProcessEnded, ReplyTimeout, ReplyTooLong
@@ -35,7 +35,8 @@ def unscaled(seconds: float) -> float:
 class Connection:
     """A connection to a server, which is started on demand and restarted after it ends.
 
-    `timeout` is the seconds that a program may take, and `scale` adapts seconds to the machine and its load.
+    `timeout` is the seconds that a program may take, and `scale` adapts seconds to the machine and its load. Without
+    `checks`, the suite's worker runs neither the smoke test nor the probe.
     """
 
     def __init__(
@@ -46,9 +47,10 @@ class Connection:
         simpler_mode: str | None = None,
         timeout: float = 60.0,
         scale: TimeoutScale = unscaled,
+        checks: bool = True,
     ) -> None:
         self.command, self.device, self.counts_saved, self.simpler_mode = command, device, counts_saved, simpler_mode
-        self.timeout, self.scale = timeout, scale
+        self.timeout, self.scale, self.checks = timeout, scale, checks
         self.process: Process | None = None
         self.number = self.since = 0
         self.seed: int | None = None
@@ -124,7 +126,7 @@ class Connection:
 
     def another(self, counts_saved: bool = False, simpler_mode: str | None = None) -> Connection:
         """A connection to another process of the same server, which is started in another mode."""
-        return Connection(self.command, self.device, counts_saved, simpler_mode, self.timeout, self.scale)
+        return Connection(self.command, self.device, counts_saved, simpler_mode, self.timeout, self.scale, self.checks)
 
     def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
         """Request the code of an op from the server."""
@@ -182,14 +184,15 @@ class Connection:
         try:
             line = next(
                 process.replies(
-                    [protocol.hello(self.device, self.counts_saved, self.simpler_mode)],
+                    [protocol.hello(self.device, self.counts_saved, self.simpler_mode, self.checks)],
                     lambda: self.scale(STARTING),
                 )
             )
             self.described = self._read(partial(protocol.handshake, line), None)
         except (ProcessEnded, ReplyTimeout, ReplyTooLong) as error:
             how = _describe_failure(error)
-            raise AdapterError(f"{self.command.words[0]}: it was started, but sent no handshake: {how}") from None
+            raised = AdapterError if isinstance(error, ReplyTooLong) else LoadingEnded
+            raise raised(f"{self.command.words[0]}: it was started, but sent no handshake: {how}") from None
         except AdapterError:
             process.stop()
             raise

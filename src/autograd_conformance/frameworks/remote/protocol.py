@@ -91,11 +91,13 @@ class Handshake:
     """Claimed features that the server found missing, one line each. The other fields do not contain these features."""
 
 
-def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = None) -> bytes:
-    """The request for a handshake. The server may be started to count saved tensors, or in a mode with fewer layers."""
-    return _line(
-        {"do": "hello", "protocol": VERSION, "device": device, "counts_saved": counts_saved, "plainer": simpler_mode}
-    )
+def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = None, checks: bool = True) -> bytes:
+    """The request for a handshake. The server may be started to count saved tensors, or in a mode with fewer layers.
+
+    Without `checks`, the suite's worker runs neither the smoke test nor the probe.
+    """
+    form = {"do": "hello", "protocol": VERSION, "device": device, "counts_saved": counts_saved, "plainer": simpler_mode}
+    return _line(form if checks else form | {"checks": False})
 
 
 def regions(number: int, program: Program) -> bytes:

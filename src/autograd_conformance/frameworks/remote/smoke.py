@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.registry import AdapterError, LoadingEnded
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.requirements import missing_claims
 from autograd_conformance.ops.rows.shapes import size
@@ -81,7 +81,7 @@ def passed_trials(target: Remote) -> Iterator[Trial]:
         try:
             observation = target.observe(trial.program)
         except ENDED as error:
-            raise AdapterError(f"{target.name}: {trial.about}: {error.how}; {_request(trial)}") from None
+            raise LoadingEnded(f"{target.name}: {trial.about}: {error.how}; {_request(trial)}") from None
         why = _difference(trial, observation)
         if why:
             raise AdapterError(f"{target.name}: {trial.about}: {why}; {_request(trial)}")

@@ -82,7 +82,7 @@ class Worker:
                 if request["protocol"] != VERSION:
                     return {"error": f"this worker speaks version {VERSION} of the protocol, not {request['protocol']}"}
                 self.adapter = adapter = _loaded(self.name, request)
-                self.probed = probe(adapter)
+                self.probed = probe(adapter) if _checks(request) else NOTHING_MISSING
                 gc.freeze()
                 gc.set_threshold(20_000, 20, 50)
                 return handshake(adapter, self.probed)
@@ -126,13 +126,19 @@ def _loaded(name: str, request: Mapping[str, Json]) -> Adapter:
     layers.
     """
     adapter = load(name, request["device"])
-    smoke(adapter)
+    if _checks(request):
+        smoke(adapter)
     if request["plainer"] is not None:
         modes = adapter.simpler_modes
         adapter = call_adapter(adapter.name, "simpler_modes()", lambda: modes()[request["plainer"]]())
     elif request["counts_saved"]:
         adapter = call_adapter(adapter.name, "saved_tensor_counter()", adapter.saved_tensor_counter) or adapter
     return complete(adapter)
+
+
+def _checks(request: Mapping[str, Json]) -> bool:
+    """Whether the smoke test and the probe run before the handshake."""
+    return request.get("checks", True)
 
 
 def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[str, Json]:
