@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from autograd_conformance.frameworks.entry_points import GROUP
 from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.known_differences import known
 from tests.plugin.test_cli import ROOT, run
@@ -27,10 +28,14 @@ def test_the_guide_speaks_of_all_that_an_adapter_has():
 
 
 def test_the_known_difference_in_the_guide_can_be_read(tmp_path):
-    (block,) = re.findall(r"^```toml\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```toml\n(\[\[known\]\].*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "tiny.toml").write_text(block)
     (entry,) = known("tiny", [tmp_path])
     assert (entry.rule, entry.op) == ("gradients/op", "hardsigmoid")
+
+
+def test_the_guide_shows_how_an_adapter_is_registered():
+    assert f'[project.entry-points."{GROUP}"]\n' in GUIDE
 
 
 @pytest.mark.slow

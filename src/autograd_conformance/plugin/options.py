@@ -61,8 +61,8 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="a TOML file of known differences, which do not fail the run; may be repeated (default: the file that "
-        "comes with the suite)",
+        help="a TOML file of known differences, which do not fail the run; may be repeated (default: the file beside "
+        "the adapter of a framework with a name)",
     )
     group.addoption(
         "--update-known",
