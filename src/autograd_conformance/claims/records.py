@@ -1,4 +1,6 @@
-"""From claims to records: each claim with its programs in the framework's code, and with their outcomes."""
+"""Makes the records of claims for a run's report: each claim of an article with its programs in the framework's code,
+and with the outcomes of these programs.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,16 @@ from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records.claims import OBSERVED, ClaimProgram, ClaimRecord, Observed
 
 Observe = Callable[[Case], Observation | None]
-"""Runs the program of a case on the target. Cases about saved tensors run on the target that counts them.
-
-Returns None if the target does not support the program, or if no more programs may run.
+"""Runs the program of a case on the framework under test, and returns the observation; None if the framework does not
+support the program, or if no more programs may run.
 """
 
 
 def claim_records(
     observed: Mapping[str, str], dialect: Dialect | None, observe: Observe | None = None
 ) -> list[ClaimRecord]:
-    """A record for each claim; `observed` maps claims' keys to the framework's results.
+    """Makes a record for each claim; `observed` maps keys of claims to the framework's results (``right``, ``wrong``,
+    ``mixed``, ``unknown``).
 
     A claim that is not in `observed` was not run. With `observe`, the programs of the others run again: the record then
     says for each whether its prediction is true, and contains the outcomes as comments in the code. Raises ValueError
@@ -46,7 +48,9 @@ def claim_records(
 
 
 def case_runner(target: Target) -> Callable[[Case], Observation]:
-    """Runs cases on a target. Cases about saved tensors run on the target that counts them, if there is one."""
+    """Returns a function that runs the program of a case on a target: on the target's variant that counts saved tensors
+    if the case is about saved tensors.
+    """
     counter = target.saved_tensor_counter or target
 
     def observe(case: Case) -> Observation:
@@ -57,13 +61,15 @@ def case_runner(target: Target) -> Callable[[Case], Observation]:
 
 
 def limited_case_runner(target: Target, may: Callable[[], bool]) -> Observe:
-    """A case runner that returns None if `may` returns False or the target does not support the program."""
+    """Returns a function that runs the program of a case on a target; it returns None, and runs nothing, if `may`
+    returns False or the target does not support the program.
+    """
     observe = case_runner(target)
     return lambda case: None if unsupported_by(parse(case.program), target) or not may() else observe(case)
 
 
 def claims_by_key() -> dict[str, tuple[Claim, Article]]:
-    """All claims by key, each with its article."""
+    """Returns all claims by key, each claim with its article."""
     articles = {article.key: article for article in documents.ARTICLES}
     return {claim.key: (claim, articles[claim.article]) for claim in documents.CLAIMS}
 
@@ -71,7 +77,7 @@ def claims_by_key() -> dict[str, tuple[Claim, Article]]:
 def record(
     claim: Claim, article: Article, observed: Observed, dialect: Dialect | None, observe: Observe | None = None
 ) -> ClaimRecord:
-    """The record of a claim. Its programs run only if the framework has a result for the claim."""
+    """Makes the record of a claim. The claim's programs run only if `observed` is right, wrong or mixed."""
     runs = observe if observed in ("right", "wrong", "mixed") else None
     result_of_all: bool | None = {"right": True, "wrong": False}.get(observed)
     return ClaimRecord(
@@ -111,7 +117,7 @@ def _program(case: Case, dialect: Dialect | None, observe: Observe | None, resul
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """A prediction as text."""
+    """Writes a prediction as text: ``line 3 raises (graph freed)``, ``line 4 works``."""
     match prediction:
         case Raises(line, None):
             return f"line {line} raises"
@@ -132,7 +138,9 @@ def prediction_text(prediction: Prediction) -> str:
 
 
 def _outcome_comments(case: Case, refs: Mapping[str, Ref], observation: Observation) -> list[str]:
-    """For each line, its outcome if the line raised or the article makes a prediction about it; else an empty text."""
+    """Returns a comment for each line of a program: the outcome (``works``, ``x.grad is 6``) if the line raised or the
+    article makes a prediction about that line, else an empty text.
+    """
     comments = []
     counts = {line for each in case.predicts if isinstance(each, Saved) for line in (each.line, each.than)}
     for at, each in enumerate(observation, start=1):
@@ -158,8 +166,8 @@ def _gradient(leaf: str, refs: Mapping[str, Ref], gradients: Mapping[Ref, Gradie
 
 
 def _code(text: str, program: Program, own: Mapping[str, str], dialect: Dialect | None) -> list[str]:
-    """The program as code with the author's names, or in the suite's text form if the framework's code cannot express
-    it.
+    """Returns a program's lines in the framework's code, with the author's names of values, or in the suite's text form
+    if the framework's code cannot express the program.
     """
     if dialect is not None and not _is_unsupported(program, dialect):
         return [with_own_names(line, own) for line in code(program, dialect)]
@@ -179,13 +187,17 @@ def _is_unsupported(program: Program, dialect: Dialect) -> bool:
 
 
 def own_names(text: str, program: Program) -> dict[str, str]:
-    """The names that the author of a program gave its values, by the printed names."""
+    """Maps the printed name of each value to the name that the program's author gave to that value: ``{"a": "x", "b":
+    "loss"}``.
+    """
     own = [name for made in re.findall(r"(?:^|[;\n])\s*(\w+(?:, *\w+)*) = ", text) for name in re.split(", *", made)]
     return dict(zip(names(program).values(), own, strict=True))
 
 
 def with_own_names(line: str, own: Mapping[str, str]) -> str:
-    """A line of code with the author's names. Attributes and keyword arguments are not renamed."""
+    """Replaces the printed names in a line of code by the author's names. Attributes and keyword arguments are not
+    renamed.
+    """
     return re.sub(r"(?<![\w.'\"])[a-z]\d*(?![\w'\"=])", lambda found: own.get(found[0], found[0]), line)
 
 

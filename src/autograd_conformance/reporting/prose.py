@@ -9,7 +9,7 @@ from itertools import chain, count
 
 
 def counted(number: int, noun: str) -> str:
-    """A count with its noun: ``1 rule``, ``1,204 rules``."""
+    """Writes a count with a noun, in the plural unless the count is 1: ``1 rule``, ``1,204 rules``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -19,7 +19,9 @@ def percentage(fraction: float | None) -> str:
 
 
 def listed(words: Iterable[str], most: int | None = None, by: str = ", ") -> str:
-    """Words joined by `by`; of more than `most` words, the first ones and the number of the others."""
+    """Joins words by `by`; of more than `most` words, it writes the first ones and the number of the others: ``a, b and
+    3 more``.
+    """
     everything = list(words)
     shown = everything if most is None else everything[:most]
     rest = len(everything) - len(shown)
@@ -53,7 +55,9 @@ def duration(seconds: float) -> str:
 
 
 def error_words(largest: float, bound: float) -> tuple[str, str]:
-    """Size of a numerical error and its numbers: ``1.4 times the bound`` and ``largest error 7, bound 5``."""
+    """Describes a numerical error in two texts, the size relative to the bound and the numbers: ``1.4 times the bound``
+    and ``largest error 7, bound 5``.
+    """
     if math.isnan(largest):
         return "not a number", "a number is expected"
     if math.isinf(largest):

@@ -8,7 +8,7 @@ from autograd_conformance.claims.articles.claim import Article, Claim
 _FILES = (controls, two_networks, grus, buffers, second_time)
 
 ARTICLES: tuple[Article, ...] = tuple(file.ARTICLE for file in _FILES)
-"""The articles, in the order of the collection."""
+"""The five articles about autograd, in the order of their file names."""
 
 CLAIMS: tuple[Claim, ...] = tuple(
     claim for file in _FILES for section in file.ARTICLE.sections for claim in file.CLAIMS if claim.section == section

@@ -13,16 +13,16 @@ MODIFIED = Kind.MODIFIED
 
 
 def program(text: str) -> str:
-    """A program from instructions that are separated by semicolons or line ends, one on each line."""
+    """Puts the instructions of a program, which semicolons or line ends separate, on one line each."""
     statements = [part.strip() for line in text.splitlines() for part in line.split(";")]
     return "\n".join(filter(None, statements))
 
 
 def case(text: str, *predicts: Prediction, note: str = "") -> Case:
-    """A case from the text of a program."""
+    """Makes a case from the text of a program and the article's predictions for its lines."""
     return Case(program(text), predicts, note)
 
 
 def quoted(text: str, *predicts: Prediction, note: str = "the article's example") -> Case:
-    """A case that is one of the article's examples. A test compares it with the examples."""
+    """Makes a case whose program is one of the article's own examples, as a test checks."""
     return replace(case(text, *predicts, note=note), quoted=True)

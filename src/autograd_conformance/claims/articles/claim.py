@@ -1,4 +1,4 @@
-"""The classes of claims: a claim of an article, and the programs that decide it.
+"""The classes of claims: a claim of an article about autograd, and the programs that show if the claim is true.
 
 A claim is a statement of the article in the suite's words. A case is a program with the article's prediction for it: an
 outcome of a line, a gradient after a line, or a number of saved tensors after a line. Whether the prediction is true is
@@ -18,7 +18,7 @@ from autograd_conformance.programs.slugs import Slug
 
 
 class Verdict(Enum):
-    """The verdict on a claim, from its programs."""
+    """The verdict on a claim of an article, which follows from the programs that confirm and refute the claim."""
 
     HOLDS = "holds"
     CONDITION = "holds under a condition"
@@ -30,7 +30,9 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """The article says that a line raises an error of a kind; None means any kind. Lines are counted from 1."""
+    """Predicts, as the article does, that a line of a program raises an error of this kind; None means any kind. Lines
+    are counted from 1.
+    """
 
     line: int
     kind: Kind | None = None
@@ -38,15 +40,15 @@ class Raises:
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """The article says that a line returns."""
+    """Predicts, as the article does, that a line of a program returns without an error."""
 
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class HasGrad:
-    """The article says that a leaf has this gradient after a line; None means no gradient. Values are in row-major
-    order.
+    """Predicts, as the article does, that a leaf has this gradient after a line of a program, in row-major order; None
+    means no gradient.
     """
 
     line: int
@@ -56,8 +58,8 @@ class HasGrad:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The article says how many saved tensors are alive after a line, relative to another line: fewer, as many, more or
-    none.
+    """Predicts, as the article does, how many saved tensors are alive after a line: none, or fewer than, as many as or
+    more than after the line `than`.
     """
 
     line: int
@@ -76,14 +78,16 @@ class Case:
     predicts: tuple[Prediction, ...]
     note: str = ""
     quoted: bool = False
-    """True if the program is an example of the article, up to the line that the claim is about. It may end with one
-    more call that tests the claim, such as a call that the example contains as a comment.
+    """True if the program is an example of the article, up to the line that the claim is about, perhaps with one more
+    call that tests the claim, such as a call that the example contains as a comment.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """An article: a short key, its title, and its file in the collection."""
+    """An article about autograd: a short key, the title, the file in the collection, the headings, and the code of the
+    examples.
+    """
 
     key: str
     title: str
@@ -120,7 +124,9 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict, if all cases are as listed. A test and every run check that they are."""
+        """Returns the verdict on the claim, if every case in `right` confirms and every case in `wrong` refutes the
+        claim, as a test and every run check.
+        """
         if any(case.quoted for case in self.wrong):
             return Verdict.AS_WRITTEN
         if self.right and self.wrong:

@@ -21,23 +21,25 @@ RELATIONS = {
 
 
 def leaves(program: str) -> dict[str, Ref]:
-    """The leaves of a program in text form, by their names."""
+    """Returns the references of a program's leaves by the names that the program's text gives to them."""
     made = (line.partition(" = ") for line in program.splitlines())
     return {head: Ref(at) for at, (head, _, tail) in enumerate(made) if tail.startswith("leaf ")}
 
 
 def came_true(case: Case, observation: Observation) -> bool | None:
-    """Whether all predictions about a program are true.
+    """Returns True if an observation of a program agrees with all of the article's predictions for the program, False
+    if one prediction is wrong.
 
-    None if no prediction is false, but some cannot be checked: the framework does not count saved tensors, has no
-    kernel, or did not reach the line.
+    Returns None if no prediction is wrong, but some cannot be checked: the framework does not count saved tensors, has
+    no kernel, or did not reach the line.
     """
     found = [_came_true(prediction, case, observation) for prediction in case.predicts]
     return False if False in found else None if None in found else True
 
 
 def verdict(claim: Claim, found: Iterable[bool | None]) -> str:
-    """The summary of a framework's outcomes, given in the order of the claim's cases: right, wrong, mixed or unknown.
+    """Summarizes the outcomes of a claim's cases, right ones first, in one word: ``right`` if the framework behaves as
+    the article says in all cases, ``wrong`` in none, ``mixed`` in some, or ``unknown``.
 
     Undecided outcomes are ignored. But if all cases of one kind, those that confirm the claim or those that refute it,
     are undecided, the summary is unknown.

@@ -1,4 +1,4 @@
-"""Facts R1 to R18: backward calls, and the lifetime of graphs."""
+"""Facts R1 to R18 about PyTorch's autograd: backward calls, and the lifetime of graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A fact about PyTorch, the rules that require it of a framework, and programs that show it.
+"""Facts about PyTorch's autograd, each with the rules of the suite that require the same of any framework, and with
+programs that show the fact.
 
 A fact is a rule, a rule in part, or no rule. `Fact.not_covered` is the part that is no rule, and the reason.
 """
@@ -14,7 +15,9 @@ RETURNS = "returns"
 
 @dataclass(frozen=True, slots=True)
 class FactProgram:
-    """A program in text form, and the outcomes that the model allows for its last line, as text."""
+    """A program in text form, and the outcomes of its last line that the suite's model of autograd must allow, such as
+    ``returns`` and ``graph freed``.
+    """
 
     text: str
     outcomes: frozenset[str]
@@ -22,7 +25,9 @@ class FactProgram:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact; `not_covered` is the part that no rule covers, and the reason."""
+    """A fact about PyTorch's autograd, with the rules that cover it; `not_covered` is the part that no rule covers, and
+    the reason.
+    """
 
     key: str
     sentence: str
@@ -32,7 +37,7 @@ class Fact:
 
     @property
     def status(self) -> str:
-        """`rule`, `rule in part` or `no rule`."""
+        """Says if rules of the suite cover the fact: `rule` (wholly), `rule in part` or `no rule`."""
         if not self.rules:
             return "no rule"
         return "rule in part" if self.not_covered else "rule"
@@ -41,6 +46,8 @@ class Fact:
 def fact(
     key: str, sentence: str, rules: tuple[Slug, ...] = (), *programs: tuple[str, str], not_covered: str = ""
 ) -> Fact:
-    """A fact. The outcomes of a program are separated by bars."""
+    """Makes a fact from pairs of a program and the allowed outcomes of its last line, separated by bars: ``returns |
+    graph freed``.
+    """
     shown = tuple(FactProgram(text, frozenset(outcomes.split(" | "))) for text, outcomes in programs)
     return Fact(key, sentence, rules, shown, not_covered)

@@ -1,4 +1,4 @@
-"""Facts R19 to R33: the .grad of leaves, and the functional form."""
+"""Facts R19 to R33 about PyTorch's autograd: the .grad of leaves, and the functional form (`torch.autograd.grad`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Facts R51 to R61: hooks, custom functions, transforms, checkpoints, optimizers, points without a gradient."""
+"""Facts R51 to R61 about PyTorch's autograd: hooks, custom functions, transforms, checkpoints, optimizers, points
+without a gradient.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts R34 to R50: leaves, detaching, grad modes, and in-place writes."""
+"""Facts R34 to R50 about PyTorch's autograd: leaves, detaching, grad modes, and in-place writes."""
 
 from __future__ import annotations
 

@@ -48,10 +48,12 @@ Symptom = tuple[str, Category | str]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A group of failures with one cause, as far as the records show."""
+    """A group of failures that, as far as the records show, have one cause, such as one faulty op."""
 
     failures: tuple[Failure, ...]
-    """The failure with the shortest program, then the others in the order of the run."""
+    """The failure that reports print in full (the worst; among equally bad ones, the one with the shortest program),
+    then the others in the order of the run.
+    """
     op: str | None = None
     """The faulty op, if the cause is one op that also fails in programs without other ops."""
 
@@ -67,7 +69,7 @@ class Cause:
 
     @property
     def severity(self) -> Severity | None:
-        """Severity of the worst failure; None if the records do not say."""
+        """Severity of the worst failure of the group; None if the records do not say."""
         return severity(min(self.failures, key=rank))
 
 
@@ -80,7 +82,9 @@ def causes(report: Report) -> tuple[Cause, ...]:
 
 
 def causes_of(failures: tuple[Failure, ...], rules: Mapping[str, str]) -> tuple[Cause, ...]:
-    """The causes of failures, given the rule of each test."""
+    """Groups failures by cause, the worst cause first; `rules` maps the id of each test to the rule that the test is
+    for.
+    """
     single_ops = _single_op_symptoms(failures)
     found = [_cause(members, single_ops, rules) for members in _groups(failures, single_ops)]
     return tuple(sorted(found, key=lambda cause: (min(map(rank, cause.failures)), -len(cause.failures))))
@@ -92,12 +96,12 @@ def cause_number(failure: Failure, found: Iterable[Cause]) -> int:
 
 
 def ops(program: Mapping[str, Any]) -> frozenset[str]:
-    """The ops of a program in JSON form, or of a pair of related programs."""
+    """Returns the names of all ops in the JSON form of a program, or of a pair of related programs."""
     return frozenset(step["op"] for step in _steps(program) if isinstance(step.get("op"), str))
 
 
 def _steps(form: Any) -> Iterator[Mapping[str, Any]]:
-    """Every instruction in a program's JSON form."""
+    """Yields every instruction in the JSON form of a program or of a pair of programs."""
     if isinstance(form, Mapping):
         if "do" in form:
             yield form
@@ -109,12 +113,16 @@ def _steps(form: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def symptom_of(failure: Failure) -> Symptom:
-    """The symptom of a failure."""
+    """Returns the symptom of a failure: the verdict, and the category of the violation or, if no category is known, the
+    text of the observed outcome.
+    """
     return failure.verdict, failure.deviation or failure.observed
 
 
 def _single_op_symptoms(failures: Iterable[Failure]) -> dict[tuple[str, Symptom], set[str]]:
-    """Ops that fail in programs without other ops: for each op and symptom, the rules that it breaks."""
+    """Finds the ops that fail in programs without other ops; maps each such op and its symptom to the rules that the op
+    breaks.
+    """
     found: dict[tuple[str, Symptom], set[str]] = defaultdict(set)
     for failure in failures:
         if failure.op is not None and ops(failure.program) == {failure.op}:
@@ -134,7 +142,7 @@ def _responsible_op(failure: Failure, single_ops: Mapping[tuple[str, Symptom], s
 
 
 def _grouping_keys(failure: Failure, single_ops: Mapping[tuple[str, Symptom], set[str]]) -> Iterator[Hashable]:
-    """Keys of a failure. Two failures that share a key have one cause."""
+    """Yields the keys of a failure, from which groups are made: two failures that share a key have one cause."""
     symptom, deviation, op = symptom_of(failure), failure.deviation, _responsible_op(failure, single_ops)
     if op is not None:
         yield "op", op, symptom
@@ -170,7 +178,9 @@ def _part_key(part: PartViolation, single_ops: Mapping[tuple[str, Symptom], set[
 
 
 def structure(form: Any) -> Any:
-    """A program's JSON form without constants, shapes and dtypes. References to values are by position."""
+    """Returns a program's JSON form without constants, shapes and dtypes, so that programs that differ only in these
+    have equal structures.
+    """
     if isinstance(form, Mapping):
         return {key: structure(value) for key, value in form.items() if key not in VALUES}
     return [structure(value) for value in form] if isinstance(form, (list, tuple)) else form
@@ -198,8 +208,9 @@ def _groups(
 def _cause(
     members: tuple[Failure, ...], single_ops: Mapping[tuple[str, Symptom], set[str]], rules: Mapping[str, str]
 ) -> Cause:
-    """A cause with its failures. The failure that is shown first is the worst one, about the faulty op itself if
-    possible, with the shortest program. Ties go to a failure that reran in isolation, then to the rule's own test.
+    """Makes a cause from its failures. The first failure is the worst one, about the faulty op itself if possible, with
+    the shortest program; among equals, one that failed again in a fresh process, then one that the broken rule's own
+    test found.
     """
     op = _responsible_op(members[0], single_ops)
 
@@ -213,5 +224,5 @@ def _cause(
 
 
 def line_count(failure: Failure) -> int:
-    """Number of lines of the program as reports print it."""
+    """Returns the number of lines of a failure's program as reports print the program."""
     return len((failure.loop.strip() or failure.code.strip()).splitlines())

@@ -1,4 +1,6 @@
-"""Coverage of a run: pairs of an op and a later action (such as `backward`), counted over the programs it ran."""
+"""Coverage of a run: pairs of an op and a later action (an instruction that is not an op, such as ``backward`` or
+``hook``), counted over the run's programs.
+"""
 
 from __future__ import annotations
 
@@ -10,40 +12,44 @@ from autograd_conformance.reporting.records.records import Coverage, Report
 
 @dataclass(frozen=True, slots=True)
 class ActionCoverage:
-    """Coverage of one action."""
+    """Coverage of one action (an instruction that is not an op, such as ``backward``): the ops after which some program
+    of the run has that action.
+    """
 
     name: str
     ops: int
     """Number of ops that the action followed in some program."""
     fewest_programs: int
-    """Number of programs for the rarest of these ops."""
+    """Number of programs for the op that the action followed most rarely, among the ops that it followed."""
     missing: tuple[str, ...]
-    """Ops that the action never followed."""
+    """Names of ops that the action did not follow in any program."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageTable:
-    """Coverage of all pairs of an op and an action."""
+    """Coverage of all pairs of an op and a later action (an instruction that is not an op, such as ``backward``)."""
 
     ops: int
-    """Number of ops."""
+    """Number of ops that the run's programs used."""
     actions: tuple[ActionCoverage, ...]
     settings: tuple[tuple[str, int], ...]
-    """For each dtype and grad mode, the number of pairs that occurred in it."""
+    """The number of pairs that occurred in each dtype and grad mode: ``("float32, recorded", 1200)``."""
 
     @property
     def pairs(self) -> int:
-        """Number of pairs."""
+        """Number of possible pairs of an op and an action."""
         return self.ops * len(self.actions)
 
     @property
     def covered(self) -> int:
-        """Number of pairs that occurred in some program."""
+        """Number of pairs of an op and an action that occurred in some program."""
         return sum(action.ops for action in self.actions)
 
 
 def coverage_table(report: Report) -> CoverageTable | None:
-    """The coverage of a run; None if the run recorded no coverage. Actions with the fewest ops come first."""
+    """Returns the coverage of a run; None if the run recorded no coverage. Actions (such as ``backward``) that followed
+    the fewest ops come first.
+    """
     if not report.coverage:
         return None
     total = {record.op: _total(record) for record in report.coverage}

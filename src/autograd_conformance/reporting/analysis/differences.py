@@ -17,7 +17,7 @@ class Entry:
 
     @property
     def observed(self) -> bool:
-        """Whether any program of this run showed the difference."""
+        """Whether any program of this run showed the known difference of this entry."""
         return self.known.seen > 0
 
     @property
@@ -27,7 +27,9 @@ class Entry:
 
     @property
     def status(self) -> str:
-        """One phrase about the entry for people, with the remedy if the entry is stale."""
+        """Describes for people what became of the entry in this run: ``observed in 3 programs``, ``not exercised in
+        this run``, or that it is stale and should be removed.
+        """
         if self.known.seen:
             programs = counted(self.known.seen, "program")
             if not self.known.ended:
@@ -54,13 +56,17 @@ class Difference:
 
 
 def entries(report: Report) -> tuple[Entry, ...]:
-    """The entries of the file of known differences: stale ones first, then observed ones, then unexercised ones."""
+    """Returns the entries of the file of known differences: those that programs could have shown but did not (stale)
+    first, then observed ones, then unexercised ones.
+    """
     judged = [Entry(known, _programs(known, report)) for known in report.known]
     return tuple(sorted(judged, key=lambda each: (not each.stale, each.known.seen == 0)))
 
 
 def observed_differences(report: Report) -> tuple[Difference, ...]:
-    """The known differences that the run observed: entries with a count, then results that no entry explains."""
+    """Returns the known differences that the run observed: entries that some program showed, then those of tests that
+    ended as a known difference without such an entry.
+    """
     observed = [Difference(known.rule, known.op, known.reason) for known in report.known if known.seen]
     found = list(observed)
     for result in report.results:
@@ -73,9 +79,9 @@ def observed_differences(report: Report) -> tuple[Difference, ...]:
 
 
 def _programs(known: KnownRecord, report: Report) -> int:
-    """Number of programs of the tests that exercised the entry's rule (and its op, if it has one).
-
-    Only tests that ended with *pass* or *known difference* count: another test may have stopped too early.
+    """Counts the programs that could have shown a known difference: those of tests that exercised its rule, and are
+    about its op if the difference has one. Only tests that ended with *pass* or *known difference* count, because
+    others may have stopped too early.
     """
     ended = (each for each in report.results if each.verdict in ("pass", "known difference"))
     return sum(each.programs for each in ended if each.exercised.get(known.rule, 0) and known.op in (None, each.op))

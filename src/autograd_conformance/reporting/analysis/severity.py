@@ -13,7 +13,9 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 UNKNOWN_RANK = SEVERITIES.index("crash")
-"""Rank of failures without a severity: below silently wrong values, above everything else."""
+"""Rank of a crash. Failures without a severity are ranked half a place higher: below silently wrong values, above
+everything else.
+"""
 
 NAMES: dict[Severity, str] = {
     "value": "silently wrong",
@@ -26,9 +28,8 @@ NAMES: dict[Severity, str] = {
 
 
 def severity(failure: Failure) -> Severity | None:
-    """A failure's severity; None if its record is of an older version and does not say.
-
-    A record of any version that has a numerical error or votes is about values.
+    """Returns a failure's severity. A record of an older version, which does not state it, is about silently wrong
+    values if it has a numerical error or votes; otherwise the severity is None.
     """
     if failure.verdict in ("crash", "timeout"):
         return "crash"
@@ -38,7 +39,9 @@ def severity(failure: Failure) -> Severity | None:
 
 
 def rank(failure: Failure) -> tuple[float, int]:
-    """Sort key of failures, the worst first: severity, then level of the rule."""
+    """Returns a sort key that puts the worst failure first: by severity, then by the level of the broken rule (MUST,
+    SHOULD, INFO).
+    """
     found = severity(failure)
     at = UNKNOWN_RANK - 0.5 if found is None else SEVERITIES.index(found)
     return at, LEVELS.index(failure.level)

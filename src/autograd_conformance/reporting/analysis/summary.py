@@ -21,7 +21,7 @@ from autograd_conformance.reporting.records.records import Footer, Report, Resul
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS, INCONCLUSIVE, Conclusion, Level, Verdict
 
 ORDER: tuple[Verdict, ...] = tuple(each.verdict for each in VERDICTS if each.verdict in get_args(Verdict))  # type: ignore[misc]
-"""All verdicts, in the order in which they need attention."""
+"""All verdicts on rules, in the order in which they need attention, from ``fail`` to ``pass``."""
 
 DIFFERING: tuple[Verdict, ...] = (*FAILURE_VERDICTS, "known difference")
 """The verdicts on a framework that was observed to break a rule."""
@@ -29,7 +29,7 @@ DIFFERING: tuple[Verdict, ...] = (*FAILURE_VERDICTS, "known difference")
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Numbers of rules: passed, applicable, all."""
+    """Numbers of rules that passed, that apply to the framework, and of all rules, written as ``120 / 131 / 140``."""
 
     passed: int
     applicable: int
@@ -56,7 +56,7 @@ class FamilySummary:
 
     name: str
     total: Total
-    """Total over its MUST and SHOULD rules."""
+    """Numbers of the family's MUST and SHOULD rules that passed, that apply, and of all."""
     programs: int
     """Number of programs that the tests of the family ran."""
     failures: int
@@ -82,7 +82,7 @@ class Summary:
     sentence: str
     """The reasons for the conclusion, as sentences that do not repeat it."""
     total: Total
-    """Total over the MUST and SHOULD rules; INFO rules are not judged."""
+    """Numbers of all MUST and SHOULD rules that passed, that apply, and of all; INFO rules are not judged."""
     rules: tuple[RuleSummary, ...]
     families: tuple[FamilySummary, ...]
     ops: tuple[OpSummary, ...]
@@ -90,7 +90,9 @@ class Summary:
     causes: tuple[Cause, ...]
     programs: int
     unspecified: int
-    """Number of programs that used something unspecified."""
+    """Number of programs that used a value which the rules leave unspecified, so that what depends on that value was
+    not judged.
+    """
     judged: float | None
     """Fraction of all instructions that were judged; None if the records do not say."""
     seconds: float | None
@@ -169,7 +171,9 @@ def incomplete_notice(report: Report) -> str:
 
 
 def by_attention(rules: Iterable[RuleSummary]) -> list[RuleSummary]:
-    """Rules sorted by need for attention; within a verdict MUST rules come before SHOULD and INFO rules."""
+    """Sorts rules by need for attention, failures first and passes last; within a verdict MUST rules come before SHOULD
+    and INFO rules.
+    """
     levels = get_args(Level)
     return sorted(rules, key=lambda each: (ORDER.index(each.verdict), levels.index(each.rule.level)))
 
@@ -182,7 +186,8 @@ def applies(family: FamilySummary) -> bool:
 def numbered_reason(rule: RuleSummary, found: tuple[Cause, ...], shown: int = 0) -> str:
     """The reason why a rule did not pass, with the numbers of its causes if the run has several causes.
 
-    If all its causes are among the first `shown`, which were printed in full above, only their numbers are given.
+    If all causes of the rule's failures are among the first `shown`, which were printed in full above, returns only the
+    numbers of the causes and the count of the failures.
     """
     numbers = sorted({cause_number(failure, found) for failure in rule.failures})
     which = f"{'cause' if len(numbers) == 1 else 'causes'} {listed(map(str, numbers))}" if len(found) > 1 else ""
@@ -199,7 +204,7 @@ def failing_ops(summary: Summary) -> tuple[OpSummary, ...]:
 
 
 def differing_ops(summary: Summary) -> tuple[OpSummary, ...]:
-    """The ops whose only failures are known differences."""
+    """Returns the ops that differ from the rules only in ways that the list of known differences names."""
     return tuple(each for each in summary.ops if each.verdict == "known difference")
 
 
@@ -246,7 +251,7 @@ def _judge(
 
 
 def _needed(own: Sequence[Result], report: Report) -> int:
-    """Number of programs that must exercise a rule.
+    """Returns the number of programs that must exercise a rule for a pass.
 
     In a run of selected tests, a test with fewer programs than the threshold needs to exercise its rule only once.
     """
@@ -257,7 +262,9 @@ def _needed(own: Sequence[Result], report: Report) -> int:
 
 
 def _too_few_programs(exercised: int, own: Sequence[Result], report: Report) -> tuple[Verdict, str]:
-    """Verdict on a rule that too few programs exercised, with the reason."""
+    """Returns the verdict on a rule that too few programs exercised (such as *vacuous*, *skipped* or *not reached*),
+    with the reason.
+    """
     left_out = all(result.verdict == "skipped" for result in own)
     if left_out and (report.footer is None or report.footer.verdict == "interrupted"):
         return "not reached", "the run ended before its tests began"
@@ -296,7 +303,9 @@ def _family(name: str, rules: Iterable[RuleSummary], report: Report) -> FamilySu
 
 
 def _judged(results: Sequence[Result]) -> float | None:
-    """Fraction of the programs' instructions that were judged; None if no instruction was counted."""
+    """Returns the fraction of the instructions of some tests' programs that were judged; None if no instruction was
+    counted.
+    """
     instructions = sum(result.instructions for result in results)
     return sum(result.judged for result in results) / instructions if instructions else None
 
@@ -329,7 +338,9 @@ def _op(op: str, results: list[Result], failures: list[Failure], known: list[Dif
 
 
 def _verdict(result: Result) -> Verdict:
-    """The verdict on a test: a pass without programs is vacuous; a test that was cut short passed as far as it ran."""
+    """Returns the verdict on a test: a pass without programs becomes *vacuous*, and a test that the budget cut short
+    counts as a pass if it ran any program.
+    """
     verdict: Verdict = "pass" if result.verdict == "cut short" else result.verdict
     return "vacuous" if verdict == "pass" and result.programs == 0 else verdict
 
@@ -383,7 +394,9 @@ def _why_no_verdict(report: Report, must: Sequence[RuleSummary]) -> str | None:
 def _conformant(
     report: Report, must: Sequence[RuleSummary], should: Sequence[RuleSummary], known: str
 ) -> tuple[Conclusion, str]:
-    """Conclusion of a run that is complete enough and has no failure of a MUST rule."""
+    """Returns the conclusion, and a sentence with its reasons, of a run that is complete enough and in which no MUST
+    rule failed.
+    """
     name, ran = report.header.framework.title, f"in {counted(report.programs, 'program')}"
     followed, ignored = (sum(each.verdict in those for each in should) for those in (("pass",), FAILURE_VERDICTS))
     breaks = f" and breaks {ignored}" if ignored else ""

@@ -49,7 +49,7 @@ class VerdictMeaning:
 
     @property
     def counts(self) -> str:
-        """The totals in which a rule with this verdict counts."""
+        """Names the totals in which a rule with this verdict counts: ``applicable, all``, or ``none``."""
         totals = ("passed", self.passed), ("applicable", self.applicable), ("all", self.all)
         return ", ".join(name for name, counted in totals if counted) or "none"
 
@@ -74,7 +74,7 @@ VERDICTS = (
 """All verdicts, in the order in which they need attention."""
 
 MEANING_OF: dict[str, VerdictMeaning] = {each.verdict: each for each in VERDICTS}
-"""Row of each verdict."""
+"""The row of `VERDICTS` for each verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,5 +154,7 @@ def _code(conclusion: Conclusion) -> str:
 
 
 def _headline_effect(word: VerdictMeaning) -> str:
-    """Headline of a run in which a MUST rule has this verdict; empty if the verdict alone does not decide it."""
+    """Returns the headline of a run in which a MUST rule has this verdict; empty if the verdict alone does not decide
+    the headline.
+    """
     return "NOT CONFORMANT" if word.is_failure else "NO VERDICT" if word.prevents_verdict else ""

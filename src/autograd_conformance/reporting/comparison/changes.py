@@ -24,7 +24,9 @@ class RuleChange:
 
     @property
     def change(self) -> Change:
-        """Kind of change: a new or fixed defect, another verdict, or a rule that only one run has."""
+        """Says how the rule changed from the first run to the second: ``new`` or ``fixed`` (a defect), ``changed``
+        (another verdict), ``only before`` or ``only after`` (a rule that only one run has).
+        """
         if self.before is None:
             return "only after"
         if self.after is None:
@@ -124,5 +126,5 @@ def _state(rule: RuleSummary | None) -> tuple[str, frozenset[str]] | None:
 
 
 def _failing_ops(rule: RuleSummary | None) -> frozenset[str]:
-    """The ops that break a rule, as far as its failures are about single ops."""
+    """Returns the ops that break a rule, according to those of the rule's failures that are about a single op."""
     return frozenset(failure.op for failure in rule.failures if failure.op is not None) if rule else frozenset()

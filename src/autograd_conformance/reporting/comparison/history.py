@@ -15,7 +15,7 @@ from autograd_conformance.reporting.records.records import Header, Report
 from autograd_conformance.reporting.records.stream import load
 
 FEW = 4
-"""Number of rules that are named for each kind of change."""
+"""Maximum number of rules that the history names for each kind of change; of more, it counts the rest."""
 
 
 def record_files(folder: Path) -> list[Path]:
@@ -54,7 +54,7 @@ def lines(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _series(header: Header) -> tuple[str, str]:
-    """Framework and device, which the runs of one history share."""
+    """Returns the framework's name and the device, which all runs of one history have in common."""
     return header.framework.name, header.device
 
 
@@ -66,7 +66,7 @@ def _run_line(run: Report) -> str:
 
 
 def _changes(before: Report, run: Report) -> Iterator[str]:
-    """Changes since the previous run."""
+    """Yields lines that name the rules whose verdict or failing ops changed since the previous run."""
     if before.header.suite != run.header.suite:
         yield "not compared with the previous run, which used another version of the suite"
         return

@@ -11,14 +11,17 @@ from autograd_conformance.reporting.prose import listed, shortened
 from autograd_conformance.reporting.records.flow import GradientFlow, SavedTensor, ValueGradient, gradient_name
 
 WIDTH, LONGEST_VALUE = 28, 44
-"""Characters on a line of a box, and the largest number of characters of a value in it."""
+"""Maximum number of characters on a line of a drawing's box, and of a gradient's value that the box shows on several
+lines.
+"""
 
 GRADIENT = 0
 """Line number of the gradient's box, which is not a line of the program."""
 
 
 def with_gradients(drawn: ProgramGraph, flow: GradientFlow | None, call: int | None) -> ProgramGraph:
-    """The graph with the gradients of the backward call on line `call`.
+    """Returns the graph of a program with the gradients of the backward call on line `call` (ticks and crosses on
+    edges), and with the tensors that the ops had saved.
 
     The first wrong gradient becomes a box between the line that made its value and the lines that pass the gradient on.
     """
@@ -40,13 +43,15 @@ def with_gradients(drawn: ProgramGraph, flow: GradientFlow | None, call: int | N
 
 
 def _beside(gradient: ValueGradient) -> Iterator[str]:
-    """Expected and observed value of a gradient, as lines of its box."""
+    """Yields the expected and the observed value of a gradient as lines of the gradient's box in a drawing."""
     for head, text in (("expected", gradient.expected), ("observed", gradient.observed or "none")):
         yield from wrap(f"{head} {shortened(text, LONGEST_VALUE)}", WIDTH)
 
 
 def _saving(node: Node, flow: GradientFlow) -> Node:
-    """A node with the tensors that its op saved: those still valid, and those freed or written to since."""
+    """Adds to a node the tensors that its op saved: as a note those that are still valid, as warnings those that were
+    freed or written to since.
+    """
     saved = [each for each in flow.saved if each.line == node.line]
     written = any(each.now for each in flow.saved)
     kept = [each for each in saved if each.freed_by is None and not each.stale]

@@ -37,7 +37,9 @@ READERS = {
     "leaves": "acts",
     "values": "acts",
 }
-"""Fields of an instruction that name values, with the kind of their edges, in drawing order."""
+"""Fields of an instruction's JSON form that refer to values, in drawing order, with the kind of edge for each: ``data``
+if the instruction reads the value, ``acts`` if it acts on the value or its gradient.
+"""
 
 NAMES = {
     "write": "write",
@@ -51,7 +53,9 @@ NAMES = {
     "clip": "clip gradients",
     "drop": "delete",
 }
-"""Names of calls whose name in the JSON form is not a common one."""
+"""Names that drawings use for instructions whose name in the JSON form is not a common one: ``held`` is drawn as
+``.grad``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,9 @@ class Node:
     saved: tuple[str, ...] = ()
     """Tensors that the op saved for its derivative, one per line."""
     warnings: tuple[str, ...] = ()
-    """Lines in the colour of failures: saved tensors that were freed or written to, or values of a wrong gradient."""
+    """Lines of text in the colour of failures: saved tensors that were freed or written to, or the expected and
+    observed value of a wrong gradient.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,9 @@ class ProgramGraph:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     groups: tuple[frozenset[int], ...] = ()
-    """Sets of lines that belong together."""
+    """Sets of line numbers, each drawn on one background: the iterations of a loop, or the regions (lines that run as
+    one compiled or checkpointed function).
+    """
 
 
 def programs(form: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], ...]:
@@ -179,13 +187,17 @@ def _is_instruction(step: Any) -> bool:
 
 
 def _named(step: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """References to all values that an instruction names."""
+    """Yields references to all values that an instruction in JSON form names, each as (index of the instruction, index
+    of the result).
+    """
     for field in READERS:
         yield from _values(step.get(field))
 
 
 def _shown(step: Mapping[str, Any]) -> Iterator[tuple[int, EdgeKind]]:
-    """Values with an edge to an instruction. Long lists of leaves or values get no edges, only a count."""
+    """Yields the values that get an edge to an instruction, each as the index of the instruction that made the value,
+    with the kind of the edge. Long lists of leaves or values get no edges, only a count.
+    """
     for field in READERS:
         found = list(_values(step.get(field)))
         if field not in ("leaves", "values") or len(found) <= FEW:
@@ -207,7 +219,9 @@ def _values(value: Any) -> Iterator[tuple[int, int]]:
 
 
 def _names(steps: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> dict[tuple[int, int], str]:
-    """Names of the values: the left-hand side of their line of code, or else a number such as ``%3``."""
+    """Names the values of a program after the left-hand side of the line of code that makes each value, or else with a
+    number such as ``%3``.
+    """
     found: dict[tuple[int, int], str] = {}
     for at, step in enumerate(steps):
         count = step.get("results", 1) if step["do"] == "apply" else len(list(_values(step.get("inputs"))))
@@ -255,7 +269,9 @@ def _attr(value: Any) -> str:
 
 
 def _flags(step: Mapping[str, Any]) -> tuple[str, ...]:
-    """Arguments of a call that the program sets explicitly, and the numbers of its inputs and leaves."""
+    """Returns texts about a call: the arguments that the program sets explicitly (``retain_graph=True``), and the
+    numbers of inputs and leaves (``2 inputs``).
+    """
     names = ("retain_graph", "create_graph", "allow_unused", "set_to_none", "on", "accumulated")
     flags = [f"{name}={step[name]}" for name in names if isinstance(step.get(name), bool)]
     inputs = list(_values(step.get("inputs")))

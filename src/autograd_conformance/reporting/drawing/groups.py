@@ -1,4 +1,6 @@
-"""Adds groups of lines to a program's graph: regions, which a framework runs as a whole, or iterations of a loop."""
+"""Adds groups of lines to a program's graph: regions, which are lines that run as one compiled or checkpointed
+function, or iterations of a loop.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from autograd_conformance.reporting.prose import listed
 from autograd_conformance.reporting.records.failure import LineGroup
 
 NAMES = {"unit": "region", "iteration": "iteration"}
-"""Name of each kind of group in drawings."""
+"""Name that drawings use for each kind of group of lines; ``unit`` is the name of a region (lines that run as one
+compiled or checkpointed function) in records.
+"""
 
 
 def with_groups(drawn: ProgramGraph, groups: Sequence[LineGroup]) -> ProgramGraph:
@@ -25,7 +29,7 @@ def with_groups(drawn: ProgramGraph, groups: Sequence[LineGroup]) -> ProgramGrap
 
 
 def group_sentences(groups: Sequence[LineGroup]) -> Iterator[str]:
-    """The groups as sentences."""
+    """Yields a sentence for each group of lines: ``Iteration 2: lines 4, 5, 6.``"""
     for number, each in enumerate(groups, 1):
         lines = f"line {each.lines[0]}" if len(each.lines) == 1 else f"lines {listed(map(str, each.lines))}"
         yield f"{NAMES[each.kind].capitalize()} {number}: {lines}."

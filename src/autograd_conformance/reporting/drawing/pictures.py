@@ -1,4 +1,6 @@
-"""Drawings of a failure: its program, or both related programs, with the gradients as far as they are known."""
+"""Drawings of a failure's program, or of both programs if the broken rule relates two, with the gradients as far as the
+records have any.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ class Picture:
 
 
 def pictures(failure: Failure) -> tuple[Picture, ...]:
-    """Drawings of a failure's program, or of both related programs; empty if one has more than `MOST` lines."""
+    """Makes the drawings of a failure's program, or of both programs if the broken rule relates two; none if a program
+    has more than `MOST` lines.
+    """
     found = programs(failure.program)
     if any(len(steps) > MOST for steps in found):
         return ()

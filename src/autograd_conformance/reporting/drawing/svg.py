@@ -42,7 +42,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class FailingLine:
-    """The failing line, with notes on the observed and expected outcome."""
+    """The number of a program's failing line, with lines of text on the observed and expected outcome."""
 
     line: int
     notes: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class _Route:
     points: Sequence[Point] = ()
 
     def setpath(self, points: Sequence[Point]) -> None:
-        """Store the points; grandalf calls this method."""
+        """Stores the points of the edge; grandalf calls this method."""
         self.points = points
 
 

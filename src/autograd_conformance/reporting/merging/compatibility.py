@@ -12,7 +12,8 @@ from autograd_conformance.reporting.prose import listed, shortened
 from autograd_conformance.reporting.records.records import Header, Report, RuleRecord
 
 Kind = tuple[Hashable, ...]
-"""Key of the runs that a campaign adds up."""
+"""Key of runs whose records a campaign adds up: suite, framework, claims of the adapter, device, strictness and dtypes.
+"""
 
 
 class IncompatibleRuns(Exception):
@@ -20,12 +21,16 @@ class IncompatibleRuns(Exception):
 
 
 def kind(header: Header) -> Kind:
-    """Key of a run. It includes the dtypes: runs of different dtypes are compatible, but campaigns report on each."""
+    """Returns the key by which a campaign decides which runs to add up. The key includes the dtypes: runs of different
+    dtypes are compatible, but campaigns report on each separately.
+    """
     return (*_traits(header).values(), header.dtypes)
 
 
 class CompatibilityCheck:
-    """Checks each run against those that were admitted before it; the first run is always compatible."""
+    """Checks that each run can be added to the runs that were admitted earlier; the first run needs only to be
+    complete.
+    """
 
     def __init__(self) -> None:
         self._first: Header | None = None
@@ -34,8 +39,8 @@ class CompatibilityCheck:
         """For each set of tests, the seeds of the runs that had these tests."""
 
     def admit(self, report: Report) -> None:
-        """Admit a run. Raises `IncompatibleRuns`, and changes nothing, if the run differs in kind, has no footer, or
-        drew the same programs as another run.
+        """Admits a run. Raises `IncompatibleRuns`, and changes nothing, if the run differs from the first one in its
+        suite, framework, claims, device, strictness or rules, has no footer, or drew the same programs as another run.
         """
         header, rules = report.header, frozenset(report.rules)
         if self._first is not None:
@@ -52,7 +57,9 @@ class CompatibilityCheck:
             self._first, self._rules = header, rules
 
     def _count_once(self, seed: int, tests: frozenset[str]) -> None:
-        """Raise `IncompatibleRuns` if another run had the same seed and test: it drew the same programs."""
+        """Raises `IncompatibleRuns` if an earlier run had the same seed and one of these tests, and so drew the same
+        programs.
+        """
         twice = sorted({test for others, seeds in self._drawn.items() if seed in seeds for test in tests & others})
         if twice:
             which = listed(twice, 3)
@@ -62,7 +69,9 @@ class CompatibilityCheck:
 
 
 def _traits(header: Header) -> dict[str, Hashable]:
-    """The properties that must be equal, by their names in messages."""
+    """Returns the properties that must be equal in all runs that are added up, by the names that error messages use:
+    ``suite``, ``device``.
+    """
     return {
         "suite": header.suite,
         "framework": header.framework.title,

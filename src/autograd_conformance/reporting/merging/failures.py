@@ -17,7 +17,9 @@ from autograd_conformance.reporting.analysis.causes import Cause, causes_of, lin
 from autograd_conformance.reporting.records.failure import Failure
 
 SHAPES = 12
-"""Number of program structures that are kept for each kind of failure."""
+"""Number of failures that are kept for each kind (same test, rule, op, symptom and diagnosis), each with a program of
+another structure.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Occurrences:
     """Number of occurrences of equal failures."""
 
     times: int = 0
-    """Number of pairs of a run and a test with the failure."""
+    """Number of times that a run reported the failure."""
     first: int | None = None
     """Lowest seed with the failure."""
 
@@ -36,7 +38,7 @@ class Occurrences:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A kept failure: the one with the shortest program of its structure."""
+    """A failure that is kept: of all equal failures, the one with the shortest program."""
 
     failure: Failure
     seed: int | None
@@ -44,7 +46,9 @@ class _Kept:
 
     @property
     def order(self) -> tuple[int, float, str]:
-        """Sort key; the least failure is kept, so that the order of the runs does not matter."""
+        """Sort key of failures (length of the program, seed, hash); of equal failures the least is kept, so that the
+        order of the runs does not matter.
+        """
         seed = float("inf") if self.seed is None else self.seed
         return line_count(self.failure), seed, program_key(self.failure)
 
@@ -63,15 +67,19 @@ class MergedFailures:
         self._shapes = shapes
         self._kinds: dict[Hashable, dict[str, _Kept]] = {}
         self._dropped: dict[Hashable, Occurrences] = {}
-        """For each kind, the occurrences of failures whose structure was not kept."""
+        """For each kind of failure, the occurrences of those failures whose program structure was not kept."""
 
     def _form(self, failure: Failure) -> str:
-        """Key that distinguishes failures of one kind: the program, or its structure."""
+        """Returns a key that distinguishes failures of one kind: the program as JSON text, or only the program's
+        structure.
+        """
         program = failure.program if self._shapes is None else structure(failure.program)
         return json.dumps(program, sort_keys=True)
 
     def add(self, failure: Failure, seed: int | None) -> bool:
-        """Count a failure. Returns True if it is kept and no equal one was added before."""
+        """Counts a failure of a run with this seed. Returns True if the failure is kept and no equal one was added
+        before.
+        """
         about, form = kind(failure), self._form(failure)
         kept, new = self._kinds.setdefault(about, {}), _Kept(failure, seed, Occurrences(1, seed))
         was = kept.get(form)
@@ -97,26 +105,32 @@ class MergedFailures:
         return self._kinds[kind(failure)][self._form(failure)].seed
 
     def occurrences(self, cause: Cause) -> Occurrences:
-        """Occurrences of a cause. A failure that was not kept counts for every cause of its kind."""
+        """Returns how often the failures of a cause occurred, and the lowest seed. Failures that were not kept count
+        for every cause that has a failure of their kind.
+        """
         kept = (self._kinds[kind(each)][self._form(each)].occurrences for each in cause.failures)
         dropped = (self._dropped.get(each, Occurrences()) for each in dict.fromkeys(map(kind, cause.failures)))
         return sum((*kept, *dropped), Occurrences())
 
 
 def kind(failure: Failure) -> Hashable:
-    """Key of failures that differ only in their programs."""
+    """Returns a key that is equal for failures that differ only in their programs: test, rule, op, symptom, diagnosis,
+    and the error if another one than expected was raised.
+    """
     deviation = failure.deviation
     raised = failure.observed if deviation is not None and deviation.severity == "wrong error" else None
     return failure.test, failure.rule, failure.op, symptom_of(failure), failure.diagnosis, raised
 
 
 def failure_key(failure: Failure) -> str:
-    """Short hash of a failure, the same for all equal failures."""
+    """Returns a hash of 12 hexadecimal digits, the same for failures that differ only in the constants, shapes and
+    dtypes of their programs.
+    """
     return _short([repr(kind(failure)), structure(failure.program)])
 
 
 def program_key(failure: Failure) -> str:
-    """Short hash of a failure's program and rule."""
+    """Returns a hash of 12 hexadecimal digits of a failure's rule and program."""
     return _short([failure.rule, failure.program])
 
 

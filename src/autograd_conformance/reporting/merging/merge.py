@@ -36,18 +36,22 @@ class MergedRuns:
         self.runs = 0
         self.failures = MergedFailures(shapes)
         self.pairs: dict[str, dict[tuple[str, bool], Counter[str]]] = {}
-        """For each op, dtype and grad mode: the number of programs in which each action came after the op."""
+        """For each op, and for each pair of a dtype and whether the op was recorded: the number of programs in which
+        each action (such as ``backward``) came after the op.
+        """
         self._compatibility = CompatibilityCheck()
         self._run_info: RunInfo | None = None
         self._rules: tuple[RuleRecord, ...] = ()
         self._tests: dict[str, TestTotal] = {}
         self._known: dict[tuple[str, str | None, str, int], KnownRecord] = {}
-        """The known differences; equal entries of one run are distinguished by a number."""
+        """The known differences by rule, op, reason and a number, which distinguishes entries of one run that are equal
+        otherwise.
+        """
         self._claims: dict[str, ClaimRecord] = {}
         self._behaviours: dict[tuple[str, tuple[Allowed, ...]], Counter[str]] = {}
 
     def add(self, report: Report) -> bool:
-        """Add a run. Returns True if it has a new failure.
+        """Adds a run. Returns True if the run has a failure that no earlier run had.
 
         Raises `IncompatibleRuns`, and adds nothing, if the run cannot be added to the others.
         """
@@ -96,7 +100,9 @@ class MergedRuns:
 
     @property
     def covered(self) -> int:
-        """Number of covered combinations of an op, a dtype, a grad mode and a later action."""
+        """Number of combinations of an op, a dtype, a grad mode and a later action (such as ``backward``) that occurred
+        in some program.
+        """
         return sum(len(actions) for settings in self.pairs.values() for actions in settings.values())
 
     def causes(self) -> tuple[Cause, ...]:
@@ -104,7 +110,7 @@ class MergedRuns:
         return self.failures.causes({name: test.result.rule for name, test in self._tests.items()})
 
     def report(self) -> Report:
-        """The sum, as a report of one run."""
+        """Returns the sum of the added runs in the form of a report of one run."""
         assert self._run_info is not None, "there is no report to add up"
         results = tuple(test.whole() for test in self._tests.values())
         return Report(
@@ -121,7 +127,9 @@ class MergedRuns:
 
 
 def _information(claim: ClaimRecord) -> int:
-    """Rank of what a run observed of a claim: 0 if not run, 1 if unknown, 2 if decided."""
+    """Returns how much a run found out about a claim: 0 if its programs did not run, 1 if the result is unknown, 2 if
+    it is decided.
+    """
     return ("not run", "unknown").index(claim.observed) if claim.observed in ("not run", "unknown") else 2
 
 

@@ -28,9 +28,9 @@ class RunInfo:
         self._environment: set[str] = set()
         self._notes: dict[str, None] = {}
         self._remarks: dict[str, None] = {}
-        """Notes of the footers, each once."""
+        """Notes of the runs' footers, each once, as the keys of a dictionary."""
         self._whole = False
-        """Whether any run was of all suites."""
+        """Whether any of the runs ran all suites, without a selection of tests."""
         self._collected = 0
         """Largest number of tests that one run collected."""
         self._not_run = 0
@@ -80,7 +80,9 @@ class RunInfo:
         )
 
     def footer(self, tests: int, programs: int) -> Footer:
-        """Merged footer with the worst ending. A test counts as run if any of the runs ran it."""
+        """Merged footer of the runs, with the worst of their endings. A test that any of the runs ran does not count as
+        missing.
+        """
         left = max(0, self._collected - tests)
         not_run = min(left, self._not_run)
         return replace(

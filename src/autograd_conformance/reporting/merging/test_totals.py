@@ -23,12 +23,14 @@ ORDER: tuple[Outcome, ...] = (
     "skipped",
     "not applicable",
 )
-"""All outcomes of a test by precedence: the total has the first one that occurs in any run."""
+"""All outcomes of a test, by precedence: the total over several runs has the first of these outcomes that occurs in any
+run.
+"""
 
 
 @dataclass(slots=True)
 class TestTotal:
-    """Result of one test over all runs."""
+    """Result of one test over several runs: summed counts, and the outcome that takes precedence."""
 
     result: Result
     exercised: Counter[str] = field(default_factory=Counter)

@@ -32,7 +32,7 @@ _WORDS: dict[Observed, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimProgram:
-    """A program that decides a claim, in the framework's own code."""
+    """A program that shows if a claim is true, in the code of the framework under test."""
 
     code: str
     line: int | None = None
@@ -42,7 +42,7 @@ class ClaimProgram:
     came_true: bool | None = None
     """Whether the prediction was right; None if not known."""
     note: str = ""
-    """The case of the claim that the program covers; may be empty."""
+    """A remark on the case that the program shows, such as ``two losses on one value``; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class ClaimRecord:
     says: str
     """The article's statement, in this project's words."""
     truth: str
-    """The true statement."""
+    """The facts about the matter of the claim, in a sentence or two."""
     condition: str = ""
     """Condition under which the claim holds, or would hold if the article's own example refutes it; may be empty."""
     verdict: ClaimVerdict

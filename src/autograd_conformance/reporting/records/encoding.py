@@ -49,7 +49,7 @@ NAMES: dict[type[Record], str] = {
     Behaviour: "behaviour",
     Footer: "footer",
 }
-"""Value of the JSON field ``record`` for each type."""
+"""For each type of record, the value of the JSON field ``record``: ``"header"``, ``"rule"``."""
 
 
 def encode(record: Record) -> dict[str, Any]:

@@ -28,7 +28,9 @@ class ExplanationStep:
 
 @dataclass(frozen=True, slots=True)
 class ErrorSize:
-    """Size of a numerical error: the largest absolute error, its rounding bound, and their quotient in `units`."""
+    """Size of a numerical error: `largest` is the largest absolute error, `bound` the largest that rounding explains,
+    and `units` their quotient.
+    """
 
     largest: float
     bound: float
@@ -37,7 +39,9 @@ class ErrorSize:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The values computed by the framework, the reference and finite differences, and the decision between them."""
+    """The values (as text) computed by the framework, by the reference and by finite differences, and a sentence that
+    says which of them agree.
+    """
 
     framework: str
     reference: str
@@ -47,7 +51,8 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class LineGroup:
-    """Lines of a program that belong together: a region, which runs as a whole, or an iteration of a loop.
+    """Lines of a program that belong together: a region, whose instructions run as one compiled or checkpointed
+    function, or an iteration of a loop.
 
     Records call a region ``unit``.
     """
@@ -80,7 +85,7 @@ class Confirmation:
     runs: int
     """Number of reruns of the program; 0 if the budget of the run was used up."""
     failed: int
-    """Number of reruns with the same failure."""
+    """Number of reruns of the program that had the same failure."""
     after: int | None = None
     """If no rerun failed: length of the shortest sequence of the run's programs that fails; None if none was found."""
     printed: str = ""
@@ -98,7 +103,7 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartViolation:
-    """A rule that one of two related programs breaks, apart from their relation."""
+    """A rule that one of two programs breaks, in a failure of another rule, which compares these two programs."""
 
     rule: str
     op: str | None = None
@@ -110,7 +115,7 @@ class PartViolation:
     at: int | None = field(default=None, metadata=LATER)
     """Index of the failing instruction."""
     flow: GradientFlow | None = field(default=None, metadata=LATER)
-    """Gradients that the failing call computed."""
+    """Gradients that the failing backward call computed, and the tensors that its ops had saved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +160,9 @@ class Failure:
     deviation: Category | None = field(default=None, metadata=LATER)
     """Category of the violation."""
     cured: tuple[str, ...] = field(default=(), metadata=LATER)
-    """Ops without which the failure disappears; each was tried."""
+    """Ops whose removal from the program was tried and made the failure disappear."""
     flow: GradientFlow | None = field(default=None, metadata=LATER)
-    """Gradients that the failing call computed."""
+    """Gradients that the failing backward call computed, and the tensors that its ops had saved."""
     groups: tuple[LineGroup, ...] = field(default=(), metadata=LATER)
     parts: tuple[PartViolation, ...] = field(default=(), metadata=LATER)
-    """Rules that two related programs break apart from their relation."""
+    """Other rules that the programs break, if the failure's rule compares two programs with each other."""

@@ -16,10 +16,12 @@ class ValueGradient:
     line: int
     """Line that made the value or last wrote to it, from 1."""
     through: tuple[int, ...]
-    """Lines whose ops pass the gradient to this value, the last first; empty for a root of the call."""
+    """Lines of the ops that use the value, and so pass gradients back to it, the last line first; empty for a root of
+    the call.
+    """
     expected: str
     observed: str | None = None
-    """None if the gradient could not be observed."""
+    """The observed gradient as text; None if the gradient could not be observed."""
     right: bool | None = None
     """Whether rounding explains the difference; None if the gradient could not be observed."""
     held: bool = False
@@ -31,13 +33,13 @@ class SavedTensor:
     """A tensor that an op of the graph saved, or may have saved, for its derivative."""
 
     line: int
-    """Line of the op."""
+    """Line of the op that saved the tensor."""
     name: str
     """Name of the value in the code."""
     version: int
-    """Number of writes to its memory before the op was recorded."""
+    """Number of in-place writes to the tensor's memory before the op was recorded."""
     now: int
-    """Number of writes to its memory before the failing call."""
+    """Number of in-place writes to the tensor's memory before the failing call."""
     freed_by: int | None = None
     """Line of the call that freed the tensor, or may have; None if no call did."""
 

@@ -37,11 +37,13 @@ class Framework:
     missing_ops: tuple[str, ...]
     """Ops of the suite that the framework does not support."""
     traits: tuple[str, ...] = field(default=(), metadata=LATER)
-    """Allowed behaviours in which the framework differs from PyTorch."""
+    """Names of behaviours in which the framework differs from PyTorch, as its documentation says, and which the rules
+    therefore allow.
+    """
     trait_sources: tuple[Source, ...] = field(default=(), metadata=LATER)
     """Documentation of the traits; the title of each source is the trait's name."""
     limits: tuple[str, ...] = field(default=(), metadata=LATER)
-    """Ops and writes of which the framework accepts fewer variants than the suite has."""
+    """Ops and in-place ops of which the framework accepts fewer variants than the suite has: ``sum: keepdim False``."""
 
     @property
     def title(self) -> str:
@@ -83,7 +85,7 @@ class RuleRecord:
     """A rule that the run judges."""
 
     rule: str
-    """Slug of the rule."""
+    """Slug of the rule, such as ``lifetime/default-frees``."""
     family: str
     level: Level
     sentence: str
@@ -115,7 +117,7 @@ class Result:
     instructions: int = field(default=0, metadata=LATER)
     """Number of instructions of all programs; 0 for relations, which compare whole programs."""
     judged: int = field(default=0, metadata=LATER)
-    """Number of these instructions that were judged."""
+    """Number of instructions of all programs that were judged."""
     seconds: float
     reason: str | None = None
     """Explanation of the verdict, if it is not a pass."""
@@ -136,7 +138,7 @@ class KnownRecord:
     seen: int
     """Number of programs that showed the difference. If 0 although programs exercised the rule, the entry is stale."""
     ended: int = field(default=0, metadata=LATER)
-    """Number of these programs whose later instructions could not be judged."""
+    """Number of programs that showed the difference and whose later instructions could therefore not be judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +149,16 @@ class CoverageSetting:
     recorded: bool
     """Whether the op was recorded in the graph."""
     actions: Mapping[str, int]
-    """For each action, the number of programs in which it came after the op."""
+    """For each action (an instruction that is not an op, such as ``backward``), the number of programs in which the
+    action came after the op.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """Coverage of an op: the actions that followed it, for each dtype and grad mode."""
+    """Coverage of an op: for each dtype and grad mode, the actions (instructions that are not ops, such as
+    ``backward``) that came later in some program.
+    """
 
     op: str
     met: tuple[CoverageSetting, ...]
@@ -219,7 +225,7 @@ class Report:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that a reader needs before the verdicts, one line each."""
+        """Notes of the header and the footer, which a reader needs before the verdicts, one line each."""
         return (*self.header.notes, *(self.footer.notes if self.footer else ()))
 
     @property

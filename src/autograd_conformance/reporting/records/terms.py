@@ -26,7 +26,7 @@ Outcome = Literal[
     "skipped",
     "cut short",
 ]
-"""Outcome of a test."""
+"""Outcomes that a test can have; unlike a rule, a test can be *cut short*."""
 
 Verdict = Literal[
     "pass",
@@ -44,7 +44,7 @@ Verdict = Literal[
     "not reached",
     "info",
 ]
-"""Verdict on a rule or an op."""
+"""Verdicts on a rule or an op; unlike a test, a rule can be *info* (not judged) or *not reached*."""
 
 Conclusion = Literal[
     "conformant", "conformant with known differences", "selection passed", "not conformant", "no verdict"

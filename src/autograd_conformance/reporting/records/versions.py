@@ -7,13 +7,15 @@ import re
 from packaging.version import InvalidVersion, Version
 
 Place = tuple[bool, Version, tuple[tuple[int, str], ...]]
-"""Sort key of a version."""
+"""Sort key of a framework's version."""
 
 _NONE = Version("0")
 
 
 def place(version: str) -> Place:
-    """Sort key of a version. Versions of Python's form come first; others are compared by their numbers and words."""
+    """Returns the sort key of a framework's version. Versions of Python's form (``2.1rc1``) come first; others are
+    compared by the numbers and words in them.
+    """
     try:
         return False, Version(version), ()
     except InvalidVersion:

@@ -23,7 +23,9 @@ _VERDICTS: Mapping[ClaimVerdict, str] = {
 
 
 def page(claims: Sequence[ClaimRecord], chosen: Sequence[ClaimRecord] = ()) -> str:
-    """The page about all claims, in GitHub's Markdown; the chosen claims come first, in a short table."""
+    """Returns the page about all claims of the articles, in GitHub's Markdown; the chosen claims come first, in a short
+    table.
+    """
     template = environment().get_template("articles.md.j2")
     return template.render(claims=claims, articles=by_article(claims), table=table(chosen) if chosen else "")
 

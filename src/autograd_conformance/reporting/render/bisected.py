@@ -1,4 +1,6 @@
-"""Results of a bisection over versions: a table for the terminal, and a Markdown page."""
+"""Results of a bisection, which searches for the version of a framework that began or ended a failure: a table for the
+terminal, and a Markdown page.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,14 @@ UNTRIED = "not tried"
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """Result of the finding's program in one version of the framework."""
+    """Result of running the failing program in one version of the framework."""
 
     label: str
-    """Label of the version in the search."""
+    """Label of the version, such as ``2.3.1``."""
     outcome: str = ""
-    """Bad, good or skipped; empty: not tried."""
+    """``bad`` if the version has the failure, ``good`` if not, ``skipped`` if it cannot run the program; empty if not
+    tried.
+    """
     observed: str = ""
     title: str = ""
     """Name and version that the framework itself reports."""
@@ -32,7 +36,9 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class Bisected:
-    """Result of a bisection."""
+    """Result of a bisection over the versions of a framework: the outcome of each version, and the changes between
+    versions.
+    """
 
     finding: str
     """The failure that was searched for."""
@@ -40,11 +46,13 @@ class Bisected:
     rows: tuple[VersionRow, ...]
     """All versions, the oldest first."""
     changes: tuple[tuple[str, str, bool], ...]
-    """For each change: the older version, the newer version, and whether the newer one has the finding."""
+    """For each change between two versions: the label of the older one, the label of the newer one, and whether the
+    newer one has the failure.
+    """
 
     @property
     def answer(self) -> str:
-        """The result, as sentences."""
+        """The result as sentences: ``First bad: 2.3.1, last good: 2.2.0.``"""
         decided = [row for row in self.rows if row.outcome in ("bad", "good")]
         if self.changes:
             return sentence(". ".join(self._change(*each) for each in self.changes))
@@ -70,12 +78,12 @@ class Bisected:
         return result + (f" (undecided between them: {listed(between, 8)})" if between else "")
 
     def between(self, older: str, newer: str) -> tuple[VersionRow, ...]:
-        """The versions between two versions."""
+        """Returns the versions strictly between two versions, given by label."""
         labels = [row.label for row in self.rows]
         return self.rows[labels.index(older) + 1 : labels.index(newer)]
 
     def _untried_below(self) -> list[VersionRow]:
-        """The versions older than the oldest one that ran the program, as far as they were not tried."""
+        """Returns the versions that were not tried and are older than the oldest version that ran the program."""
         oldest = next((at for at, row in enumerate(self.rows) if row.outcome in ("bad", "good")), 0)
         return [row for row in self.rows[:oldest] if not row.outcome]
 
@@ -92,11 +100,11 @@ def table(found: Bisected) -> Table:
 
 
 def render(found: Bisected) -> str:
-    """The page about a search, in GitHub's Markdown."""
+    """Returns the page about one bisection, in GitHub's Markdown."""
     return environment().get_template("bisected.md.j2").render(found=found, untried=UNTRIED).rstrip() + "\n"
 
 
 def render_all(searches: Sequence[Bisected], missing: str | None) -> str:
-    """The page about several searches, in GitHub's Markdown; `missing` names the unfinished ones."""
+    """Returns the page about several bisections, in GitHub's Markdown; `missing` names the unfinished ones."""
     template = environment().get_template("searches.md.j2")
     return template.render(searches=searches, missing=missing, untried=UNTRIED).rstrip() + "\n"

@@ -9,7 +9,7 @@ from autograd_conformance.reporting.render.failures import cause_title, failure_
 from autograd_conformance.reporting.render.markdown import code, prose
 
 CAUSES = 10
-"""Number of causes that are shown."""
+"""Maximum number of causes of failures in the summary; of more, only the number is given."""
 
 
 def render(report: Report) -> str:

@@ -14,7 +14,9 @@ from autograd_conformance.reporting.render.markdown import environment
 
 @dataclass(frozen=True, slots=True)
 class SeriesRow:
-    """Progress of a series: the number of its finished shards, of their programs and seconds, and a note."""
+    """Progress of a series (runs, called shards, that differ only in their seeds): the numbers of finished shards, of
+    their programs and of their seconds, and a note.
+    """
 
     title: str
     shards: int
@@ -25,7 +27,9 @@ class SeriesRow:
 
 @dataclass(frozen=True, slots=True)
 class CauseRow:
-    """A cause of failures, its occurrences, and the result of running its shortest program again in isolation."""
+    """A cause of failures, the number of times that its failures occurred, and the result of running the shortest
+    failing program again in a fresh process, in words.
+    """
 
     cause: Cause
     occurrences: Occurrences
@@ -34,7 +38,9 @@ class CauseRow:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Results for one framework; its report is in `folder`, relative to the page."""
+    """Results of a campaign for one framework; the framework's own report is in `folder`, relative to the campaign's
+    page.
+    """
 
     report: Report
     folder: str

@@ -68,7 +68,7 @@ def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:
 
 
 def _others(cause: Cause) -> Iterator[str]:
-    """Names of the other failures, grouped by rule."""
+    """Yields lines that name the failures of a cause other than the one printed in full, grouped by rule."""
     if not cause.others:
         return
     by_rule: dict[str, list[str]] = defaultdict(list)

@@ -110,7 +110,7 @@ def prose(text: str) -> str:
 
 
 def where(text: str) -> str:
-    """Place of a source: a link if it is an address, escaped text otherwise."""
+    """Writes the place of a rule's source in Markdown: a link if the place is an address, escaped text otherwise."""
     return f"<{text}>" if re.fullmatch(r"https?://[^\s<>|]+", text) else prose(text)
 
 
@@ -124,7 +124,9 @@ def code(text: str, cell: bool = False) -> str:
 
 
 def marked(text: str) -> str:
-    """Text for a table cell with names of code marked as code, with or without backticks."""
+    """Writes text for a table cell, in which names of code (in backticks, or such as ``x.grad`` and ``retain_graph``)
+    become inline code.
+    """
     return "".join(code(piece, cell=True) if at % 2 else _escaped(piece) for at, piece in enumerate(_pieces(text)))
 
 

@@ -25,7 +25,7 @@ from autograd_conformance.reporting.records.terms import Source
 
 @dataclass(frozen=True, slots=True)
 class BrokenRule:
-    """The broken rule, with its text and sources, and the test that found the failure."""
+    """The rule that a failure breaks, with the rule's text and sources, and the test that found the failure."""
 
     rule: str
     level: str
@@ -64,7 +64,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Lines of the program that must agree with the listed one."""
+    """Lines of the second program of a failure, with which the first program must agree."""
 
     lines: tuple[str, ...]
 
@@ -78,7 +78,9 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Size of the error, and the three votes; at least one of them is known."""
+    """Size of a failure's numerical error, and the values that the framework, the reference and finite differences
+    computed; at least one of the two is known.
+    """
 
     error: ErrorSize | None
     votes: Votes | None
@@ -179,13 +181,17 @@ def parts(failure: Failure) -> tuple[FailurePart, ...]:
 
 
 def by_name(failure: Failure) -> dict[str, FailurePart | None]:
-    """Parts of a failure by name (``broken_rule``, ``outcomes``, ...), for templates; None if a part is not known."""
+    """Returns a dictionary from the name of every part of a failure's report (``broken_rule``, ``outcomes``, ...) to
+    the part, or to None if this failure lacks the part; the page templates read it.
+    """
     known = {type(part): part for part in parts(failure)}
     return {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): known.get(kind) for kind in get_args(FailurePart)}
 
 
 def _form(f: Failure, whole: bool) -> Literal["program", "unrolled", "script"]:
-    """Role of the script: it is shown as the program if its lines are numbered (`whole`)."""
+    """Returns the role of a failure's script in a report: a script whose lines are numbered (`whole`) is shown as the
+    program itself.
+    """
     return "script" if not whole else "unrolled" if f.loop.strip() else "program"
 
 

@@ -63,7 +63,9 @@ REPLAYS = 3
 """Number of replay commands that are printed, one for each cause; the report has all of them."""
 
 UNREMARKABLE = ("pass", "info", "not applicable", "skipped")
-"""Verdicts whose rules are not listed. Inapplicable and skipped rules are counted; the report has the reasons."""
+"""Verdicts whose rules the summary does not list. It only counts inapplicable and skipped rules; the report has the
+reasons.
+"""
 
 ENTRIES = 5
 """Number of known differences that are printed, stale ones first; the report has all of them."""
@@ -121,7 +123,9 @@ def _families(summary: Summary) -> Table:
 
 
 def _remarkable(summary: Summary) -> list[RuleSummary]:
-    """The rules that get a row. If there are failures, vacuous rules share one line instead."""
+    """Returns the rules that get a row in the table of rules that did not pass. If there are failures, *vacuous* rules
+    share one line below instead.
+    """
     aside = (*UNREMARKABLE, "vacuous") if summary.causes else UNREMARKABLE
     return [each for each in by_attention(summary.rules) if each.verdict not in aside]
 

@@ -35,7 +35,7 @@ WIDTH = 100
 
 
 def render(failure: Failure, brief: bool = False) -> str:
-    """All known parts of a failure as text.
+    """Returns all known parts of a failure's report as text.
 
     `brief` leaves out the sources, the output of the script, the single votes, the replay command and the heading of
     the program. The result of the rerun and the decision of the votes stay.
@@ -50,14 +50,14 @@ def render(failure: Failure, brief: bool = False) -> str:
 
 
 def _bare(part: FailurePart) -> str:
-    """A part as text; the program has no heading."""
+    """Returns a part of a failure's report as text; a script that is shown as the program has no heading."""
     if isinstance(part, Script) and part.form == "program":
         return part.text.rstrip("\n")
     return "\n".join(lines(part))
 
 
 def lines(part: FailurePart) -> Iterator[str]:
-    """Lines of one part of a failure."""
+    """Yields the lines of text of one part of a failure's report."""
     match part:
         case BrokenRule():
             yield from _claim(part)
@@ -169,7 +169,9 @@ def _alone(alone: Confirmation) -> Iterator[str]:
 
 
 def vote_rows(votes: Votes) -> Iterable[tuple[str, str]]:
-    """Voters with their votes; the last row is the decision."""
+    """Returns rows of what the framework, the reference and finite differences computed, each with the name of who
+    computed it; the last row is the decision between them.
+    """
     return (
         ("framework", votes.framework),
         ("reference", votes.reference),
@@ -179,14 +181,18 @@ def vote_rows(votes: Votes) -> Iterable[tuple[str, str]]:
 
 
 def _wrapped_text(head: str, text: str) -> list[str]:
-    """Text after a head, wrapped between words at WIDTH, with all lines aligned."""
+    """Writes text after a head such as ``Diagnosis: ``, wrapped between words at `WIDTH` columns, with all lines
+    aligned to the end of the head.
+    """
     return textwrap.wrap(
         one_line(text), WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
     ) or [head.rstrip()]
 
 
 def _wrapped_code(head: str, more: str, code: str) -> Iterator[str]:
-    """A line of code after a head, broken at exactly WIDTH, because white space in code has meaning."""
+    """Writes a line of code after a head such as a line number, broken at exactly `WIDTH` columns, because white space
+    in code has meaning; further lines begin with `more`.
+    """
     first, rest = code[: WIDTH - len(head)], code[WIDTH - len(head) :]
     yield (head + first).rstrip()
     step = WIDTH - len(more)

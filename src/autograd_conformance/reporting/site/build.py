@@ -94,6 +94,8 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _inside(name: str) -> bool:
-    """Whether a listed path is inside the site. Listed files may be deleted, so other paths are rejected."""
+    """Whether a path in a site's list of files is inside the site. The next build may delete listed files, so other
+    paths are rejected.
+    """
     path = Path(name)
     return not path.is_absolute() and ".." not in path.parts and shortened(name, 400) == name

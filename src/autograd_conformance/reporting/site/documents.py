@@ -34,7 +34,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding: the path of its page, its section, and the section of its framework."""
+    """A bug that the suite found: the path of the page about it, its section in the document of findings, and the
+    section of its framework.
+    """
 
     path: str
     section: Section
@@ -49,7 +51,7 @@ _PAGES = {
     "catches.html": ("What it catches", ("results/matrix.md", "results/fresh.md")),
     FINDINGS: ("Findings", ("findings.md",)),
 }
-"""Name of each page, and the documents that it is made from."""
+"""For the path of each page, the name of the page and the documents from which the page is made."""
 
 
 def documents(folder: Path) -> tuple[Document, ...]:
@@ -70,7 +72,9 @@ def documents(folder: Path) -> tuple[Document, ...]:
 
 
 def findings(document: Document) -> Iterator[tuple[Section, list[Finding]]]:
-    """Frameworks in the document of findings, each with its findings."""
+    """Yields the frameworks in the document of findings (bugs that the suite found), each as a section with its
+    findings.
+    """
     for at, framework in enumerate(document.sections):
         if framework.level == 2:
             below = takewhile(lambda each: each.level > 2, document.sections[at + 1 :])

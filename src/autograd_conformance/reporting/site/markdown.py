@@ -92,7 +92,7 @@ class _Renderer(RendererHTML):
     """Renderer that writes the same HTML as the site's templates."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """A program with a copy button."""
+        """Writes a block of code as a coloured program with a copy button."""
         button = '<button type="button" class="copy" hidden>Copy<span class="hidden"> the program</span></button>'
         code = coloured(tokens[idx].content)
         return (
@@ -100,36 +100,36 @@ class _Renderer(RendererHTML):
         )
 
     def code_inline(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Inline code; the slug of a rule becomes a link to its page."""
+        """Writes inline code; the slug of a rule becomes a link to the rule's page."""
         text = tokens[idx].content
         code = f"<code>{escape(text)}</code>"
         return f'<a href="{env["root"]}rule/{env["rules"][text]}.html">{code}</a>' if text in env["rules"] else code
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """A link to a page of the site, or to another site."""
+        """Writes the start of a link to a page of the site, or to another site."""
         page = tokens[idx].meta.get("page")
         if page is not None:
             return f'<a href="{env["root"]}{page}">'
         return f'<a href="{escape(str(tokens[idx].attrGet("href")))}" rel="noreferrer noopener">'
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """A table that scrolls sideways independently of the page."""
+        """Writes the start of a table that scrolls sideways independently of the page."""
         return _TABLE[0]
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """End of a table."""
+        """Writes the end of a table."""
         return _TABLE[1]
 
     def th_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Header of a column."""
+        """Writes the start of a column's header."""
         return f'<th scope="col"{_number(tokens[idx])}>'
 
     def td_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """A table cell."""
+        """Writes the start of a table cell."""
         return f"<td{_number(tokens[idx])}>"
 
     def html_block(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """HTML of the document, with its tables made like the others; comments are left out."""
+        """Writes HTML that a document contains, with tables that scroll like all others; comments are left out."""
         text = tokens[idx].content
         if text.lstrip().startswith("<!--"):
             return ""

@@ -98,7 +98,7 @@ class FamilyCell:
 
     @property
     def about(self) -> str:
-        """The numbers in words."""
+        """Says in words how many of the family's rules passed, and how many have each verdict."""
         total = self.family.total
         parts = ", ".join(f"{count} {verdict}" for verdict, count in self.parts)
         return f"{total.passed} passed of {total.applicable} applicable of {total.all} rules: {parts}"

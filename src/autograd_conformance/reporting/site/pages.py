@@ -60,7 +60,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Site:
-    """Data for all pages of a site."""
+    """Data for all pages of the static site: the runs, and the documents that become pages."""
 
     runs: tuple[Run, ...]
     documents: tuple[Document, ...] = ()

@@ -16,7 +16,7 @@ from autograd_conformance.reporting.records.versions import Place, place
 
 @dataclass(frozen=True)
 class FailurePage:
-    """A failure with its page."""
+    """A failure of a run, with the file name of its page in the site and its place among the run's causes."""
 
     failure: Failure
     cause: Cause
@@ -29,7 +29,7 @@ class FailurePage:
 
     @property
     def others(self) -> tuple[Failure, ...]:
-        """The other failures of the cause."""
+        """The other failures that have the same cause as this one."""
         return tuple(each for each in self.cause.failures if each is not self.failure)
 
 
@@ -85,7 +85,7 @@ class Run:
         )
 
     def failures_of(self, rule: str) -> list[FailurePage]:
-        """Failures of one rule."""
+        """Returns the pages of those failures of this run that break one rule."""
         return [page for page in self.failures if page.failure.rule == rule]
 
     def page_of(self, failure: Failure) -> FailurePage:
