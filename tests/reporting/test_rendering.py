@@ -66,9 +66,9 @@ Gradient: The gradient that the call computes for a (line 1) is right, but a.gra
 
 Diagnosis: saved values outlive the call that should free them
 
-Nearest variation: passes with retain_graph=True in line 3
+Nearest variation: the program passes with retain_graph=True in line 3
 
-Replay it with the suite (the program is in report/1.json):
+Replay it from the folder where the run was started (the program is in report/1.json):
 
 pytest --replay report/1.json
 """
@@ -167,7 +167,7 @@ def test_the_page_shows_a_failure_in_the_order_of_the_text() -> None:
             "```python\nimport torch\n\n\na = ",
         ),
         *("the product saves a",),
-        *("2.5e+15 times the bound", "| finite differences | [4.0] |", "Diagnosis: ", "Nearest variation: passes with"),
+        *("2.5e+15 times the bound", "| finite differences | [4.0] |", "Diagnosis: ", "Nearest variation: the program passes with"),
         *("<details>", "torch.Tensor.backward, <https://docs.example/backward_pass.html>"),
         *("```sh\npytest --replay report/1.json\n```", "</details>"),
         *(f"### 2. {OP} (exp): crash or hang", "## Families", "## Rules", "cause 1: ", "cause 2: exp: "),
@@ -216,11 +216,11 @@ def test_an_op_that_is_not_supported_is_listed_once() -> None:
 AS_SUMMARY = """
 NOT CONFORMANT. toytorch 1.2 breaks 2 of 3 applicable MUST rules, in 300 programs.
 
-family      passed / applicable / all   programs   failures
-───────────────────────────────────────────────────────────
-lifetime                    1 / 2 / 2        200          1
-gradients                   0 / 1 / 1        100          1
-all                         1 / 3 / 3        300          2
+family      passed / applicable / all   programs of its tests   failures
+────────────────────────────────────────────────────────────────────────
+lifetime                    1 / 2 / 2                     200          1
+gradients                   0 / 1 / 1                     100          1
+all                         1 / 3 / 3                     300          2
 
 verdict   rule                        level   reason
 ────────────────────────────────────────────────────────────────────────────────────────────────────

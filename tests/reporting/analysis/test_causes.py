@@ -241,7 +241,7 @@ def test_the_terminal_shows_each_cause_once_and_names_the_rest() -> None:
         "1. silently wrong: op tanh breaks gradients/op",
         "2. error not raised: lifetime/same-root-raises",
     ]
-    assert "1 other failure with probably the same cause:\n  gradients/graph: multiply-tanh\n" in page
+    assert "1 other failure with probably the same cause:\n  gradients/graph: found by multiply-tanh\n" in page
     assert page.count("The shortest program found:") == 2
     assert "Replay" not in page, "the report says how"
     again = tuple(replace(each, alone=Confirmation(runs=5, failed=5)) for each in FAULTS)

@@ -67,7 +67,7 @@ def test_a_failure_is_never_hidden_by_a_capability_that_is_not_claimed() -> None
 def test_the_worst_failure_names_the_verdict() -> None:
     summary = summarize(replace(SOUND, failures=(replace(CRASH, verdict="flaky"), CRASH)))
     assert summary.rules[2].verdict == "crash"
-    assert summary.rules[2].reason == "exp: the process died of signal 11 (and 1 other failure)"
+    assert summary.rules[2].reason == "exp: the process died of signal 11 (the first of 2 failures)"
 
 
 def test_an_informational_rule_never_fails_and_is_in_no_total() -> None:

@@ -9,6 +9,14 @@ from dataclasses import dataclass
 
 from autograd_conformance.reporting.records.records import Coverage, Report
 
+ACTION_TEXTS = {
+    "backward retaining": "backward with retain_graph", "backward creating": "backward with create_graph",
+    "backward into inputs": "backward with inputs", "grad creating": "grad with create_graph", "held": "read .grad",
+    "zero": "zero_grad", "assign": "assign .grad", "step": "optimizer step", "clip": "clip gradients",
+    "write": "write in place", "switch": "set requires_grad", "retain": "retain_grad", "drop": "del",
+}  # fmt: skip
+"""What reports call an action whose name in the records says too little alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class ActionCoverage:
@@ -58,7 +66,7 @@ def coverage_table(report: Report) -> CoverageTable | None:
     for name in names:
         found = [counts[name] for counts in total.values() if name in counts]
         never = tuple(op for op, counts in total.items() if name not in counts)
-        actions.append(ActionCoverage(name, len(found), min(found), never))
+        actions.append(ActionCoverage(ACTION_TEXTS.get(name, name), len(found), min(found), never))
     settings: Counter[str] = Counter()
     for record in report.coverage:
         for each in record.met:

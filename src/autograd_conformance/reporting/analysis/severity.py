@@ -21,8 +21,8 @@ NAMES: dict[Severity, str] = {
     "value": "silently wrong",
     "crash": "crash or hang",
     "lost error": "error not raised",
-    "wrong error": "wrong error",
-    "form": "form",
+    "wrong error": "unexpected error",
+    "form": "wrong dtype or memory",
 }
 """Names of the severities in reports."""
 

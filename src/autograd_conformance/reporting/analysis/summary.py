@@ -230,7 +230,7 @@ def _judge(
         return "info", None
     if failures:  # first, because a missing capability must not hide an observed failure
         worst = min(failures, key=lambda each: FAILURE_VERDICTS.index(each.verdict))
-        more = f" (and {counted(len(failures) - 1, 'other failure')})" if len(failures) > 1 else ""
+        more = f" (the first of {counted(len(failures), 'failure')})" if len(failures) > 1 else ""
         where = f"{worst.op}: " if worst.op else ""
         return worst.verdict, where + shortened(worst.diagnosis or worst.observed) + more
     missing = [need for need in rule.needs if need not in report.header.framework.capabilities]

@@ -55,7 +55,7 @@ def _saving(node: Node, flow: GradientFlow) -> Node:
     saved = [each for each in flow.saved if each.line == node.line]
     written = any(each.now for each in flow.saved)
     kept = [each for each in saved if each.freed_by is None and not each.stale]
-    names = listed(f"{shortened(each.name, 16)}{f' v{each.version}' if written else ''}" for each in kept)
+    names = listed(f"{shortened(each.name, 16)}{f' (version {each.version})' if written else ''}" for each in kept)
     lost = tuple(_lost(each) for each in saved if each not in kept)
     return replace(node, saved=(shortened(f"saves {names}", WIDTH),) if kept else (), warnings=lost)
 
@@ -63,5 +63,5 @@ def _saving(node: Node, flow: GradientFlow) -> Node:
 def _lost(saved: SavedTensor) -> str:
     name = shortened(saved.name, 12)
     if saved.freed_by is not None:
-        return f"saved {name}: freed, line {saved.freed_by}"
-    return f"saved {name} v{saved.version}: is v{saved.now}"
+        return f"saved {name}, which line {saved.freed_by} freed"
+    return f"saved version {saved.version} of {name}; now {saved.now}"

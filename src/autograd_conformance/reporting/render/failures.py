@@ -62,7 +62,7 @@ def _lines(causes: tuple[Cause, ...]) -> Iterator[str]:
         yield from _others(cause)
     for at, cause in enumerate(causes[SHOWN_IN_FULL:], SHOWN_IN_FULL + 1):
         if at == SHOWN_IN_FULL + 1:
-            yield ""
+            yield from ("", "The report has the programs of the other causes:")
         more = f" (and {counted(len(cause.others), 'other failure')})" if cause.others else ""
         yield f"--- {at}. {severity_name(cause)}: {cause_title(cause)}: {shortened(cause.shown.observed, 80)}{more}"
 
@@ -77,7 +77,7 @@ def _others(cause: Cause) -> Iterator[str]:
     yield ""
     yield f"{counted(len(cause.others), 'other failure')} with probably the same cause:"
     for rule, tests in by_rule.items():
-        listed = f"  {one_line(rule)}: {', '.join(tests)}"
+        listed = f"  {one_line(rule)}: found by {', '.join(tests)}"
         yield from textwrap.wrap(
             listed, text.WIDTH, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
         )

@@ -173,7 +173,7 @@ def parts(failure: Failure) -> tuple[FailurePart, ...]:
         Measure(f.error, f.votes) if f.error or f.votes else None,
         GradientPath(f.flow) if f.flow else None,
         Diagnosis(f.diagnosis) if f.diagnosis else None,
-        Variation(f.variation) if f.variation else None,
+        Variation(f"the program {f.variation}") if f.variation else None,
         Rerun(f.alone) if f.alone else None,
         Replay(f.command, f.replay) if f.command or f.replay else None,
     )

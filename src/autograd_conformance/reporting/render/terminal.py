@@ -113,7 +113,7 @@ def _families(summary: Summary) -> Table:
     table = _table()
     table.add_column("family", no_wrap=True)
     table.add_column("passed / applicable / all", justify="right", no_wrap=True)
-    table.add_column("programs", justify="right", no_wrap=True)
+    table.add_column("programs of its tests", justify="right", no_wrap=True)
     table.add_column("failures", justify="right", no_wrap=True)
     for each in filter(applies, summary.families):
         table.add_row(Text(each.name), str(each.total), f"{each.programs:,}", f"{each.failures:,}")

@@ -93,7 +93,7 @@ def lines(part: FailurePart) -> Iterator[str]:
             yield from _alone(part.alone)
         case Replay():
             where = f" (the program is in {part.path})" if part.path else ""
-            yield f"Replay it with the suite{where}{':' if part.command else '.'}"
+            yield f"Replay it from the folder where the run was started{where}{':' if part.command else '.'}"
             yield from ("", part.command) if part.command else ()
 
 
@@ -144,8 +144,12 @@ def script_title(script: Script) -> str:
 def confirmation_text(alone: Confirmation) -> str:
     """Phrase about the result of running a failure again in fresh processes."""
     if not alone.runs:
-        return "it was not run again, because the budget of the run was used up"
-    but = "; its printed code does not fail in this way: check the adapter first" if alone.code is False else ""
+        return "it was not run again, because the run had no time left for it"
+    but = (
+        "; its printed code, run without the adapter, does not fail in this way: check the adapter first"
+        if alone.code is False
+        else ""
+    )
     if alone.hashes is not None:
         but = f", but only with PYTHONHASHSEED={alone.hashes}: it depends on the order of a set{but}"
     if alone.failed == alone.runs:

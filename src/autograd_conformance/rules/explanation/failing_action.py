@@ -32,6 +32,7 @@ from autograd_conformance.rules.explanation.context import Context
 from autograd_conformance.rules.prose import joined, shown_with_distance
 from autograd_conformance.rules.violations.expected import ExpectedMove, Movement
 from autograd_conformance.rules.violations.observed import (
+    Change,
     ChangedValue,
     GradientChanged,
     HoldsGradient,
@@ -123,6 +124,8 @@ def _state(context: Context) -> str:
         source = context.named(operands(step))
         return f"{subject} has to share memory with {source}, but it has separate memory."
     if isinstance(observed, (GradientChanged, HoldsGradient)) and isinstance(step, (ZeroGrad, AssignGrad, Step, Clip)):
+        if isinstance(observed, GradientChanged) and observed.how is Change.CHANGED:
+            return f"{subject}'s gradient has to stay as it was, but it changed."
         return f"{expected.required_text(subject)}, but {observed.subject_text()}."
     return f"must give: {expected.expected_text()}."
 
