@@ -26,7 +26,7 @@ _WORDS: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The valid values of one attribute."""
+    """Describes the valid values of one attribute of an op, or of one setting of an optimizer, by types and words."""
 
     scalars: frozenset[type]
     """The types of values that are neither tuples nor texts."""
@@ -51,14 +51,16 @@ class Kind:
                 return _is_of(value, self.scalars)
 
     def __str__(self) -> str:
-        """A description of the valid values."""
+        """Describes the valid values in words: ``None or a whole number``, ``'mean' or 'sum'``."""
         options = [text for kind, text in _WORDS.items() if kind in self.scalars]
         options += [f"a tuple of {_listed(self.elements) or 'nothing'}"] if self.elements is not None else []
         return " or ".join([*options, *(["an equation"] if self.equations else map(repr, sorted(self.words)))])
 
 
 def kind_of(values: Iterable[Attr]) -> Kind:
-    """The kind to which all of some values belong."""
+    """Returns the kind (types and words of valid values) that allows all the given values, and others of the same types
+    unless they are texts.
+    """
     values = tuple(values)
     tuples = [value for value in values if isinstance(value, tuple)]
     return Kind(
@@ -86,12 +88,12 @@ def _listed(kinds: frozenset[type]) -> str:
 
 
 Kinds = Mapping[str, Kind]
-"""The kind of each attribute, by its name."""
+"""The kind (types and words of valid values) of each attribute, by the attribute's name."""
 
 
 def kinds_of(row: Op) -> Kinds:
-    """The kinds of an op's attributes: those of all values that its row offers for any of its shapes, and of its
-    examples.
+    """Returns the valid values (as types and words) of each attribute of an op, derived from all values that the op's
+    row offers for any of its shapes, and from the row's examples.
     """
     shapes = ((first, *rest) for first in row.fresh for rest in rest_of(row, first))
     return _kinds([*(attrs for each in shapes for attrs in choices_of(row, each)), *row.examples])

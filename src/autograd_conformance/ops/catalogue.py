@@ -75,7 +75,9 @@ HIDDEN_BASES = frozenset((
 of the op (such as a product in another shape)."""
 
 LONG = frozenset(("recurrent",))
-"""The families of ops that each consist of many ops."""
+"""Families of which each single op computes as much as many elementary ops, such as a recurrent layer over a whole
+sequence; rounding errors are larger there.
+"""
 
 MAY_BE_VIEWS = VIEWS | HIDDEN_BASES | frozenset(MODULES)
 """Ops whose results may be views, of an operand or of an internal tensor. Results of all other ops are never views."""

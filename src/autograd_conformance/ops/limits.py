@@ -54,11 +54,13 @@ class Limit:
 
 
 Limits = Mapping[str, Limit]
-"""The limits of ops and in-place ops, by name; ops without an entry have none."""
+"""The limits (restrictions of a framework on shapes and attributes) of ops and in-place ops, by name; ops without an
+entry are not restricted.
+"""
 
 
 def limited(row: Op, limit: Limit) -> Op:
-    """The row of an op, restricted to the shapes and attributes inside a limit."""
+    """Returns the row of an op, restricted to the shapes and attributes that a framework supports."""
 
     def accepts(shape: Shape) -> bool:
         return limit.outside((shape,), ()) is None and row.accepts(shape)

@@ -1,4 +1,6 @@
-"""Capabilities that a program requires, including those for ops on several dtypes."""
+"""Computes the capabilities that a program requires of a framework, including the one for ops on operands of several
+dtypes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def needs(program: Program) -> set[Capability]:
 
 
 def _operands(program: Program) -> Iterator[list[str]]:
-    """The dtypes of the operands of each op and write, as far as the program determines them."""
+    """Yields the dtypes of the operands of each op and in-place write, as far as the program determines these
+    dtypes.
+    """
     found: dict[Ref, str] = {}
     for at, step in enumerate(program):
         match step:

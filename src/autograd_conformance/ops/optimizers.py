@@ -22,27 +22,27 @@ IMPLEMENTATION = ("foreach", "fused")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One optimizer: everything except its arithmetic."""
+    """The row of one optimizer in the table: names, settings, variants and sources, but not the arithmetic."""
 
     name: str
-    """Its name in programs."""
+    """The optimizer's name in programs, such as ``adam``."""
     torch: str
-    """Its class in `torch.optim`."""
+    """The name of the optimizer's class in `torch.optim`, such as ``Adam``."""
     defaults: Attrs
-    """All settings of its formula, with PyTorch's defaults."""
+    """All settings of the optimizer's formula, with PyTorch's defaults."""
     choices: tuple[Attrs, ...]
-    """The settings that programs draw, the simplest first."""
+    """The combinations of settings that drawn programs use, the simplest first."""
     variants: tuple[Attrs, ...]
-    """PyTorch's implementations of it on the CPU, as settings."""
+    """PyTorch's implementations of the optimizer on the CPU, as settings: ``(("foreach", True),)``."""
     overrides: tuple[str, ...]
     """The settings that a parameter group may override."""
     sources: tuple[tuple[str, str], ...]
-    """For each setting, the definition that the reference follows."""
+    """For each setting, the definition that the suite's reference implementation follows: ``("lr", "optax.sgd")``."""
 
     def formula(self, settings: Mapping[str, Attr]) -> dict[str, Attr]:
-        """All settings of the formula, in a fixed order, with defaults for those not given.
+        """Returns all settings of the optimizer's formula, in a fixed order, with defaults for those not given.
 
-        ValueError names a setting that the optimizer does not have.
+        Raises ValueError if a given setting is not one of the optimizer's.
         """
         known = dict(self.defaults)
         unknown = [name for name in settings if name not in known and name not in IMPLEMENTATION]

@@ -16,7 +16,7 @@ SEEDED = "(torch.manual_seed({{seed}}), {})[1]"
 
 
 def _kept(value: np.ndarray, p: float, seed: int) -> bool:
-    """Whether each element is either dropped or scaled."""
+    """Whether each element of an observed dropout mask is either 0 (dropped) or 1 / (1 - p) (scaled)."""
     off = np.abs(value - 1 / (1 - p))
     return bool(((value == 0) | (off <= 1e-6)).all())
 
@@ -51,5 +51,6 @@ RANDOM_OPS = table(
         unsaved=(1,), choices=offer(p=(0.5, 0.25), seed=SEEDS),
     ),
 )  # fmt: skip
-"""The rows of random ops. The reference functions return placeholders, which the reference replaces
-by observed values."""
+"""The rows of random ops. Except for `dropout`, their reference functions return placeholders, which are replaced by
+the values that the framework drew.
+"""

@@ -11,8 +11,8 @@ from autograd_conformance.programs.language import Shape
 
 
 def simplest(ops: Collection[str], shape: Shape) -> Iterator[tuple[str, int, Attrs]]:
-    """Those of some ops that accept operands of a shape, each with its number of operands and its attributes, the
-    simplest op first.
+    """Yields those of the given ops that accept operands which all have this shape, each with the number of operands
+    and the simplest attributes, the simplest op first.
     """
     for name in dict.fromkeys(("sin", *OPS)):
         if name in ops and OPS[name].accepts(shape):

@@ -43,8 +43,9 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import clearing_optimizer, results, same_optimizer
 
 Template = str | Callable[[Sequence[str], Mapping[str, Any]], str]
-"""An op's code with fields to fill in, or a function that writes it from the names of the operands
-and the attributes."""
+"""An op's code with fields to fill in (``"{0} * {1}"``), or a function that writes the code from the operands' names
+and the attributes.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,119 +56,148 @@ class Dialect:
     """
 
     prelude: str
-    """The lines before every program."""
+    """The lines of code before every program, such as imports."""
     tensor: str
-    """A tensor: {data} (nested lists), {dtype} and {flags}."""
+    """Template of a tensor, from {data} (nested lists), {dtype} and {flags}."""
     empty: str
-    """A tensor without elements: {shape}, {dtype} and {flags}."""
+    """Template of a tensor without elements, from {shape}, {dtype} and {flags}."""
     differentiable: str
-    """The {flags} of a leaf that requires grad."""
+    """The code that fills the field {flags} for a leaf that requires grad: ``, requires_grad=True``."""
     ops: Mapping[str, Template]
-    """The code of each op."""
+    """The template of each op's code, by the op's name."""
     detach: str
-    """A detached value: {source}."""
+    """Template of a detached value: ``{source}.detach()``."""
     backward: str
-    """A backward call from one root: {root} and {arguments}."""
+    """Template of a backward call from one {root}, with {arguments}."""
     backward_many: str
-    """A backward call from several roots: {roots}, {cotangents} and {arguments}."""
+    """Template of a backward call from several {roots}, with {cotangents} and {arguments}."""
     retain: str
-    """The argument that sets whether the graph is kept: {value}."""
+    """Template of the argument that sets whether a backward call keeps the graph: ``retain_graph={value}``."""
     clear_to_none: str
-    """Clears the gradient of {leaf} to None."""
+    """Template of the statement that sets the gradient of {leaf} to None."""
     clear_to_zeros: str
-    """Clears the gradient of {leaf} to zeros."""
+    """Template of the statement that sets the gradient of {leaf} to zeros."""
     gradient: str
-    """Reads the gradient of {leaf}."""
+    """Template of the expression that reads the gradient of {leaf}: ``{leaf}.grad``."""
     number: str = ""
-    """A tensor of shape ``()``, if it is written differently from other tensors: {data}, {dtype} and {flags}."""
+    """Template of a tensor of shape ``()``, from {data}, {dtype} and {flags}; empty if such a tensor is written like
+    all others.
+    """
     constant: str = ""
-    """The {flags} of all other tensors: leaves that require no grad, and cotangents."""
+    """The code that fills the field {flags} for leaves that require no grad, and for cotangents."""
     sequences: frozenset[str] = frozenset()
-    """The ops whose code returns a sequence, even for one result."""
+    """Names of ops whose code returns a sequence, even for one result."""
     error: str = "Exception"
-    """The exception to catch if an error is expected."""
+    """Name of the exception that a script catches if an error is expected."""
     saved: str = ""
-    """Reads the number of saved tensors that are alive."""
+    """The expression that reads the number of saved tensors that are alive."""
     memory: str = ""
-    """Reads a number that identifies the memory of {value}."""
+    """Template of the expression that reads a number which identifies the memory of {value}, such as
+    ``{value}.data_ptr()``.
+    """
     in_full: str = ""
-    """Reads the elements of {value} with all their digits, if printing it leaves some out."""
+    """Template of the expression that reads the elements of {value} with all digits, if printing the value leaves some
+    out.
+    """
     clear_to_zeros_briefly: str = ""
     """`clear_to_zeros` as a simple statement, which may follow another one or a `with` on the same line."""
     held: str = ""
-    """The gradient of {leaf} as a value."""
+    """Template of the expression that makes the gradient of {leaf} a value of the program."""
     assign: str = ""
-    """Sets the gradient of {leaf} to {value}."""
+    """Template of the statement that sets the gradient of {leaf} to {value}."""
     create: str = ""
-    """The argument that makes gradients differentiable: {value}."""
+    """Template of the argument that makes gradients differentiable: ``create_graph={value}``."""
     step: str = ""
-    """One step of an optimizer without other instructions: {optimizer}, {leaves} and {settings}."""
+    """Template of one step of an optimizer that the program uses only once, from {optimizer}, {leaves} and
+    {settings}.
+    """
     optimizer: str = ""
-    """The construction of an optimizer that is used again: {optimizer}, {leaves} and {settings}."""
+    """Template of the construction of an optimizer that several lines use, from {optimizer}, {leaves} and
+    {settings}.
+    """
     step_again: str = ""
-    """One step of the optimizer {name}."""
+    """Template of one step of the constructed optimizer {name}: ``{name}.step()``."""
     clear: str = ""
-    """Clears the gradients of the leaves of the optimizer {name}: {set_to_none}."""
+    """Template of the call that clears the gradients of all leaves of the optimizer {name}, with {set_to_none}."""
     group: str = ""
-    """One of several parameter groups, which are listed in the {leaves} of `optimizer`: {leaves} and {settings}."""
+    """Template of one of several parameter groups, from {leaves} and {settings}; the groups fill the field {leaves} of
+    `optimizer`.
+    """
     clips: Mapping[str, str] = field(default_factory=dict)
-    """A statement for each way to clip: {leaves} and {bound}."""
+    """The template of the statement for each way to clip gradients, from {leaves} and {bound}."""
     optimizers: Mapping[str, str] = field(default_factory=dict)
-    """The {optimizer} field's text for each optimizer."""
+    """The code that fills the field {optimizer} for each optimizer: ``{"sgd": "SGD"}``."""
     writes: Mapping[str, Template] = field(default_factory=dict)
-    """A statement for each op in place; {0} is the target."""
+    """The template of the statement for each in-place op; {0} is the target."""
     detach_in_place: str = ""
-    """Detaches {target} in place."""
+    """Template of the statement that detaches {target} in place."""
     requires_grad: str = ""
-    """Sets `requires_grad` of {target} to {on}."""
+    """Template of the statement that sets `requires_grad` of {target} to {on}."""
     inputs: str = ""
-    """The argument that restricts a backward call to {inputs}."""
+    """Template of the argument that restricts a backward call to {inputs}."""
     grad: str = ""
-    """The gradients as a sequence: {roots}, {inputs} and {arguments}."""
+    """Template of the call that returns gradients as a sequence, like `torch.autograd.grad`, from {roots}, {inputs} and
+    {arguments}.
+    """
     cotangents: str = ""
-    """The argument of `grad` for {cotangents}."""
+    """Template of the argument of `grad` that gives {cotangents}."""
     vjp: str = ""
-    """The gradients of {function} as a sequence, for frameworks that have this instead of `grad`. The fields are
-    {inputs}, {places} (their positions), {cotangents}, and {cotangent} (the same, in parentheses if there are several).
+    """Template of the expression for the gradients of {function} as a sequence, for frameworks that differentiate
+    functions instead of having `grad`. The fields are {inputs}, {places} (their positions), {cotangents}, and
+    {cotangent} (the same, in parentheses if there are several).
     """
     ones: str = ""
-    """The cotangent of {root} that `vjp` requires if the program omits it, which it may for a root of one element."""
+    """Template of the cotangent of {root}, all ones, that `vjp` requires if the program omits the cotangent."""
     together: str = "{values}"
-    """The return value of a differentiated function with several results: {values}."""
+    """Template of the return value of a differentiated function with several results, from {values} (names separated by
+    commas).
+    """
     unused: str = ""
-    """The argument of `grad` that allows inputs that are not used: {value}."""
+    """Template of the argument of `grad` that allows unused inputs: ``allow_unused={value}``."""
     materialize: str = ""
-    """The argument of `grad` that makes zeros for such inputs: {value}."""
+    """Template of the argument of `grad` that returns zeros for unused inputs: ``materialize_grads={value}``."""
     retain_grad: str = ""
-    """Makes {target} retain its gradient."""
+    """Template of the statement that makes {target}, which is not a leaf, retain a gradient."""
     hook: str = ""
-    """A hook on {target} that calls {function}, one of `effects`."""
+    """Template of the registration of a hook on {target} that calls {function}, which is filled in from `effects`."""
     accumulated_hook: str = ""
-    """A hook that observes {target} after the accumulation."""
+    """Template of the registration of a hook that is called after a gradient was accumulated in {target}, and changes
+    nothing.
+    """
     effects: Mapping[str, str] = field(default_factory=dict)
-    """A function of a gradient for each effect of a hook: {factor} and {target}."""
+    """For each effect of a hook (``scale``, ``observe``, ...), the template of a function of a gradient, from {factor}
+    and {target}.
+    """
     remove_hook: str = ""
-    """Removes the hook of {handle}."""
+    """Template of the statement that removes the hook with the handle {handle}."""
     drop: str = "del {values}"
-    """Deletes {values}."""
+    """Template of the statement that deletes the names {values}."""
     default_dtype: str = ""
-    """Sets the default dtype to {dtype}."""
+    """Template of the statement that sets the default dtype to {dtype}."""
     under: str = "with {modes}: {line}"
-    """A line under grad modes."""
+    """Template that puts a {line} of code under grad {modes}, separated by commas."""
     modes: Mapping[str, str] = field(default_factory=dict)
-    """The context manager of each grad mode."""
+    """The code of the context manager for each grad mode: ``torch.no_grad()``."""
     modules: Mapping[str, Module] = field(default_factory=dict)
-    """The modules that can be constructed and called by name, by their ops."""
+    """The network modules (such as ``nn_linear``) that can be printed as objects that own their parameters, by the name
+    of the op that calls the module.
+    """
     parameter: str = ""
     """A parameter of a module, made from {tensor}."""
     unit_head: str = ""
-    """The line before the definition of a region's function, such as a decorator."""
+    """The line, such as a decorator, before the definition of a region's function; a region is instructions that run as
+    one compiled or checkpointed function.
+    """
     unit: str = "{function}({inputs})"
-    """The call of a region's function: {function} with {inputs}, or {arguments}, which contains both."""
+    """Template of the call of a region's function (a region is instructions that run as one compiled or checkpointed
+    function), from {function} and {inputs}, or from {arguments}, which contains both.
+    """
 
 
 def fill(template: Template, args: Iterable[str], attrs: Attrs) -> str:
-    """An op's code: `template`, filled in with the operands' names and the attributes' values."""
+    """Fills in an op's template with the operands' names and the attributes' values: ``"{0} * {1}"`` becomes
+    ``a * b``.
+    """
     given = as_literals(attrs)
     return template(tuple(args), given) if callable(template) else template.format(*args, **given)
 
@@ -181,14 +211,16 @@ def code(program: Program, dialect: Dialect | None) -> list[str]:
 
 
 def under(modes: Modes, line: str, dialect: Dialect) -> str:
-    """A line inside the contexts of some grad modes."""
+    """Puts a line of code under grad modes: ``with torch.no_grad(): y = x * 2``."""
     if not modes:
         return line
     return dialect.under.format(modes=", ".join(dialect.modes[mode] for mode in modes), line=line)
 
 
 def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """One instruction as code, with the values' names in `name`; its grad modes are left out."""
+    """Writes the instruction with number `at` as code, with the values' names in `name`, and without the instruction's
+    grad modes.
+    """
     step = program[at]
     made = [name[Ref(at, k)] for k in range(results(step))]
     match step:
@@ -247,7 +279,7 @@ def function_name(at: int) -> str:
 
 
 def vjp(call: Grad, function: str, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """The code of the gradients of a function that `printing.functional` defines."""
+    """Writes the call that computes the gradients of a function whose definition `printing.functional` prints."""
     weights = zip(call.roots, call.cotangents, strict=True)
     given = ", ".join(dialect.ones.format(root=name[r]) if c is None else tensor(c, dialect) for r, c in weights)
     return dialect.vjp.format(

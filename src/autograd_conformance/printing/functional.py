@@ -1,4 +1,6 @@
-"""The dialect of functional frameworks, and definitions of the functions that their calls differentiate."""
+"""The dialect (templates for code) of functional frameworks, which differentiate functions, and the definitions of
+these functions.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ functional = partial(
     gradient="",
     drop="# {values}: functions that come later may need them",
 )
-"""The dialect of a functional framework. Each call names the function that it differentiates and its inputs, and no
-leaf has a `.grad`."""
+"""Makes the dialect (templates for code) of a functional framework, in which each call names the function to
+differentiate and its inputs, and no leaf has a `.grad`.
+"""
 
 
 def definition(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> list[str]:

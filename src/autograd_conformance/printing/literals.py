@@ -1,7 +1,7 @@
-"""Attribute values that every formatting of templates and functions writes as Python literals.
+"""Attribute values that format themselves as Python literals, in every template and function that writes code.
 
-The vocabulary accepts only texts that are words of the op's row. This module protects callers that print a program
-which nobody validated.
+Validated programs contain only texts that the op's row in the table offers. This module protects callers that print a
+program which nobody validated from executing an attribute as code.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class OptimizerObject:
-    """An optimizer, as a value that its steps read."""
+    """An optimizer object, treated as a value that every line with a call of the optimizer's methods reads."""
 
     number: int
-    """Number of optimizers that were made before it."""
+    """Number of optimizers that the program made earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,27 @@ class Element:
     """An element of a list."""
 
     of: Collection
-    """The list."""
+    """The list that contains the element."""
     index: int
     """The position of the element, from 0."""
 
 
 Value = Ref | OptimizerObject | Carried | Collection | Element
-"""The values that lines read and make. A value in a loop's body has its name in the first iteration."""
+"""The values that lines read and make. A value that a loop's body makes in each iteration is represented by the value
+of the first iteration.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleObject:
-    """A module object with parameters, as a variable."""
+    """A module object that owns its parameters, such as ``linear = torch.nn.Linear(2, 3)``, as a variable of printed
+    code.
+    """
 
     op: str
-    """The op that a call of the module is."""
+    """The name of the op that calls the module, such as ``nn_linear``."""
     attrs: Attrs
-    """The op's attributes."""
+    """The attributes of the op that calls the module."""
     made: str
     """The code that constructs the module."""
     parameters: tuple[tuple[Value, str], ...]
@@ -74,25 +78,27 @@ class ModuleObject:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An instruction inside its loops."""
+    """A line of a program with loops, which represents one instruction in every iteration of the loops around
+    the line.
+    """
 
     step: Instruction
-    """The instruction, as in the first iteration."""
+    """The instruction that the line represents in the first iteration."""
     reads: tuple[Value, ...]
-    """The values that it reads; for a step or a clearing by an optimizer, only the optimizer."""
+    """The values that the line reads; for a call of an optimizer's method, only the optimizer."""
     made: tuple[Value, ...]
-    """The values that it makes."""
+    """The values that the line makes."""
     modes: Modes
-    """The grad modes of the instruction."""
+    """The grad modes under which the line runs."""
     instances: Mapping[Index, int]
-    """The lines of the program without loops that it represents, by iteration."""
+    """The numbers of the lines of the program without loops that this line represents, by iteration."""
     at: int | None
     """The index of the program's instruction; None for the construction of an optimizer without an instruction of the
     program."""
     by_optimizer: bool = False
-    """Whether it is a call of an optimizer's method."""
+    """Whether the line is a call of an optimizer's method."""
     varies: bool = False
-    """Whether it is a leaf with different data in different instances."""
+    """Whether the line makes a leaf whose data differs between iterations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The assignment of an empty list."""
+    """The assignment of an empty list, before the loop that appends to the list."""
 
     into: Collection
 
@@ -127,7 +133,9 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class FurtherIteration:
-    """Begins the first lines of one more iteration, after its loop. The number counts from 0."""
+    """Marks the place after a loop where the lines of one more, incomplete iteration begin. The number of the iteration
+    counts from 0.
+    """
 
     number: int
 
@@ -148,15 +156,17 @@ class Rerolled:
     """A program with loops."""
 
     nodes: tuple[Node, ...]
-    """Its lines and loops, in order."""
+    """The lines and loops of the program, in order."""
     lines: tuple[Line, ...]
     """The lines of the program without loops."""
     alike: tuple[tuple[Value, Value], ...]
-    """Pairs of values that should share a name."""
+    """Pairs a value from an incomplete last iteration with the same line's value in the loop's body, so that both are
+    printed with one name.
+    """
 
 
 def reads(node: Node) -> tuple[Value, ...]:
-    """The values that a node reads, without those in the bodies of loops."""
+    """Returns the values that a node reads; for a loop, none, because the nodes of its body read values."""
     match node:
         case Line():
             return node.reads
@@ -182,7 +192,9 @@ def varying(loop: Loop) -> list[Line]:
 
 
 class Misread(Exception):
-    """Under these names, a line reads another value than in the original program."""
+    """Raised if a line of a program with loops reads, under the names to be used, another value than in the program
+    without loops.
+    """
 
 
 Scope = dict[Hashable, object]
@@ -190,7 +202,9 @@ Scope = dict[Hashable, object]
 
 
 def interpret(rerolled: Rerolled, name: Mapping[Value, Hashable], until: int | None = None) -> Scope:
-    """The meaning of every name at the end, or before line `until`. Raises `Misread` if a line reads a wrong value."""
+    """Executes a program with loops symbolically and returns the value of every name at the end, or before line
+    `until`. Raises `Misread` if a line reads another value than in the program without loops.
+    """
     scope: Scope = {}
     with contextlib.suppress(_End):
         _interpret(rerolled.nodes, (), rerolled, name, scope, until)
@@ -198,7 +212,7 @@ def interpret(rerolled: Rerolled, name: Mapping[Value, Hashable], until: int | N
 
 
 class _End(Exception):
-    """The symbolic execution ends: at the end of the program, or at `until`."""
+    """Raised to end the symbolic execution at the end of the program, or before the line `until`."""
 
 
 def _interpret(

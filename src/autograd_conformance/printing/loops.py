@@ -59,11 +59,14 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import with_operands
 
 WIDTH = 96
-"""The most columns of a loop's data that are written in the head of the loop."""
+"""Maximum number of columns of the data and targets in the head of a loop; longer data is assigned to a variable before
+the loop.
+"""
 
 EACH, PARTS, BATCHES = "p", "parts", "batches"
-"""Names that loops introduce: for cleared leaves, for the data of an inner loop, and for data that is assigned before a
-loop."""
+"""Names that printed loops introduce: for the leaves whose gradients a loop clears, for the data of an inner loop, and
+for data that is assigned before a loop.
+"""
 
 
 def loop(
@@ -87,7 +90,9 @@ def loop(
 
 
 def _has_templates(program: Program, dialect: Dialect) -> bool:
-    """Whether the dialect has the templates that loops use."""
+    """Whether a dialect has the templates for optimizers that a program with loops needs, if the program has
+    optimizers.
+    """
     steps = any(isinstance(step, (Step, Optimizer)) for step in program)
     return bool(not steps or (dialect.optimizer and dialect.step_again and dialect.clear))
 
@@ -99,13 +104,13 @@ class _Writer:
     name: Mapping[Value | ModuleObject, str]
     dialect: Dialect
     at: int | None
-    """The instruction that is marked."""
+    """The number of the program's instruction that a comment marks as the failing one."""
     known: Mapping[Ref, str]
-    """The names that other code uses for leaves."""
+    """The names of leaves in other code, such as the listing of the program without loops; comments give them."""
     further: int | None = None
     """The number of the incomplete iteration whose lines follow a loop, from 0."""
     taken: set[str] = field(default_factory=set)
-    """Names that already have a meaning."""
+    """Names that the printed code already uses."""
     module_of: dict[Value, ModuleObject] = field(default_factory=dict)
     """The module of each leaf that is a module's parameter."""
 
@@ -114,7 +119,9 @@ class _Writer:
         self.module_of = {ref: module for module in self.modules for ref, _ in module.parameters}
 
     def lines(self, nodes: Sequence[Node], around: tuple[int, ...]) -> Iterator[str]:
-        """The lines of a body; `around` contains the numbers of iterations of the loops around it."""
+        """Yields the lines of code of a loop's body, or of the whole program; `around` contains the numbers of
+        iterations of the loops around the body.
+        """
         for modes, together in groupby(nodes, lambda node: node.modes if isinstance(node, Line) else ()):
             code = [text for node in together for text in self._node(node, around)]
             if modes and code:
@@ -174,7 +181,7 @@ class _Writer:
             yield f"for {', '.join(targets)} in {data}:"
 
     def _inner(self, loop: Loop, around: tuple[int, ...]) -> list[Loop]:
-        """The loops in a body whose data differs between iterations of the loops around them."""
+        """Returns the inner loops in a loop's body whose data differs between iterations of the outer loops."""
         inner = (node for node in loop.body if isinstance(node, Loop))
         return [node for node in inner if self._handed(node, (*around, loop.count))]
 
@@ -183,7 +190,9 @@ class _Writer:
         return len({tuple(self._rows(loop, around, index)) for index in iterations}) > 1
 
     def _rows(self, loop: Loop, around: tuple[int, ...], index: Index) -> list[str]:
-        """The data for each iteration of a loop, in one iteration of the loops around it."""
+        """Returns the code of the data for each iteration of a loop, within the iteration `index` of the outer
+        loops.
+        """
         rows = []
         for iteration in range(loop.count):
             here = (*index, iteration)
@@ -194,7 +203,9 @@ class _Writer:
         return rows
 
     def _data(self, leaf: Line, index: Index) -> str:
-        """A leaf's data in one iteration. If the program ends before that iteration, it is the data of another one."""
+        """Returns the code of a leaf's data in one iteration, or, if the program ends before the leaf is made in that
+        iteration, in another iteration.
+        """
         at = leaf.instances.get(index, next(iter(leaf.instances.values())))
         step = self.rerolled.lines[at].step
         assert isinstance(step, Leaf)
@@ -246,7 +257,9 @@ class _Writer:
         return [f"for {EACH} in {leaves}:", f"    {each.format(leaf=EACH)}"]
 
     def _code(self, line: Line) -> str:
-        """The line in the dialect; a complete list of a collection's elements is written as the collection."""
+        """Writes a line in the framework's code; a list of all elements of a Python list (``[xs[0], xs[1]]``) is
+        written as that list (``xs``).
+        """
         reads = [Ref(1 + k) for k in range(len(line.reads))]
         its = {ref: self.name[read] for ref, read in zip(reads, line.reads, strict=True)}
         its |= {Ref(0, k): self.name[made] for k, made in enumerate(line.made)}
@@ -257,13 +270,17 @@ class _Writer:
         return self._parameters(code)
 
     def _making(self, line: Line) -> Iterator[str]:
-        """The construction of a module, before the first of its parameters."""
+        """Yields the line of code that constructs a module, if the next printed line makes the first of that module's
+        parameters.
+        """
         module = self.module_of.get(line.made[0]) if line.made else None
         if module and line.made[0] == module.parameters[0][0]:
             yield f"{self.name[module]} = {module.made}"
 
     def _parameters(self, code: str) -> str:
-        """A line in which the listed parameters of a module are written as `parameters()`."""
+        """Replaces lists of all parameters of a module in a line of code: ``[linear.weight, linear.bias]`` becomes
+        ``linear.parameters()``.
+        """
         for module in self.modules:
             listed = ", ".join(self.name[ref] for ref, _ in module.parameters)
             every = f"{self.name[module]}.parameters()"
@@ -272,13 +289,17 @@ class _Writer:
         return code
 
     def _known(self, line: Line) -> str:
-        """A comment on a leaf that other code calls by another name."""
+        """Returns a comment with the name of a leaf in other code (`` # w``), if that name differs; else an
+        empty text.
+        """
         made = line.made[0] if isinstance(line.step, Leaf) and () in line.instances else None
         its = self.known.get(made) if isinstance(made, Ref) else None
         return f"  # {its}" if made is not None and its not in (None, self.name[made]) else ""
 
     def _mark(self, line: Line) -> str:
-        """A comment that marks the failing line, with the iteration in which it fails."""
+        """Returns a comment that marks the failing line, with the iteration in which it fails: `` # <-- here, in
+        iteration 2``; an empty text for other lines.
+        """
         for index, number in line.instances.items():
             if self.at is not None and self.rerolled.lines[number].at == self.at:
                 numbers = [k + 1 for k in index] or ([] if self.further is None else [self.further + 1])

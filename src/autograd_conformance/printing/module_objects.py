@@ -17,7 +17,9 @@ from autograd_conformance.programs.language import Apply, Delete, Leaf
 
 
 def module_objects(rerolled: Rerolled, dialect: Dialect) -> tuple[ModuleObject, ...]:
-    """The modules of a program whose parameters are leaves made before every loop and used by no other module."""
+    """Returns the modules of a program that can be printed as objects: their parameters are leaves made before every
+    loop and used by no other module.
+    """
     lines = [node for node in all_nodes(rerolled.nodes) if isinstance(node, Line)]
     literals = {line.made[0]: line.step.value for line in lines if isinstance(line.step, Leaf)}
     free = set(_leaves_before_loops(rerolled)) - {
@@ -54,7 +56,7 @@ def _leaves_before_loops(rerolled: Rerolled) -> Iterator[Value]:
 
 
 def called(line: Line, of: ModuleObject, name: Mapping[Value | ModuleObject, str], dialect: Dialect) -> str:
-    """A call of a module by its name, as a statement."""
+    """Writes the statement that calls a module object by name and assigns the results: ``out, (h, c) = lstm(x)``."""
     module, settings = dialect.modules[of.op], as_literals(of.attrs)
     operands = chain(*module.operands(settings))
     call = module.call(dict(zip(operands, (name[ref] for ref in line.reads), strict=True)), settings)

@@ -17,7 +17,7 @@ from autograd_conformance.programs.operands import with_operands
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """Blocks of lines that repeat."""
+    """Blocks of lines of a straight-line program that repeat and can become a loop."""
 
     start: int
     """The position of the first block."""
@@ -26,21 +26,29 @@ class Repetition:
     count: int
     """Number of blocks."""
     rest: int
-    """Number of lines of an incomplete block that follows."""
+    """Number of lines of an incomplete block after the complete blocks, at the end of the program; 0 if there
+    is none.
+    """
     carried: Mapping[Value, Value]
-    """For each value of the first block that the next one reads, the value that the first reads in its place."""
+    """For each value of the first block that the second block reads, the value from before the loop that the first
+    block reads instead.
+    """
     previous: Mapping[tuple[int, int], Value]
-    """The reads of such values, as (line of the block, position of the operand)."""
+    """For each operand that is a value of the previous block, at (line of the block, position of the operand): that
+    value, as the first block makes it.
+    """
     saved: int
-    """Number of lines that a loop saves."""
+    """Number of lines by which a loop makes the printed program shorter."""
 
 
 LEAST = 2
-"""The fewest lines that a loop has to save."""
+"""Minimum number of lines by which a loop has to make the printed program shorter."""
 
 
 def repetition(nodes: Sequence[Node], outermost: bool) -> Repetition | None:
-    """The repetition that saves the most lines; among equals, the one with the shortest body, then the first one."""
+    """Finds the repetition whose loop saves the most lines; among equals, the one with the shortest body, then the
+    first one. Returns None if no loop saves enough lines.
+    """
     best: Repetition | None = None
     marks = [mark(node, at) for at, node in enumerate(nodes)]
     where = {ref: at for at, node in enumerate(nodes) if isinstance(node, Line) for ref in node.made}
@@ -59,7 +67,7 @@ def repetition(nodes: Sequence[Node], outermost: bool) -> Repetition | None:
 
 
 def mark(node: Node, at: int) -> str:
-    """A key that is equal for lines that differ only in their operands and in the data of leaves."""
+    """Returns a key that is equal for lines that differ only in their operands and in the data of leaves."""
     if not isinstance(node, Line):
         return f"not repeated: {at}"
     step = node.step
@@ -128,7 +136,9 @@ class _Blocks:
         return len(collected)
 
     def _repeats(self, matched: int) -> bool:
-        """Whether a line repeats the corresponding one of the first block. Carried values are recorded."""
+        """Whether the line `matched` lines after the first block repeats the corresponding line of the first block.
+        Values that a loop has to carry are recorded.
+        """
         block, offset = matched // self.period + 1, matched % self.period
         line, first = self._line(self.start + self.period + matched), self._line(self.start + offset)
         return all(

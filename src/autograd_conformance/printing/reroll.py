@@ -37,7 +37,7 @@ from autograd_conformance.programs.language import Delete, Leaf, Program
 
 
 def reroll(program: Program) -> Rerolled | None:
-    """A program with loops; None if nothing repeats."""
+    """Turns repetitions in a straight-line program into loops; returns None if nothing repeats."""
     lines = straight_lines(program)
     ways = [found for each in (lines, _hoisted(lines)) if (found := _rerolled(each)) is not None]
     return min(ways, key=lambda found: sum(1 for _ in all_nodes(found.nodes)), default=None)
@@ -90,7 +90,9 @@ class _Reroller:
     def reroll(
         self, nodes: Sequence[Node], later: frozenset[Value], outermost: bool = False
     ) -> tuple[tuple[Node, ...], dict[Value, Value]]:
-        """The nodes with loops, and the new names of values that are read `later`."""
+        """Turns repetitions in a sequence of nodes into loops; returns the nodes, and for each value that nodes `later`
+        read the value that takes its place.
+        """
         found = repetition(nodes, outermost)
         if found is None:
             return tuple(nodes), {}
@@ -126,7 +128,9 @@ class _Reroller:
     def _body(
         self, blocks: Sequence[Node], found: Repetition, carriers: Mapping[Value, Carried]
     ) -> tuple[list[Node], dict[Value, Value]]:
-        """The first block, which represents all blocks, and the names of the last block's values."""
+        """Returns the first block of a repetition as the body of a loop, and for each value of the last block the value
+        of the body that represents it after the loop.
+        """
         body: list[Node] = []
         last: dict[Value, Value] = {}
         for offset in range(found.period):
@@ -143,7 +147,9 @@ class _Reroller:
         return body, last
 
     def _lists(self, blocks: Sequence[Node], found: Repetition, wanted: frozenset[Value]) -> dict[Value, Collection]:
-        """A list for every value of the body of which a block other than the last is read later."""
+        """Makes a list for every value of a loop's body that is read after the loop from an iteration other than the
+        last.
+        """
         lists: dict[Value, Collection] = {}
         for at, ref, own in _made(blocks, found.period):
             if at < found.period * (found.count - 1) and ref in wanted and own not in lists:
@@ -151,14 +157,16 @@ class _Reroller:
         return lists
 
     def _continued(self, blocks: Sequence[Node], rest: Sequence[Node]) -> None:
-        """Record that the lines of an incomplete iteration make the same values as the body."""
+        """Records in `alike` that the values of an incomplete iteration should have the names of the loop's values."""
         for line, first in zip(rest, blocks, strict=False):
             if isinstance(line, Line) and isinstance(first, Line):
                 self.alike += zip(line.made, first.made, strict=True)
 
 
 def _elements(blocks: Sequence[Node], found: Repetition, lists: Mapping[Value, Collection]) -> dict[Value, Value]:
-    """The names of all blocks' values that are elements of lists."""
+    """For each value that a loop collects in a list, returns the element of that list which replaces the value after
+    the loop.
+    """
     made = _made(blocks, found.period)
     return {ref: Element(lists[own], at // found.period) for at, ref, own in made if own in lists}
 

@@ -85,7 +85,9 @@ def straight_lines(program: Program) -> list[Line]:
 
 
 def _early(program: Program) -> dict[int, list[Step]]:
-    """For each instruction, the steps whose optimizer can be made right after it."""
+    """For the number of each instruction, returns the optimizer steps whose optimizer can be constructed right after
+    that instruction: all its leaves exist and require grad, and nothing sets their `requires_grad`.
+    """
     found: dict[int, list[Step]] = {}
     freed = {step.target for step in program if isinstance(step, SetRequiresGrad)}
     known: list[Optimizer | Step] = []
@@ -101,6 +103,8 @@ def _early(program: Program) -> dict[int, list[Step]]:
 
 
 def _differentiated(program: Program) -> bool:
-    """Whether a gradient may require grad; an optimizer that clears it to zeros detaches it."""
+    """Whether some gradient in a program may require grad; an optimizer that clears such a gradient to zeros detaches
+    it.
+    """
     creating = (step for step in program if isinstance(step, (Backward, Grad)))
     return any(step.create_graph for step in creating) or any(isinstance(step, AssignGrad) for step in program)

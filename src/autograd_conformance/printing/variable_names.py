@@ -58,7 +58,9 @@ from autograd_conformance.programs.language import (
 RESERVED = frozenset(
     {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "torch", "F", "p", "leaf", "iteration", "parts"}
 )
-"""Names that no value may have, because the surrounding code uses them."""
+"""Names that no value may have, because Python or the printed code uses them: ``for``, ``sum``, ``torch``,
+``iteration``.
+"""
 
 VARIABLE_NAMES = {
     "multiply": "product",
@@ -77,13 +79,16 @@ VARIABLE_NAMES = {
     "linear_bias": "y",
     "softmax": "probabilities",
 } | dict.fromkeys((*ACTIVATIONS, "tanh", "sigmoid"), "hidden")
-"""The names of results of ops for which the op's own name is not the usual word."""
+"""The usual names of results of ops, where the op's own name is not usual: a result of `matmul` is named
+``product``.
+"""
 
 NO_LOSSES = ("softmax", "log_softmax", "softmin", "cosine_similarity", "dist")
 
 
 def names(rerolled: Rerolled, modules: Sequence[ModuleObject] = ()) -> dict[Value | ModuleObject, str] | None:
-    """A name for every value, list and module; None if the loops cannot be written as Python.
+    """Chooses a name for every value, list and module of a program with loops; returns None if, even with a separate
+    name for every value, some line would read a wrong value.
 
     A module's parameters are named as its attributes.
     """
@@ -96,7 +101,7 @@ def names(rerolled: Rerolled, modules: Sequence[ModuleObject] = ()) -> dict[Valu
 
 @dataclass(slots=True)
 class _Naming:
-    """Classes of values; the values of a class have one name."""
+    """Divides the values of a program with loops into classes; the values of a class get one name."""
 
     rerolled: Rerolled
     modules: Sequence[ModuleObject]
@@ -193,7 +198,9 @@ class _Naming:
             first[word].append(ref)
 
     def final(self) -> dict[Value | ModuleObject, str]:
-        """The names: each class's word, with a number if several classes have the same word."""
+        """Returns the final name of every value and module: the word for its class, with a number if several classes
+        have the same word (``loss_2``).
+        """
         own = {self.of[ref] for ref in self._owned()}
         classes = (first for first in dict.fromkeys(self.of.values()) if first not in self.lists)
         words: dict[Value | ModuleObject, str] = {first: self.word(first) for first in classes if first not in own}
@@ -223,7 +230,7 @@ class _Naming:
     # -- words
 
     def word(self, first: Value) -> str:
-        """The word for a class of values."""
+        """Returns the word that describes a class of values, such as ``loss``, ``weight``, ``h`` or ``total``."""
         members = [ref for ref in self.of if self.of[ref] == first]
         made = [ref for ref in members if ref in self.maker]
         if not made:  # a carried value that cannot share the name of its next value
@@ -318,7 +325,7 @@ def _target(step: object, k: int) -> bool:
 
 
 def _fresh(word: str, taken: set[str]) -> str:
-    """The word with the first unused number."""
+    """Appends the first unused number to a word: ``loss_1``, ``x1``."""
     join = "" if len(word) == 1 else "_"
     number = 1
     while f"{word}{join}{number}" in taken | RESERVED:

@@ -21,7 +21,7 @@ VALUES = (0.0, 2.5, -1.0)
 
 
 def _rows(*options: Shape) -> list[tuple[Shape, ...]]:
-    """Shapes of one source, without repetitions."""
+    """Returns the given shapes, without repetitions, as shapes that the source (the only further operand) may have."""
     return [(s,) for s in dict.fromkeys(options)]
 
 
@@ -86,7 +86,7 @@ def _masks(*shapes: Shape) -> Choices:
 
 
 def _pairs(*shapes: Shape) -> Choices:
-    """An ``index`` of two rows for a source of two, and of one for a source of one."""
+    """Returns choices of ``index``: two different rows for a source of two rows, one row for a source of one row."""
     first, source = shapes
     n, k = first[0], source[0]
     options = [(n - 1, 0), (0, n - 1)] if k == 2 else [(n - 1,), (0,)]
@@ -103,7 +103,9 @@ def _pair_sources(first: Shape) -> list[tuple[Shape, ...]]:
 
 
 def _row_steps(first: Shape) -> list[tuple[int, int, int]]:
-    """Steps in the last dimension: every other element from either end, and one alone."""
+    """Returns slices (start, stop, step) of the last dimension: every other element from the first or the second on,
+    and the last element only.
+    """
     n = first[-1]
     return [s for s in dict.fromkeys([(0, n, 2), (1, n, 2), (n - 1, n, 1)]) if _count(s)]
 
@@ -119,7 +121,7 @@ def _steps(*shapes: Shape) -> Choices:
 
 
 def _element_masks(shape: Shape) -> list[tuple[bool, ...]]:
-    """Masks of a whole value: some elements, all, none."""
+    """Returns boolean masks of a tensor's elements, as nested tuples: some elements, all, none."""
     at = np.arange(size(shape)).reshape(shape)
     return list(dict.fromkeys(nested(m) for m in (at % 2 == 0, at % 3 == 1, at >= 0, at < 0)))  # type: ignore[misc, arg-type]
 
@@ -134,7 +136,9 @@ def _elements(*shapes: Shape) -> Choices:
 
 
 def _points(*shapes: Shape) -> Choices:
-    """Two index arrays: elements of a matrix, each once, some counted from the end."""
+    """Returns choices of the index arrays ``rows`` and ``columns``, which select elements of a matrix, each once, some
+    counted from the end.
+    """
     (n, m), source = shapes
     options = [((0,), (m - 1,)), ((n - 1, 0), (0, m - 1)), ((-1,), (0,))]
     return [
@@ -159,12 +163,14 @@ def _diagonals(*shapes: Shape) -> Choices:
 
 
 def _stretched(j, x, source, where):
-    """The source, broadcast to the part that `where` selects."""
+    """Broadcasts the source to the shape of the part of `x` that `where` selects."""
     return j.np.broadcast_to(source, where(np.zeros(x.shape)).shape)
 
 
 def _assigned(choose):
-    """A reference function that replaces the part that `choose` selects by the source, broadcast."""
+    """Makes the reference function of an assignment: it replaces the part of a tensor that `choose` selects by the
+    source, which is broadcast.
+    """
 
     def reference(j, x, source, **attrs):
         where = choose(**attrs)
@@ -182,7 +188,9 @@ def _constant(choose):
 
 
 def _updated(combine, choose):
-    """A reference function that combines the part that `choose` selects with a source."""
+    """Makes the reference function of an update such as ``x[i] += source``: it combines the part of a tensor that
+    `choose` selects with the source.
+    """
 
     def reference(j, x, source, **attrs):
         where = choose(**attrs)
@@ -225,7 +233,9 @@ def _on_diagonal(offset):
 
 
 def _with_values(choices):
-    """Choices with a constant: the simplest choice with each constant, the others with one."""
+    """Adds a constant ``value`` to choices of attributes: the first choice gets each of `VALUES`, the others
+    get one.
+    """
 
     def offered(*shapes: Shape) -> Choices:
         first, *others = choices(*shapes)

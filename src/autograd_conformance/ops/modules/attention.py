@@ -72,7 +72,9 @@ def _attention_parameters(settings: Settings, sizes: Sizes) -> Named:
 
 
 def _memory(settings: Settings, sizes: Sizes, first: Shape) -> Named:
-    """The memory that is attended to, with `keys` positions, if it is not the input itself."""
+    """Returns the name and shape of the memory operand, with `keys` positions, to which the input attends; empty if the
+    input attends to itself.
+    """
     shape = (first[0], sizes["keys"], first[2]) if settings["batch_first"] else (sizes["keys"], *first[1:])
     return (("memory", shape),) if settings["memory"] else ()
 

@@ -103,7 +103,7 @@ def _batch_running(j, x, mean, var, *scales, dimensions, affine):
 
 
 def _spreads(x: np.ndarray, *scales: np.ndarray) -> bool:
-    """Whether the values of every channel vary enough to be normalised."""
+    """Whether the values of every channel vary enough (variance at least 0.01) for a normalisation to be smooth."""
     return x.size > 0 and bool(np.var(x, axis=(0, *range(2, x.ndim))).min() >= 0.01)
 
 
@@ -138,7 +138,9 @@ def _layer_parameters(settings: Settings, sizes: Sizes) -> Named:
 
 
 def _rows_spread(x: np.ndarray, *scales: np.ndarray) -> bool:
-    """Whether the values of every row vary enough to be normalised; then so do several rows together."""
+    """Whether the values of every row vary enough (variance at least 0.01) for a normalisation over the row, or over
+    several rows, to be smooth.
+    """
     return x.size > 0 and bool(np.var(x, axis=-1).min() >= 0.01)
 
 

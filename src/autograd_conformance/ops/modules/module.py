@@ -18,7 +18,7 @@ from autograd_conformance.programs.language import Attrs, Literal, Shape
 Settings = Mapping[str, Any]
 Sizes = Mapping[str, int]
 Named = tuple[tuple[str, Shape], ...]
-"""Names and shapes of operands."""
+"""Names and shapes of operands: ``(("weight", (3, 2)), ("bias", (3,)))``."""
 
 Given = Mapping[str, str]
 """The operands of a call in code, by name: `given["x"]`, `given["weight_ih_l0"]`."""
@@ -58,12 +58,16 @@ class Construction:
     """Whether the module is set to evaluation mode."""
 
     def code(self, given: Given) -> str:
-        """The code for operands of any shape and dtype."""
+        """Writes the construction for operands of any shape and dtype; sizes are read from the operands, as in
+        ``x.shape[-1]``.
+        """
         sizes = [size.code(given) if isinstance(size, Size) else str(size) for size in self.sizes]
         return self._code(sizes, f"{given['x']}.dtype")
 
     def code_for(self, known: Mapping[str, Literal], dtype: str) -> str | None:
-        """The code for operands with known literals, by name; None if it requires the size of an unknown one."""
+        """Writes the construction for operands whose literals are known, with sizes as numbers; returns None if the
+        size of an unknown operand is needed.
+        """
         if any(isinstance(size, Size) and size.operand not in known for size in self.sizes):
             return None
         sizes = [
@@ -77,12 +81,12 @@ class Construction:
 
 
 def made(kind: str, *sizes: object, **settings: object) -> Construction:
-    """The construction of a module; settings that are None keep their defaults."""
+    """Makes the construction of a module of `torch.nn`; settings that are None keep their defaults."""
     return Construction(kind, sizes, {name: str(value) for name, value in settings.items() if value is not None})
 
 
 def unless(default: object, value: object) -> object:
-    """A setting as code; None if it has its default."""
+    """Returns a setting's value as code; None if the value is the default."""
     return None if value == default else repr(value)
 
 
@@ -97,17 +101,21 @@ class Call:
     keywords: Mapping[str, str] = field(default_factory=dict)
     """The keyword arguments."""
     result: str = "{call}"
-    """The template of the results, made from the call's return value."""
+    """Template of the expression for the results, from the call's code in {call}: ``{call}[0]`` if only the first is a
+    result.
+    """
     nested: bool = False
     """Whether the call returns the output and a pair of states, which are three results."""
 
     def by_name(self, module: str) -> str:
-        """The call of a module object that owns its parameters."""
+        """Writes the call of the module object named `module`, which owns its parameters: ``linear(x)``."""
         arguments = (*self.inputs, *(f"{name}={value}" for name, value in self.keywords.items()))
         return self.result.format(call=f"{module}({', '.join(arguments)})")
 
     def functional(self, given: Given, parameters: Sequence[str]) -> str:
-        """The call with the parameters as arguments; it returns all results as one sequence."""
+        """Writes the call as ``torch.func.functional_call``, with the parameters as arguments; several results are
+        returned as one flat sequence.
+        """
         named = ", ".join(f'"{name}": {given[name]}' for name in parameters)
         positional = f"{self.inputs[0]}," if len(self.inputs) == 1 else ", ".join(self.inputs)
         keywords = ", ".join(f'"{name}": {value}' for name, value in self.keywords.items())
@@ -118,7 +126,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module: its row, and the functions that depend on its settings."""
+    """A network module, such as a linear layer or an LSTM: its row in the op tables, and functions that compute
+    operands, results and code from the settings.
+    """
 
     row: Op
     parameters: Callable[[Settings, Sizes], Named]
@@ -131,17 +141,19 @@ class Module:
     sizes: tuple[str, ...]
     """The names of the sizes that `parameters` and `further` read."""
     call: Callable[[Given, Settings], Call]
-    """The call, for operands with these names in code."""
+    """Returns the call of the module in code, given the names of the operands and the settings."""
     whole: Attrs
     """All settings, for a call with every operand that the module can have."""
 
     @property
     def name(self) -> str:
-        """The op's name."""
+        """The name of the op that calls the module, such as ``nn_linear``."""
         return self.row.name
 
     def operands(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the inputs, and the names of the parameters, in the order of the operands."""
+        """Returns the names of the inputs and the names of the parameters, in the order of the operands: ``(("x",),
+        ("weight", "bias"))``.
+        """
         return _operands(self.parameters, self.further, settings)
 
 
@@ -167,8 +179,8 @@ def module(
     others: tuple[Attrs, ...] = (),
     **fields: Any,
 ) -> Module:
-    """A module whose row is written as a functional call. `others` are settings of other kinds than
-    those of `whole`.
+    """Makes a module of the table, whose code in drawn programs is a functional call. `others` are valid values of
+    settings that have another type than in `whole`, such as ``("mask", "causal")``.
     """
 
     def functional(operands: Sequence[str], settings: Settings) -> str:

@@ -18,23 +18,27 @@ MARGIN = 0.05
 here."""
 
 NEAR = 0.001
-"""The distance of other values from a pole, or from the end of an op's domain of definition."""
+"""The minimum distance from a pole, or from the end of an op's domain of definition, of values that no strategy drew
+and at which the op still counts as smooth.
+"""
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A set of tensors."""
+    """A set of tensors on which an op is smooth, with a margin, and keeps numbers small, such as values of at least
+    0.1.
+    """
 
     name: str
-    """Its name in messages."""
+    """The name of the set in messages, such as ``positive``."""
     holds: Callable[[Array], bool]
-    """Whether the set contains a tensor, with a margin."""
+    """Tests if the set contains a tensor, with a margin."""
     fit: Callable[[Array], Array]
-    """A map of tensors into the set; it keeps the shape."""
+    """Moves a tensor of freely drawn values (multiples of 1/8 from -4 to 4) into the set, and keeps the shape."""
     smooth_outside: Callable[[Array], bool] | None = None
-    """Whether an op is smooth at a tensor, for domains outside which the op may also be smooth."""
+    """Tests if an op is smooth at a tensor that may be outside the set; None if an op counts as smooth only inside."""
 
     def is_smooth(self, x: Array) -> bool:
         """Whether an op is smooth at a tensor that may be outside the domain."""
@@ -42,8 +46,8 @@ class Domain:
 
 
 def strictly(domain: Domain) -> Domain:
-    """The same domain for an op that is not judged outside it, because the op is defined differently there, or has only
-    rounding errors.
+    """Returns the same domain for an op that is not judged outside the domain, because the op is defined differently
+    there, or has only rounding errors.
     """
     return replace(domain, smooth_outside=None)
 
@@ -53,7 +57,7 @@ def _everywhere(x: Array) -> bool:
 
 
 def _inside(low: float, high: float = np.inf) -> Callable[[Array], bool]:
-    """Whether all values are between two ends, and not close to either."""
+    """Returns a test that all values are between two ends, and at least `NEAR` away from both."""
     return lambda x: x.size == 0 or bool(x.min() >= low + NEAR and x.max() <= high - NEAR)
 
 
@@ -62,7 +66,7 @@ def _signs(x: Array) -> Array:
 
 
 def between(low: float, high: float, name: str, smooth_outside: Callable[[Array], bool] | None = None) -> Domain:
-    """Values in [low, high]; drawn values from -4 to 4 are spread over the inner part."""
+    """Makes the domain of values in [low, high]; drawn values from -4 to 4 are spread over its inner part."""
     inner_low, inner_high = low + (high - low) / 32, high - (high - low) / 32
     return Domain(
         name,
@@ -73,7 +77,7 @@ def between(low: float, high: float, name: str, smooth_outside: Callable[[Array]
 
 
 def off(*kinks: float) -> Domain:
-    """Values at least a margin away from each kink."""
+    """Makes the domain of values at least `MARGIN` away from each of the given kinks."""
 
     def holds(x: Array) -> bool:
         return all(x.size == 0 or np.abs(x - k).min() >= MARGIN for k in kinks)
@@ -92,7 +96,9 @@ def _gap(x: Array) -> float:
 
 
 def _spread(x: Array) -> Array:
-    """Values with the order of `x` (ties broken by position), a quarter or more apart."""
+    """Returns values in the same order as those of `x` (ties broken by position), but a quarter or more apart from each
+    other.
+    """
     flat = x.reshape(-1)
     ranks = np.empty(flat.size)
     ranks[np.argsort(flat, kind="stable")] = np.arange(flat.size)
@@ -115,14 +121,16 @@ DISTINCT = Domain("no ties", lambda x: _gap(x) >= MARGIN, _spread)
 
 
 def within(bound: float) -> Domain:
-    """Values of at most `bound` (4 or more) in magnitude, which contains all drawn values."""
+    """Makes the domain of values of at most `bound` (4 or more) in magnitude, which contains all drawn values."""
     return Domain(
         f"within {bound:g}", lambda x: x.size == 0 or bool(np.abs(x).max() <= bound), lambda x: x, _everywhere
     )
 
 
 def off_steps(first: float) -> Domain:
-    """Values at least a margin away from `first` plus every integer, where rounding jumps."""
+    """Makes the domain of values at least `MARGIN` away from `first` plus every integer, where ops such as `round`
+    jump.
+    """
 
     def distance(x: Array) -> Array:
         return x - first - np.round(x - first)

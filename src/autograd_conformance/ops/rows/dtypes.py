@@ -12,12 +12,12 @@ WIDTHS = {"float32": 32, "float64": 64}
 
 
 def widest(dtypes: Sequence[str]) -> str:
-    """The dtype that represents the numbers of all given dtypes."""
+    """Returns the one of the given dtypes that represents the numbers of all of them."""
     return max(dtypes, key=WIDTHS.__getitem__)
 
 
 def narrowest(dtypes: Sequence[str]) -> str:
-    """The dtype with the largest rounding errors."""
+    """Returns the one of the given dtypes that has the largest rounding errors."""
     return min(dtypes, key=WIDTHS.__getitem__)
 
 

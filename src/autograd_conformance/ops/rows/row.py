@@ -19,7 +19,7 @@ from autograd_conformance.programs.language import Attrs, Shape
 
 
 class Certainty(IntEnum):
-    """Whether a property holds; only `NEVER` is false."""
+    """How certainly a property of an op holds; only `NEVER` is false as a condition."""
 
     NEVER = 0
     """The property does not hold."""
@@ -30,10 +30,10 @@ class Certainty(IntEnum):
 
 
 RESULTS = -1
-"""In `Op.also_saves`, the results."""
+"""The number that means the op's results in `Op.also_saves`, whose other numbers are positions of operands."""
 
 Choices = Sequence[Mapping[str, Any]]
-"""Combinations of attributes; each maps names to `programs.language.Attr`."""
+"""Combinations of an op's attributes, each as a mapping from names to values: ``{"dim": 0, "keepdim": False}``."""
 
 NO_ATTRIBUTES: Choices = ({},)
 NO_FURTHER_OPERANDS: tuple[tuple[Shape, ...], ...] = ((),)
@@ -67,45 +67,53 @@ LARGEST = 24
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A differentiable op."""
+    """A row of the op tables: the name, code, reference function, accepted operands and saved tensors of a
+    differentiable op.
+    """
 
     name: str
-    """Its name in programs."""
+    """The op's name in programs, such as ``multiply``."""
     torch: str
-    """Its code as in PyTorch's documentation: ``{0}`` and ``{1}`` are operands, ``{dim}`` is the attribute of that
-    name."""
+    """The op's code as in PyTorch's documentation: ``{0}`` and ``{1}`` are operands, ``{dim}`` is the attribute of that
+    name.
+    """
     reference: Callable[..., Any]
-    """The function that computes its results from the namespace `j`, the operands and, by name, the attributes."""
+    """The function that computes the op's results from a namespace `j` (in which `j.np` is jax.numpy), the operands
+    and, by name, the attributes.
+    """
     saves: Certainty
-    """Whether its derivative needs saved values if every operand requires grad."""
+    """Whether the op's derivative needs saved values if every operand requires grad."""
     accepts: Callable[[Shape], bool] = lambda shape: True
-    """Whether the first operand may have a shape."""
+    """Tests if the first operand may have a shape."""
     fresh: tuple[Shape, ...] = POOL
-    """The shapes of leaves that are made for the first operand."""
+    """The shapes of new leaves that strategies make for the op's first operand."""
     rest: Callable[[Shape], Sequence[tuple[Shape, ...]]] = lambda shape: NO_FURTHER_OPERANDS
-    """For a first operand's shape, the combinations of shapes of the other operands; their number is constant."""
+    """Given the first operand's shape, returns the combinations of shapes of the other operands, whose number is the
+    same for every shape.
+    """
     choices: Callable[..., Choices] = lambda *shapes: NO_ATTRIBUTES
-    """For the shapes of all operands, the combinations of attributes."""
+    """Given the shapes of all operands, returns the combinations of attributes that strategies may draw."""
     domains: tuple[Domain, ...] = (ANY,)
-    """The domains in which it is smooth, one per operand; the last one applies to all further operands."""
+    """The sets of values in which the op is smooth, one per operand; the last one applies to all further operands."""
     apart: Callable[..., bool] | None = None
     """A condition on the values of all operands together, such as having no ties."""
     family: str = ""
-    """The name of its table."""
+    """The name of the op's table, such as ``reductions``."""
     unsaved: tuple[int, ...] = ()
     """For an op that always saves: the operands whose derivative needs no saved value (such as the matrix that addmm
     adds to). If no other operand requires grad, an implementation may save nothing."""
     dtype: str | None = None
-    """The results' dtype, if the op determines it."""
+    """The dtype of the results, if the op determines the dtype, as a cast does; otherwise None."""
     promotes: Certainty = Certainty.NEVER
-    """Whether its operands may have several dtypes, with the widest as the result's. With `MAYBE`, intermediate numbers
-    of a derivative, such as the square of a divisor, may have a narrower dtype."""
+    """Whether the op's operands may have several dtypes, with the widest as the result's. With `MAYBE`, intermediate
+    numbers of a derivative, such as the square of a divisor, may have a narrower dtype.
+    """
     aliases: Certainty = Certainty.NEVER
-    """Whether its results share the first operand's memory."""
+    """Whether the op's results share the first operand's memory."""
     multi: bool = False
-    """Whether it returns several views at once; PyTorch refuses recorded writes to these."""
+    """Whether the op returns several views at once, to which PyTorch refuses recorded in-place writes."""
     sequence: bool = False
-    """Whether it returns a sequence, even for one result."""
+    """Whether the op's code returns a sequence, even for one result."""
     overlaps: bool = False
     """Whether several elements of a result may have the same place in memory, so that writing to the result is
     undefined."""
@@ -114,12 +122,13 @@ class Op:
     so that a later write to them raises. It saves them for their shapes, for another operand's derivative, or for
     points that are never judged."""
     code: Callable[[Sequence[str], Mapping[str, Any]], str] | None = None
-    """Writes its code from the operands' names and the attributes, instead of `torch`, for ops whose code depends on
-    more than the attributes' values."""
+    """Writes the op's code from the operands' names and the attributes, in place of the template `torch`, for ops whose
+    code depends on more than the attributes' values.
+    """
     examples: tuple[Attrs, ...] = ()
     """Further valid attributes besides `choices`, covering every kind of value that they may have."""
     draws: Callable[..., bool] | None = None
-    """For a random op, whether it may have drawn some values with some attributes."""
+    """For a random op, tests if an observed array is one that the op may have drawn with the given attributes."""
 
     @property
     def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:
@@ -127,7 +136,7 @@ class Op:
         return self.code or self.torch
 
     def domain(self, operand: int) -> Domain:
-        """The domain of one operand."""
+        """Returns the domain (the set of values in which the op is smooth) of the operand at a position."""
         return self.domains[min(operand, len(self.domains) - 1)]
 
     def saving(self, requires_grad: Sequence[bool]) -> Certainty:
@@ -141,7 +150,9 @@ class Op:
 
 @lru_cache(maxsize=KEPT)
 def rest_of(op: Op, first: Shape) -> tuple[tuple[Shape, ...], ...]:
-    """`op.rest`, cached, without the combinations for which there are no attributes."""
+    """Returns the combinations of shapes of an op's other operands, given the first operand's shape, without those for
+    which there are no attributes. Results are cached.
+    """
     return tuple(rest for rest in op.rest(first) if op.choices(first, *rest))
 
 
@@ -159,7 +170,9 @@ def takes(op: Op, first: Shape) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def choices_of(op: Op, shapes: tuple[Shape, ...]) -> tuple[Attrs, ...]:
-    """`op.choices` as hashable attributes, cached."""
+    """Returns the combinations of attributes for operands of these shapes, each as hashable pairs: ``(("dim", 0),
+    ("keepdim", False))``. Results are cached.
+    """
     return tuple(tuple(choice.items()) for choice in op.choices(*shapes))
 
 

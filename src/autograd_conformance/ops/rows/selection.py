@@ -23,12 +23,14 @@ def nested(values: np.ndarray) -> Attr:
 
 
 def positions(shape: Shape) -> np.ndarray:
-    """The row-major position of each element."""
+    """Returns an array of this shape that contains the row-major position of each element: 0, 1, 2, ..."""
     return np.arange(np.prod(shape, dtype=int)).reshape(shape)
 
 
 def picked(j: Any, x: Array, choose: Callable[[np.ndarray], np.ndarray]) -> Array:
-    """The elements of `x` at the positions that `choose` selects."""
+    """Returns the elements of `x` that `choose` selects from an array of the same shape, such as ``lambda at:
+    at[1:]``.
+    """
     at = choose(positions(x.shape))
     return j.np.reshape(np.eye(x.size)[at.reshape(-1)] @ j.np.reshape(x, -1), at.shape)
 
@@ -52,8 +54,8 @@ def put(j: Any, x: Array, source: Array, choose: Callable[[np.ndarray], np.ndarr
 
 
 def along(dim: int, index: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """A selection along one dimension, as `gather` does; every dimension of `index` may be shorter
-    than the operand's.
+    """Returns a function that selects the elements of an array as `gather` does with `dim` and `index`; `index` may be
+    shorter than the array in every dimension.
     """
     return lambda at: at[tuple(index if d == dim % at.ndim else i for d, i in enumerate(np.indices(index.shape)))]
 
@@ -77,7 +79,9 @@ def entry(j: Any, x: Array, *at: int) -> Array:
 
 
 def folded(j: Any, step: Callable[[Array, Array], Array], x: Array, dim: int) -> Array:
-    """The slices of `x` along `dim`, combined by `step` from the first to the last."""
+    """Combines the slices of `x` along `dim` by `step`, from the first to the last; the result has one element in that
+    dimension.
+    """
     first, *others = slices(j, x, dim)
     for other in others:
         first = step(first, other)

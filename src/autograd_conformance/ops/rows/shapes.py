@@ -35,7 +35,9 @@ FORMS: dict[str, Shape] = {
 
 
 def form(shape: Shape) -> str:
-    """The class of a shape, one of `FORMS`."""
+    """Returns the name of a shape's class, one of `FORMS`, such as ``vectors``; every shape with two or more dimensions
+    and with elements is ``matrices``.
+    """
     if 0 in shape:
         return "tensors without elements"
     if len(shape) < 2:
@@ -44,7 +46,7 @@ def form(shape: Shape) -> str:
 
 
 def size(shape: Shape) -> int:
-    """The number of elements."""
+    """Returns the number of elements of a shape."""
     return prod(shape)
 
 
@@ -54,7 +56,9 @@ def small(shape: Shape) -> bool:
 
 
 def broadcasting(first: Shape) -> Sequence[tuple[Shape, ...]]:
-    """Shapes of one further operand that broadcasts with the first; the first one's shape comes first."""
+    """Returns the shapes that one further operand may have to broadcast with the first; the first one's shape comes
+    first.
+    """
     fitting = [s for s in POOL if s != first and (c := broadcast(first, s)) is not None and small(c)]
     return [(first,), *((s,) for s in fitting)]
 
@@ -66,29 +70,31 @@ def broadcasting_two(first: Shape) -> Sequence[tuple[Shape, ...]]:
 
 
 def same(first: Shape) -> Sequence[tuple[Shape, ...]]:
-    """One further operand of the first one's shape."""
+    """Returns the shapes of one further operand that must have the first one's shape: that shape alone."""
     return [(first,)]
 
 
 def same_two(first: Shape) -> Sequence[tuple[Shape, ...]]:
-    """Two further operands of the first one's shape."""
+    """Returns the shapes of two further operands that must have the first one's shape: that shape twice."""
     return [(first, first)]
 
 
 def dims(shape: Shape, *more: Shape, low: int = 0) -> Choices:
-    """Every dimension of at least `low` elements by its number, and the last also by -1: ``dim``."""
+    """Returns choices of the attribute ``dim``: every dimension of at least `low` elements by number, and the last also
+    as -1.
+    """
     named: list[dict[str, int]] = [{"dim": d} for d, n in enumerate(shape) if n >= low]
     return [*named, *([{"dim": -1}] if shape and shape[-1] >= low else [])]
 
 
 def lines(shape: Shape, low: int = 1) -> Choices:
-    """One dimension of at least `low` elements to reduce: ``dim`` and ``keepdim``."""
+    """Returns choices of ``dim`` and ``keepdim`` for an op over one dimension, which has at least `low` elements."""
     named = [d["dim"] for d in dims(shape, low=low)]
     return [{"dim": d, "keepdim": False} for d in named] + [{"dim": d, "keepdim": True} for d in named[-1:]]
 
 
 def reduced(shape: Shape) -> Choices:
-    """The dimensions of a reduction, all or a few: ``dim`` (a tuple) and ``keepdim``."""
+    """Returns choices of ``dim`` (a tuple of all or a few dimensions) and ``keepdim`` for a reduction."""
     everything = tuple(range(len(shape)))
     named: list[Attr] = [(d,) for d in everything] if len(shape) > 1 else []
     if len(shape) > 2:
@@ -103,8 +109,8 @@ def count(shape: Shape, dim: tuple[int, ...]) -> int:
 
 
 def offer(**values: Sequence[Attr]) -> Callable[..., Choices]:
-    """The same combinations of attributes for every shape: the first values of all, which are the simplest, then
-    combinations in which one attribute has another value.
+    """Returns a function that offers the same combinations of attributes for every shape: first the first values of all
+    attributes, which are the simplest, then combinations in which one attribute has another value.
     """
     first = {name: options[0] for name, options in values.items()}
     varied = [{**first, name: other} for name, options in values.items() for other in options[1:]]
@@ -112,27 +118,29 @@ def offer(**values: Sequence[Attr]) -> Callable[..., Choices]:
 
 
 def shaped(accepts: Test, *more: Shape) -> dict[str, Any]:
-    """The fields `accepts` and `fresh` of a row: the accepted shapes of the pool, and then those of `more`."""
+    """Returns the fields `accepts` and `fresh` of an op's row; `fresh` has the accepted shapes of `POOL`, and then
+    those of `more`.
+    """
     return {"accepts": accepts, "fresh": tuple(s for s in (*POOL, *more) if accepts(s))}
 
 
 def every(*tests: Test) -> Test:
-    """A test that a shape passes all the given tests."""
+    """Returns a test that a shape passes all the given tests."""
     return lambda shape: all(test(shape) for test in tests)
 
 
 def ranked(low: int, high: int = 9) -> Test:
-    """A test that a shape's rank is between `low` and `high`."""
+    """Returns a test that a shape's rank is between `low` and `high`, inclusive."""
     return lambda shape: low <= len(shape) <= high
 
 
 def growing(factor: int) -> Test:
-    """A test that a result `factor` times as large as a shape is small enough."""
+    """Returns a test that `factor` times as many elements as a shape has are at most `LARGEST`."""
     return lambda shape: size(shape) * factor <= LARGEST
 
 
 def having(low: int, high: int = LARGEST) -> Test:
-    """A test that some dimension of a shape has `low` to `high` elements."""
+    """Returns a test that some dimension of a shape has `low` to `high` elements."""
     return lambda shape: any(low <= n <= high for n in shape)
 
 

@@ -23,12 +23,14 @@ ALWAYS, MAYBE, NEVER = Certainty.ALWAYS, Certainty.MAYBE, Certainty.NEVER
 
 
 def untied(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether all elements of the operands differ by at least the margin."""
+    """Whether corresponding elements of two operands, after broadcasting, differ by at least `MARGIN`."""
     return a.size == 0 or b.size == 0 or bool(np.abs(a - b).min() >= MARGIN)
 
 
 def masks(*shapes: Shape) -> Choices:
-    """A ``mask`` that broadcasts with the operands: every other element, every third, or one value for all."""
+    """Returns choices of a ``mask`` that broadcasts with the operands: every other element, every third, or one value
+    for all.
+    """
     shape = shapes[0] if len(shapes) == 1 else broadcast(*shapes)
     if shape is None or not nonempty(shape):
         return [{"mask": True}]

@@ -68,7 +68,9 @@ def _convolve_transposed(j, x, weight, stride, padding, output_padding, groups):
 
 
 def _pools(*rank: int):
-    """Pooling windows: the kernel's size, stride and padding, for operands that are long enough."""
+    """Returns a function that offers pooling windows (``kernel_size``, ``stride``, ``padding``) for an operand that is
+    long enough.
+    """
 
     def choices(shape: Shape) -> Choices:
         options = ((2, 1, 0), (2, 2, 0), (2, 2, 1), (1, 1, 0), (2, 1, 1))
@@ -119,8 +121,8 @@ def _adaptive(j, x, output_size):
 
 
 def _kernels(rank: int, biased: bool = False):
-    """Weights for an operand: one or two output channels, groups if the channels can be halved,
-    several kernel sizes.
+    """Returns a function that offers shapes of a convolution's weight (and bias): one or two output channels, several
+    kernel sizes, and one group per channel if there are several channels.
     """
 
     def rest(first: Shape) -> list[tuple[Shape, ...]]:

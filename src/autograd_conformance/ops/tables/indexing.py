@@ -57,7 +57,9 @@ def _rows(shape: Shape) -> Choices:
 
 
 def _indices(*shapes: Shape) -> Choices:
-    """An ``index`` of the last operand's shape along each dimension: reversed, and with repetitions."""
+    """Returns choices of ``dim`` and of an ``index`` array of the last operand's shape, for each dimension: reversed,
+    and with repetitions.
+    """
     shape = shapes[-1]
     options = [(d, np.indices(shape)[d]) for d in range(len(shape))]
     backwards = [{"dim": d, "index": nested(shape[d] - 1 - at)} for d, at in options]
@@ -70,7 +72,9 @@ def _unique_indices(*shapes: Shape) -> Choices:
 
 
 def _lines(*shapes: Shape) -> Choices:
-    """An ``index`` of one dimension's length: reversed, and with repetitions."""
+    """Returns choices of ``dim`` and of a one-dimensional ``index`` of that dimension's length: reversed, and with
+    repetitions.
+    """
     named = list(enumerate(shapes[0]))
     backwards = [{"dim": d, "index": tuple(range(n))[::-1]} for d, n in named]
     return [*backwards, *({"dim": d, "index": tuple(i // 2 for i in range(n))} for d, n in named if n > 1)][:8]

@@ -68,7 +68,9 @@ def _tensor_split(j, x, sections, dim):
 
 
 def _cut(name: str, options: tuple[int, ...]):
-    """Choices of a number of pieces, along every dimension with at least that many elements."""
+    """Returns a function that offers numbers of pieces (as the attribute `name`) along every dimension with at least
+    that many elements.
+    """
     return lambda shape: [{name: k, "dim": d} for k in options for d, n in enumerate(shape) if n >= k][:8]
 
 

@@ -31,7 +31,7 @@ SYMMETRIC = "({0} + {0}.mT) / 2"
 
 
 def _rows(j, x):
-    """The entries of matrices as nested lists, each entry over all leading dimensions."""
+    """Returns the entries of matrices as nested lists of rows, each entry as an array over all leading dimensions."""
     n = x.shape[-1]
     return [[entry(j, x, i, k) for k in range(n)] for i in range(n)]
 
@@ -45,7 +45,7 @@ def _minor(rows, i, k):
 
 
 def _expanded(rows):
-    """The determinant of nested lists, by the cofactors of the first row."""
+    """Computes the determinant of a matrix, given as nested lists of its entries, by the cofactors of the first row."""
     if len(rows) == 1:
         return rows[0][0]
     return sum((-1) ** k * rows[0][k] * _expanded(_minor(rows, 0, k)) for k in range(len(rows)))

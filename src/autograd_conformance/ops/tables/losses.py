@@ -54,7 +54,7 @@ def _classes(shape: Shape) -> Shape:
 
 
 def _targets(shape: Shape) -> Choices:
-    """Class indices for every sample, for each reduction."""
+    """Returns choices of ``target`` (a class index for every sample) and ``reduction``, one for each reduction."""
     at = np.arange(np.prod(_classes(shape), dtype=int)).reshape(_classes(shape))
     classes = shape[1] if len(shape) > 1 else shape[0]
     patterns = [at % classes, (at + 1) * 2 % classes]
@@ -135,7 +135,9 @@ def _distance(j, x, y, p):
 
 
 def _gap_off(*kinks: float):
-    """A condition that the absolute difference of the operands is at least the margin away from each kink."""
+    """Returns a test that the absolute difference of two operands is at least `MARGIN` away from each of the given
+    kinks.
+    """
 
     def holds(x: np.ndarray, y: np.ndarray) -> bool:
         return all(np.abs(np.abs(x - y) - k).min(initial=np.inf) >= MARGIN for k in kinks)

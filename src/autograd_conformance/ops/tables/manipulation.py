@@ -166,7 +166,9 @@ def _view(name: str, torch: str, reference, choices, accepts=lambda shape: True,
 
 
 def _maybe_view(name: str, torch: str, reference, choices, accepts=lambda shape: True) -> Op:
-    """An op that may copy its operand; its documentation does not say when."""
+    """Makes the row of an op whose result may be a view or a copy of the operand, because the documentation does not
+    say which.
+    """
     return _op(name, torch, reference, choices, accepts, aliases=Certainty.MAYBE)
 
 

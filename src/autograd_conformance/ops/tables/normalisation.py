@@ -37,15 +37,17 @@ def _rms(j, x, *affine, normalized_shape, eps):
 
 
 def _trailing(*shapes: Shape) -> Choices:
-    """The trailing dimensions to normalise over: those of the second operand if there is one."""
+    """Returns choices of ``normalized_shape`` (the trailing dimensions to normalise over: those of the second operand
+    if there is one) and ``eps``.
+    """
     first, *affine = shapes
     options = affine[:1] or [first[-1:], *([first] if len(first) > 1 else [])]
     return [{"normalized_shape": option, "eps": eps} for option in options for eps in (0.125, 1.0)]
 
 
 def _centred(*shapes: Shape) -> Choices:
-    """The trailing dimensions for ops that subtract the mean, which need several elements: a single centred element is
-    always zero.
+    """Returns choices of ``normalized_shape`` and ``eps`` for ops that subtract the mean, which need several elements:
+    a single centred element is always zero.
     """
     return [attrs for attrs in _trailing(*shapes) if size(attrs["normalized_shape"]) > 1]
 
@@ -78,7 +80,7 @@ def _batch_running(j, x, *affine, mean, var, eps):
 
 
 def _statistics(*shapes: Shape) -> Choices:
-    """Running statistics for each channel."""
+    """Returns choices of running statistics (``mean`` and ``var``, a number for each channel) and ``eps``."""
     channels = range(shapes[0][1])
     means, variances = (tuple(0.5 * c - 0.25 for c in channels), tuple(1.0 + 0.5 * c for c in channels))
     return [{"mean": means, "var": variances, "eps": eps} for eps in (0.125, 1.0)]

@@ -31,7 +31,9 @@ def _product_shape(a: Shape, b: Shape) -> Shape | None:
 
 
 def _factors(first: Shape) -> list[tuple[Shape, ...]]:
-    """Shapes of the right factor: a vector, then matrices and batches of the pool with the right height."""
+    """Returns shapes of the right factor of a matrix product: a vector, then matrices and batches of `POOL` with the
+    matching height.
+    """
     n = first[-1]
     options = dict.fromkeys([(n,), *(s for s in POOL if s), (n, 2)])
     return [(s,) for s in options if (c := _product_shape(first, s)) is not None and small(c)]
@@ -56,7 +58,9 @@ EQUATIONS = (
 
 
 def _lengths(equation: str, shapes: tuple[Shape, ...]) -> dict[str, int] | None:
-    """The length of each letter's dimension; None if the equation does not fit the shapes."""
+    """Returns the length of each letter's dimension in an einsum equation; None if the equation does not fit the
+    shapes.
+    """
     lengths: dict[str, int] = {}
     terms = equation.split("->")[0].split(",")
     if [len(t) for t in terms] != [len(s) for s in shapes]:
@@ -147,7 +151,7 @@ def _op(name: str, torch: str, reference, rest, accepts, **more) -> Op:
 
 
 def _added(name: str, factors, accepts, reference=_add_product) -> Op:
-    """An op that adds a product to its first operand, with a factor for each."""
+    """Makes the row of an op such as `addmm`, which adds a product to its first operand, with a factor for each."""
     torch = f"torch.{name}({{0}}, {{1}}, {{2}}, beta={{beta}}, alpha={{alpha}})"
     return _op(name, torch, reference, factors, accepts, choices=offer(beta=(1, 0.5), alpha=(1, -2)), unsaved=(0,))
 

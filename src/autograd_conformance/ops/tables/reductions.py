@@ -78,7 +78,7 @@ def _at_rank(j, x, rank, dim, keepdim):
 
 
 def _line(j, x, dim, keepdim):
-    """Remove the dimension that a reduction left with one element, unless `keepdim` is set."""
+    """Removes the reduced dimension, which has one element, unless `keepdim` is set."""
     return x if keepdim else j.np.squeeze(x, axis=dim)
 
 
