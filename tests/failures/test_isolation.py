@@ -84,7 +84,9 @@ def test_what_the_code_does_not_show_may_be_the_adapters(tmp_path: Path):
     told = isolation.confirm(found(asked), asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.trouble, told.code) == (isolation.RUNS, isolation.RUNS, None, False)
-    assert confirmation_text(told).endswith("; its printed code, run without the adapter, does not fail in this way: check the adapter first")
+    assert confirmation_text(told).endswith(
+        "; its printed code, run without the adapter, does not fail in this way: check the adapter first"
+    )
 
 
 @pytest.mark.slow

@@ -147,7 +147,9 @@ def test_a_held_gradient_hangs_on_its_leaf() -> None:
 
 def test_saved_tensors_are_in_the_box_and_in_the_sentences() -> None:
     drawn = with_gradients(graph(WRITTEN, CODE), FLOW, 7)
-    assert drawn.nodes[1].saved == ("saves a (version 0)",) and drawn.nodes[1].warnings == ("saved version 0 of b; now 1",)
+    assert drawn.nodes[1].saved == ("saves a (version 0)",) and drawn.nodes[1].warnings == (
+        "saved version 0 of b; now 1",
+    )
     assert drawn.nodes[3].warnings == ("saved b, which line 5 freed",)
     assert "saves a (version 0); saved version 0 of b; now 1" in list(sentences(drawn, 7))[1]
 

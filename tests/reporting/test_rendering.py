@@ -167,7 +167,12 @@ def test_the_page_shows_a_failure_in_the_order_of_the_text() -> None:
             "```python\nimport torch\n\n\na = ",
         ),
         *("the product saves a",),
-        *("2.5e+15 times the bound", "| finite differences | [4.0] |", "Diagnosis: ", "Nearest variation: the program passes with"),
+        *(
+            "2.5e+15 times the bound",
+            "| finite differences | [4.0] |",
+            "Diagnosis: ",
+            "Nearest variation: the program passes with",
+        ),
         *("<details>", "torch.Tensor.backward, <https://docs.example/backward_pass.html>"),
         *("```sh\npytest --replay report/1.json\n```", "</details>"),
         *(f"### 2. {OP} (exp): crash or hang", "## Families", "## Rules", "cause 1: ", "cause 2: exp: "),

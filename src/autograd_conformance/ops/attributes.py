@@ -41,7 +41,7 @@ class Kind:
         return any(map(EQUATION.fullmatch, self.words))
 
     def allows(self, value: object) -> bool:
-        """Whether a value is valid."""
+        """Whether the attribute may have the given value."""
         match value:
             case tuple():
                 return self.elements is not None and all(_is_of(each, self.elements) for each in _flat(value))

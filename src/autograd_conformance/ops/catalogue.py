@@ -93,7 +93,9 @@ def _attributes_problem(op: str, attrs: Attrs) -> str | None:
 
 
 VOCABULARY = Vocabulary(APPLIED, WRITES, OPTIMIZERS, _attributes_problem, settings_problem)
-"""The names that programs may use, and their valid attributes and settings."""
+"""The names of ops, in-place ops and optimizers that programs may use, and functions that validate their attributes and
+settings.
+"""
 
 
 def row_of(name: str) -> Op:

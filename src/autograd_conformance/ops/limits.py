@@ -22,9 +22,9 @@ class Limit:
     dimensions: Collection[int] | None = None
     """The supported numbers of dimensions of operands; None if all are."""
     empty: bool = True
-    """Whether operands may have no elements."""
+    """Whether the framework supports the op on operands without elements."""
     broadcasts: bool = True
-    """Whether operands may differ in shape."""
+    """Whether the framework supports the op on operands of different shapes."""
 
     def outside(self, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
         """Describes why an op on operands of these shapes is outside the limit, as "keepdim=True"; None if it is

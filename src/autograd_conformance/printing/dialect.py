@@ -100,7 +100,9 @@ class Dialect:
     out.
     """
     clear_to_zeros_briefly: str = ""
-    """`clear_to_zeros` as a simple statement, which may follow another one or a `with` on the same line."""
+    """Template of a simple statement, which may follow another one or a `with` on the same line, that sets the gradient
+    of {leaf} to zeros.
+    """
     held: str = ""
     """Template of the expression that makes the gradient of {leaf} a value of the program."""
     assign: str = ""
@@ -183,7 +185,7 @@ class Dialect:
     of the op that calls the module.
     """
     parameter: str = ""
-    """A parameter of a module, made from {tensor}."""
+    """Template of a parameter of a network module, made from {tensor}: ``torch.nn.Parameter({tensor})``."""
     unit_head: str = ""
     """The line, such as a decorator, before the definition of a region's function; a region is instructions that run as
     one compiled or checkpointed function.
@@ -203,7 +205,9 @@ def fill(template: Template, args: Iterable[str], attrs: Attrs) -> str:
 
 
 def code(program: Program, dialect: Dialect | None) -> list[str]:
-    """A program as code, one line per instruction."""
+    """Writes a program in the framework's code, one line per instruction, or in the suite's text form if there is no
+    dialect.
+    """
     if dialect is None:
         return list(lines(program))
     name = names(program)
@@ -292,7 +296,7 @@ def vjp(call: Grad, function: str, name: Mapping[Ref, str], dialect: Dialect) ->
 
 
 def _unpacked(made: list[str]) -> list[str]:
-    """The names to which a sequence is assigned; a sequence of one result is unpacked, too."""
+    """Returns the names on the left-hand side of an assignment of a sequence; a single name is written ``(a,)``."""
     return [f"({made[0]},)"] if len(made) == 1 else made
 
 
@@ -316,7 +320,9 @@ def _clear(at: int, step: ZeroGrad, program: Program, name: Mapping[Ref, str], d
 
 
 def _optimizer(at: int, step: Step | Optimizer, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> str:
-    """A step, or the construction of an optimizer. The optimizer is named by the first line that uses it."""
+    """Writes an optimizer step, or the construction of an optimizer. An optimizer's name contains the number of the
+    first line that uses it: ``sgd4``.
+    """
     fields = {
         "optimizer": dialect.optimizers.get(step.optimizer, step.optimizer),
         "leaves": _leaves_of(step, name, dialect),
@@ -404,7 +410,7 @@ def _number(x: float) -> str:
 
 
 def tensor(value: Literal, dialect: Dialect, requires_grad: bool = False) -> str:
-    """A literal as code."""
+    """Writes a tensor with known data as code."""
     flags = dialect.differentiable if requires_grad else dialect.constant
     if 0 in value.shape:
         return dialect.empty.format(shape=value.shape, dtype=value.dtype, flags=flags)

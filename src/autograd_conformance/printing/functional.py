@@ -29,7 +29,9 @@ differentiate and its inputs, and no leaf has a `.grad`.
 
 
 def definition(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -> list[str]:
-    """The lines that define the function differentiated by instruction `at`; empty if it differentiates none."""
+    """Writes the lines that define the function which instruction `at` differentiates; empty if the instruction
+    differentiates no function.
+    """
     step = program[at]
     if not isinstance(step, Grad) or not dialect.vjp:
         return []

@@ -15,7 +15,7 @@ from typing import assert_never
 from autograd_conformance.programs.language import Attrs, Delete, Instruction, Modes, Ref
 
 Index = tuple[int, ...]
-"""One iteration number per loop around a line, the outermost first, counted from 0."""
+"""The iteration numbers of all loops around a line, the outermost first, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Carried:
     """A variable that a loop carries from each iteration to the next."""
 
     number: int
-    """Identifies the variable within the program."""
+    """Number that distinguishes this variable from the program's other variables and lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class Collection:
     """A list that a loop appends a value to in each iteration."""
 
     number: int
-    """Identifies the list within the program."""
+    """Number that distinguishes this list from the program's other variables and lists."""
     length: int
     """Number of elements after the loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element of a list."""
+    """An element of a list that a loop filled, as a value that later lines read."""
 
     of: Collection
     """The list that contains the element."""
@@ -142,7 +142,7 @@ class FurtherIteration:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Lines that are run `count` times."""
+    """A loop: a body of lines and inner loops that runs `count` times."""
 
     body: tuple[Node, ...]
     count: int
@@ -153,7 +153,7 @@ Node = Line | Copy | Begin | Collect | Stop | FurtherIteration | Loop
 
 @dataclass(frozen=True, slots=True)
 class Rerolled:
-    """A program with loops."""
+    """A straight-line program rewritten with loops, together with the original lines."""
 
     nodes: tuple[Node, ...]
     """The lines and loops of the program, in order."""
@@ -187,7 +187,9 @@ def all_nodes(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def varying(loop: Loop) -> list[Line]:
-    """The leaves directly in a loop's body whose data varies; the head of the loop assigns the data to their names."""
+    """Returns the lines directly in a loop's body that make leaves whose data varies; the head of the loop assigns that
+    data.
+    """
     return [node for node in loop.body if isinstance(node, Line) and node.varies]
 
 

@@ -72,8 +72,8 @@ for data that is assigned before a loop.
 def loop(
     program: Program, dialect: Dialect | None, at: int | None = None, known: Mapping[Ref, str] | None = None
 ) -> str | None:
-    """The program with loops as code, with instruction `at` marked; None if nothing repeats, or if the loops cannot be
-    written.
+    """Writes a program with its repetitions as loops, with instruction `at` marked; returns None if nothing repeats, or
+    if the loops cannot be written.
 
     Comments give the names in `known` of leaves that other code refers to by those names.
     """

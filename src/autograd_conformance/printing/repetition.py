@@ -80,7 +80,9 @@ def mark(node: Node, at: int) -> str:
 
 @dataclass(slots=True)
 class _Blocks:
-    """Lines from `start` on that may repeat every `period` lines, and the carried values found in them so far."""
+    """Lines from `start` on that may repeat every `period` lines, and the values, found so far, that a loop would have
+    to carry.
+    """
 
     nodes: Sequence[Node]
     where: Mapping[Value, int]
@@ -93,8 +95,8 @@ class _Blocks:
     """As in `Repetition`."""
 
     def repetition(self, length: int, outermost: bool) -> Repetition | None:
-        """The repetition among the `length` lines after the first block, as far as they read corresponding values; None
-        if a loop would not be shorter.
+        """Returns the repetition formed by the first block and those of the next `length` lines that read corresponding
+        values; None if it cannot become a loop.
         """
         nodes, start, period = self.nodes, self.start, self.period
         matched = next((n for n in range(length) if not self._repeats(n)), length)

@@ -147,7 +147,9 @@ class _Naming:
                     assert_never(node)
 
     def is_consistent(self) -> bool:
-        """Whether every line reads the same values as in the original program."""
+        """Whether, with the names of the current classes, every line reads the same values as in the program without
+        loops.
+        """
         try:
             interpret(self.rerolled, self.of)
         except Misread:

@@ -150,12 +150,14 @@ def _history(options: argparse.Namespace) -> int:
 
 
 def _record_files(given: Sequence[Path]) -> list[Path]:
-    """The given files, and the record files in the given folders."""
+    """Returns the given files, with each given folder replaced by the record files in it."""
     return [file for path in given for file in (record_files(path) if path.is_dir() else [path])]
 
 
 def _with_progress(files: Sequence[Path]) -> Iterable[Path]:
-    """The files; iterating shows a progress bar on standard error if that is a terminal."""
+    """Returns an iterable over the files that shows a progress bar on standard error, if standard error is a
+    terminal.
+    """
     console = Console(stderr=True)
     return track(files, "Reading", console=console, transient=True, disable=not console.is_terminal)
 

@@ -1,4 +1,4 @@
-"""Writes to a part of a value: assignments at an index, to a slice, under a mask.
+"""In-place ops on a part of a tensor: assignments at an index, to a slice, under a mask.
 
 An index selects one row, a mask any rows. The source is broadcast to the part, and the overwritten elements get no
 gradient.

@@ -58,13 +58,15 @@ OTHER_CODE = {
     "hardswish_": ("hardswish", "F.hardswish({0}, inplace=True)"),
     "threshold_": ("threshold", "F.threshold_({0}, {threshold}, {value})"),
 }
-"""In-place ops whose code cannot be derived from the op's code, each with its op."""
+"""In-place ops whose code cannot be derived from the code of the op, each with the name of the op and the code."""
 
 _CALL = re.compile(r"torch\.(\w+)\(\{0\}(?:, )?(.*)\)")
 
 
 def narrower(first: Shape) -> list[tuple[Shape, ...]]:
-    """Shapes of one further operand that broadcasts to the first one's shape; the same shape comes first."""
+    """Returns the shapes of one further operand that broadcasts to the first one's shape; the same shape comes
+    first.
+    """
     return [(first,), *((s,) for s in POOL if s != first and broadcast(first, s) == first)]
 
 

@@ -137,9 +137,9 @@ class Module:
     """The names and shapes of the operands between the input and the parameters; its last argument is the input's
     shape."""
     results: Callable[[Settings], int]
-    """Number of results."""
+    """Returns the number of the module's results, given the settings."""
     sizes: tuple[str, ...]
-    """The names of the sizes that `parameters` and `further` read."""
+    """The names of the sizes, such as ``inputs`` and ``hidden``, that `parameters` and `further` read."""
     call: Callable[[Given, Settings], Call]
     """Returns the call of the module in code, given the names of the operands and the settings."""
     whole: Attrs

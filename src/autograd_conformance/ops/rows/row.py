@@ -62,7 +62,7 @@ KEPT = 8192
 """Number of shapes for which an op's properties are cached."""
 
 LARGEST = 24
-"""The most elements of a value in a drawn program."""
+"""Maximum number of elements of a value in a drawn program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,9 @@ class Op:
     domains: tuple[Domain, ...] = (ANY,)
     """The sets of values in which the op is smooth, one per operand; the last one applies to all further operands."""
     apart: Callable[..., bool] | None = None
-    """A condition on the values of all operands together, such as having no ties."""
+    """Tests if the values of all operands together are admissible, such as having no ties between two operands; None if
+    there is no such condition.
+    """
     family: str = ""
     """The name of the op's table, such as ``reductions``."""
     unsaved: tuple[int, ...] = ()
@@ -132,7 +134,9 @@ class Op:
 
     @property
     def template(self) -> str | Callable[[Sequence[str], Mapping[str, Any]], str]:
-        """The op's code in PyTorch, as an argument of `printing.dialect.fill`."""
+        """The op's code in PyTorch, as a template or as a function that writes the code (as `printing.dialect.fill`
+        takes it).
+        """
         return self.code or self.torch
 
     def domain(self, operand: int) -> Domain:
@@ -140,7 +144,7 @@ class Op:
         return self.domains[min(operand, len(self.domains) - 1)]
 
     def saving(self, requires_grad: Sequence[bool]) -> Certainty:
-        """Whether the derivative needs saved values if only some operands require grad."""
+        """Returns how certainly the op's derivative needs saved values, given which operands require grad."""
         if self.saves is Certainty.ALWAYS and all(
             k in self.unsaved for k, needed in enumerate(requires_grad) if needed
         ):

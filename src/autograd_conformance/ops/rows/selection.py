@@ -36,7 +36,9 @@ def picked(j: Any, x: Array, choose: Callable[[np.ndarray], np.ndarray]) -> Arra
 
 
 def placed(j: Any, x: Array, choose: Callable[[np.ndarray], np.ndarray], shape: Shape) -> Array:
-    """Zeros of `shape`, with the elements of `x` added at the positions that `choose` selects."""
+    """Returns an array of zeros of `shape`, with the elements of `x` added at the positions that `choose` selects from
+    an array of that shape.
+    """
     at = np.broadcast_to(choose(positions(shape)), x.shape)
     return j.np.reshape(np.eye(np.prod(shape, dtype=int))[at.reshape(-1)].T @ j.np.reshape(x, -1), shape)
 
@@ -89,7 +91,9 @@ def folded(j: Any, step: Callable[[Array, Array], Array], x: Array, dim: int) ->
 
 
 def scanned(j: Any, step: Callable[[Array, Array], Array], x: Array, dim: int) -> Array:
-    """Every intermediate result of `folded`, joined along `dim`."""
+    """Combines the slices of `x` along `dim` by `step`, and joins every intermediate result, as a cumulative
+    sum does.
+    """
     if x.shape[dim] == 0:
         return x
     made = slices(j, x, dim)

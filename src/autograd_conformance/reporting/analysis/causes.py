@@ -40,7 +40,9 @@ PER_OP_ERRORS = frozenset(
 """Kinds of errors that each op checks for separately: if one op does not raise, other ops may still do so."""
 
 VALUES = frozenset({"data", "shape", "dtype", "cotangents"})
-"""Keys of a program's JSON form that are ignored when the structures of two programs are compared."""
+"""Keys of a program's JSON form whose values (constants, shapes, dtypes, cotangents) are ignored when the structures of
+two programs are compared.
+"""
 
 Symptom = tuple[str, Category | str]
 """A failure's verdict and category; if the category is unknown, the text of the observed outcome instead."""
@@ -167,7 +169,8 @@ def _grouping_keys(failure: Failure, single_ops: Mapping[tuple[str, Symptom], se
 
 
 def _part_key(part: PartViolation, single_ops: Mapping[tuple[str, Symptom], set[str]]) -> Hashable:
-    """Key of the rule that one of two related programs breaks, equal to the key of a failure of that rule.
+    """Returns a grouping key for a rule that one of two compared programs breaks, equal to the key of a failure of that
+    rule itself.
 
     None if neither an op nor a diagnosis is known: the cause could be anything.
     """
@@ -189,7 +192,7 @@ def structure(form: Any) -> Any:
 def _groups(
     failures: tuple[Failure, ...], single_ops: Mapping[tuple[str, Symptom], set[str]]
 ) -> Iterator[tuple[Failure, ...]]:
-    """Groups of failures that share a key, directly or through other failures of the group."""
+    """Yields groups of failures that share a grouping key, directly or through other failures of the group."""
     groups: list[tuple[set[Hashable], list[int]]] = []
     for at, failure in enumerate(failures):
         keys, members = set(_grouping_keys(failure, single_ops)), [at]

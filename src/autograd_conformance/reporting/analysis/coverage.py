@@ -15,7 +15,9 @@ ACTION_TEXTS = {
     "zero": "zero_grad", "assign": "assign .grad", "step": "optimizer step", "clip": "clip gradients",
     "write": "write in place", "switch": "set requires_grad", "retain": "retain_grad", "drop": "del",
 }  # fmt: skip
-"""What reports call an action whose name in the records says too little alone."""
+"""Names that reports print for actions (instructions that are not ops) whose name in the records says too little:
+``zero`` is printed as ``zero_grad``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class ActionCoverage:
 
     name: str
     ops: int
-    """Number of ops that the action followed in some program."""
+    """Number of ops that the action (such as ``backward``) followed in some program."""
     fewest_programs: int
     """Number of programs for the op that the action followed most rarely, among the ops that it followed."""
     missing: tuple[str, ...]
@@ -38,7 +40,7 @@ class CoverageTable:
     """Coverage of all pairs of an op and a later action (an instruction that is not an op, such as ``backward``)."""
 
     ops: int
-    """Number of ops that the run's programs used."""
+    """Number of ops that occurred in some program with a later action."""
     actions: tuple[ActionCoverage, ...]
     settings: tuple[tuple[str, int], ...]
     """The number of pairs that occurred in each dtype and grad mode: ``("float32, recorded", 1200)``."""

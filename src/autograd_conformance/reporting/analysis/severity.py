@@ -24,7 +24,7 @@ NAMES: dict[Severity, str] = {
     "wrong error": "unexpected error",
     "form": "wrong dtype or memory",
 }
-"""Names of the severities in reports."""
+"""The name of each severity in reports: ``value`` is printed as ``silently wrong``."""
 
 
 def severity(failure: Failure) -> Severity | None:

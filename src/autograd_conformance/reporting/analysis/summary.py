@@ -24,7 +24,9 @@ ORDER: tuple[Verdict, ...] = tuple(each.verdict for each in VERDICTS if each.ver
 """All verdicts on rules, in the order in which they need attention, from ``fail`` to ``pass``."""
 
 DIFFERING: tuple[Verdict, ...] = (*FAILURE_VERDICTS, "known difference")
-"""The verdicts on a framework that was observed to break a rule."""
+"""The verdicts on rules or ops that mean that the framework was observed to break a rule, known differences
+included.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,16 @@ class FamilySummary:
     """Number of programs that the tests of the family ran."""
     failures: int
     judged: float | None
-    """Fraction of the programs' instructions that were judged; None if the records do not say."""
+    """Fraction of the instructions of the family's programs that were judged against the rules; None if the records do
+    not say.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class OpSummary:
-    """Verdict on an op over all tests of that op, with the number of their programs, and the reason if not a pass."""
+    """Verdict on an op over all tests of that op, with the number of these tests' programs, and the reason if not a
+    pass.
+    """
 
     op: str
     verdict: Verdict
@@ -94,7 +100,9 @@ class Summary:
     not judged.
     """
     judged: float | None
-    """Fraction of all instructions that were judged; None if the records do not say."""
+    """Fraction of the instructions of all programs that were judged against the rules; None if the records do
+    not say.
+    """
     seconds: float | None
 
     @property
@@ -125,19 +133,19 @@ def summarize(report: Report) -> Summary:
 
 
 def complete(report: Report) -> bool:
-    """Whether the run finished; False if it was interrupted, out of budget or killed."""
+    """Whether the run of a report finished; False if it was interrupted, out of budget or killed."""
     return report.footer is not None and report.footer.verdict == "complete"
 
 
 def selected(report: Report) -> bool:
-    """Whether only a part of the suites ran, because options or a plugin left tests out."""
+    """Whether only a part of the suites ran in a report's run, because options or a plugin left tests out."""
     footer = report.footer
     chosen = footer is not None and (footer.selection or footer.deselected > 0)
     return chosen or any(result.verdict == "skipped" for result in report.results)
 
 
 def exit_code(summary: Summary, footer: Footer, status: int) -> int:
-    """Exit code of a finished run, given pytest's own exit `status`.
+    """Returns the exit code of a finished run, given its conclusion and pytest's own exit `status`.
 
     Pytest's status is kept if the run was stopped, or if a test failed that is not part of the suite.
     """
@@ -157,7 +165,7 @@ def exit_code(summary: Summary, footer: Footer, status: int) -> int:
 
 
 def incomplete_notice(report: Report) -> str:
-    """One line for people on why a run is incomplete."""
+    """Says in one line why a run is incomplete: ``CUT SHORT: ...``, ``INTERRUPTED: ...`` or ``TRUNCATED: ...``."""
     footer = report.footer
     if footer is None:
         return "TRUNCATED: the run was killed before it could finish. The report covers the tests that had finished."
@@ -199,7 +207,7 @@ def numbered_reason(rule: RuleSummary, found: tuple[Cause, ...], shown: int = 0)
 
 
 def failing_ops(summary: Summary) -> tuple[OpSummary, ...]:
-    """The ops that a test found wrong."""
+    """Returns the ops that some test found wrong, with a verdict such as *fail* or *crash*."""
     return tuple(each for each in summary.ops if each.verdict in FAILURE_VERDICTS)
 
 

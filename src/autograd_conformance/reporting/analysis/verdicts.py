@@ -35,7 +35,7 @@ class VerdictMeaning:
 
     verdict: Verdict | Outcome
     meaning: str
-    """Markdown, as the documents print it."""
+    """The meaning or condition as a Markdown text, which the documents print unchanged."""
     all: bool = True
     """Whether a rule with this verdict counts in *all*."""
     applicable: bool = True
@@ -83,7 +83,7 @@ class Headline:
 
     conclusion: Conclusion
     when: str
-    """Markdown, as the documents print it."""
+    """The meaning or condition as a Markdown text, which the documents print unchanged."""
 
 
 HEADLINES = (

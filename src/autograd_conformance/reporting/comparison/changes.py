@@ -69,7 +69,7 @@ class Changes:
         return tuple(f"{name} {shortened(a, 60)} and {shortened(b, 60)}" for name, a, b in pairs if a != b)
 
     def of(self, change: Change) -> list[RuleChange]:
-        """The rules with this kind of change."""
+        """Returns the rules with this kind of change from the first run to the second."""
         return [each for each in self.rules if each.change == change]
 
 

@@ -16,7 +16,9 @@ lines.
 """
 
 GRADIENT = 0
-"""Line number of the gradient's box, which is not a line of the program."""
+"""Number that the drawing uses in place of a line number for the box of the first wrong gradient, which is not a line
+of the program.
+"""
 
 
 def with_gradients(drawn: ProgramGraph, flow: GradientFlow | None, call: int | None) -> ProgramGraph:

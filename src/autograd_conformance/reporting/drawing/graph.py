@@ -24,7 +24,9 @@ FEW = 4
 """Maximum number of operands of a call that get an edge each, and of elements of a leaf that are printed."""
 
 WRITES = ("write", "detach_in_place", "requires_grad", "step", "assign_grad", "clip")
-"""Instructions that change a value or its gradient; later readers depend on them."""
+"""Names of instructions that change a value or its gradient, so that later readers of the value depend on the
+instruction.
+"""
 
 READERS = {
     "roots": "data",
@@ -85,13 +87,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Edge from the line that made a value to a line that reads it."""
+    """Edge of a program's graph, from the line `tail` that made a value to the line `head` that reads it, or between
+    consecutive calls to show their order.
+    """
 
     tail: int
     head: int
     kind: EdgeKind
     times: int = 1
-    """Number of times that the line reads the value."""
+    """Number of times that the line `head` reads the value."""
     right: bool | None = None
     """Whether the gradient that flows back along the edge is right; None if it was not observed."""
 
@@ -109,14 +113,18 @@ class ProgramGraph:
 
 
 def programs(form: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], ...]:
-    """Instructions of a program in JSON form, or of each of two related programs; empty if there is no program."""
+    """Returns a failure's programs, each as a list of instructions in JSON form: one, two if the broken rule compares
+    two, or none.
+    """
     forms = [form] if "instructions" in form else [form.get("first"), form.get("second")]
     found = [each["instructions"] for each in forms if isinstance(each, Mapping) and "instructions" in each]
     return tuple(steps for steps in found if isinstance(steps, list) and steps and all(map(_is_instruction, steps)))
 
 
 def graph(steps: Sequence[Mapping[str, Any]], code: str) -> ProgramGraph:
-    """Graph of a program; the names of its values are read from its printed `code`."""
+    """Makes the graph of a program from the JSON form of the instructions; the names of values are read from the
+    printed `code`.
+    """
     names = _names(steps, code.split("\n"))
     made: dict[int, int] = {}
     nodes: list[Node] = []

@@ -18,7 +18,9 @@ compiled or checkpointed function) in records.
 
 
 def with_groups(drawn: ProgramGraph, groups: Sequence[LineGroup]) -> ProgramGraph:
-    """The graph with the groups of its lines; the first node of each group has its name as a note."""
+    """Adds groups of lines (iterations, or regions) to a graph; the first node of each group gets the group's name as a
+    note, such as ``iteration 2``.
+    """
     known = {node.line for node in drawn.nodes}
     shown = [(number, each) for number, each in enumerate(groups, 1) if known.intersection(each.lines)]
     heads = {min(known.intersection(each.lines)): f"{NAMES[each.kind]} {number}" for number, each in shown}

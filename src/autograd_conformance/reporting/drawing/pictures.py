@@ -65,8 +65,8 @@ def pictures(failure: Failure) -> tuple[Picture, ...]:
 def _picture(failure: Failure, number: int, steps: Sequence[Mapping[str, Any]], code: str) -> Picture:
     """Drawing of the program with this number (0 or 1) of a failure.
 
-    Of two related programs, each one that breaks a rule apart from the relation has its failing line marked. If neither
-    does, the first has the line where their results differ marked.
+    If the broken rule compares two programs, the failing line is marked in each program that also breaks another rule;
+    if neither does, the line where the results differ is marked in the first.
     """
     parts = {each.second: each for each in failure.parts if each.at is not None}
     part = parts.get(number == 1)
@@ -85,7 +85,7 @@ def _picture(failure: Failure, number: int, steps: Sequence[Mapping[str, Any]], 
 
 def _failing_line_notes(failure: Failure, part: PartViolation | None) -> tuple[str, ...]:
     """Notes on the failing line if no wrong gradient is drawn: expected and observed values, or allowed and observed
-    outcomes. For one of two related programs: the rule that it breaks apart from the relation.
+    outcomes. If one of two compared programs also breaks another rule, the note names that rule.
     """
     if part is not None:
         return tuple(wrap(f"breaks {part.rule}", WIDTH))

@@ -32,7 +32,7 @@ HALO = 8
 """Margin of a group's background around its boxes."""
 
 ROUNDS = 3
-"""Number of passes in which grandalf orders the nodes of the layers."""
+"""Number of passes in which the layout library grandalf orders the nodes of the layers to avoid crossing edges."""
 
 MOST = 60
 """Maximum number of lines of a program that is drawn; drawings of longer programs are not readable."""
@@ -100,7 +100,7 @@ def _size(node: Node, mark: FailingLine | None) -> tuple[float, float]:
 
 
 def _texts(node: Node, mark: FailingLine | None) -> Iterator[tuple[str, str]]:
-    """Lines of text in a node, each with its CSS class."""
+    """Yields the lines of text in a node's box, each as (CSS class, text)."""
     yield "title", node.title
     if node.makes and node.makes != node.title:
         yield "name", f"→ {node.makes}"
@@ -147,7 +147,9 @@ def _laid_out(drawn: ProgramGraph, boxes: dict[int, _Box]) -> dict[Edge, list[Po
 
 
 def _backgrounds(drawn: ProgramGraph, boxes: dict[int, _Box], paths: dict[Edge, list[Point]]) -> Iterator[str]:
-    """Background of each group, around its boxes and along the edges between them."""
+    """Yields the SVG background of each group of lines, around the group's boxes and along the edges between
+    the boxes.
+    """
     for number, lines in enumerate(drawn.groups):
         inside = [box for line, box in boxes.items() if line in lines]
         grounds = [

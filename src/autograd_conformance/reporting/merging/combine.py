@@ -1,4 +1,4 @@
-"""Reads the reports of many record files, in the order of the columns of the matrix."""
+"""Reads the reports of many record files, sorted as the columns of the site's matrix of rules and runs."""
 
 from __future__ import annotations
 

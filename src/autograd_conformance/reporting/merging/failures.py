@@ -24,12 +24,12 @@ another structure.
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """Number of occurrences of equal failures."""
+    """How often equal failures occurred, and the lowest seed of a run with one."""
 
     times: int = 0
     """Number of times that a run reported the failure."""
     first: int | None = None
-    """Lowest seed with the failure."""
+    """Lowest seed of a run with the failure; None if no run had a single seed."""
 
     def __add__(self, other: Occurrences) -> Occurrences:
         seeds = [each for each in (self.first, other.first) if each is not None]
@@ -53,7 +53,7 @@ class _Kept:
         return line_count(self.failure), seed, program_key(self.failure)
 
     def joined(self, other: _Kept) -> _Kept:
-        """The lesser of two failures, with the occurrences of both."""
+        """Returns the one of two equal failures that comes first in `order`, with the occurrences of both."""
         return replace(min(self, other, key=lambda each: each.order), occurrences=self.occurrences + other.occurrences)
 
 

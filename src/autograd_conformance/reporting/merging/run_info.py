@@ -24,7 +24,7 @@ class RunInfo:
         self._pythons: set[str] = set()
         self._platforms: set[str] = set()
         self._packages: dict[str, set[str]] = defaultdict(set)
-        """All versions of each package."""
+        """All versions of each package in the runs' environments."""
         self._environment: set[str] = set()
         self._notes: dict[str, None] = {}
         self._remarks: dict[str, None] = {}
@@ -37,7 +37,7 @@ class RunInfo:
         self._seconds = 0.0
 
     def add(self, header: Header, footer: Footer, tests: int) -> None:
-        """Add a run with this number of tests."""
+        """Adds the header and footer of a run in which `tests` tests ran."""
         self._one_seed &= header.seed == self._header.seed
         self._header = replace(
             self._header,

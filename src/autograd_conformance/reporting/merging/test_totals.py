@@ -37,7 +37,7 @@ class TestTotal:
 
     @classmethod
     def of(cls, result: Result) -> Self:
-        """The total of a single run."""
+        """Makes the total from the result of a single run."""
         return cls(result, Counter(result.exercised))
 
     def add(self, other: Result) -> None:

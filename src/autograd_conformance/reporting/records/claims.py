@@ -19,7 +19,9 @@ CLAIM_VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 """All verdicts on a claim."""
 
 OBSERVED: tuple[Observed, ...] = get_args(Observed)
-"""All ways in which a framework can behave in the programs of a claim."""
+"""All ways in which a framework can behave in the programs of a claim: ``right`` is as the article says, ``mixed`` is
+so in some programs only.
+"""
 
 _WORDS: dict[Observed, str] = {
     "right": "as the article says",
@@ -67,7 +69,9 @@ class ClaimRecord:
 
     @property
     def official(self) -> Observed:
-        """Behaviour of a framework that follows PyTorch's documented semantics."""
+        """Behaviour, as ``right``, ``wrong``, ``mixed`` or ``not run``, of a framework that follows PyTorch's
+        documented semantics.
+        """
         match self.verdict:
             case "holds":
                 return "right"

@@ -89,7 +89,7 @@ class Confirmation:
     after: int | None = None
     """If no rerun failed: length of the shortest sequence of the run's programs that fails; None if none was found."""
     printed: str = ""
-    """Output of the script."""
+    """Output of the failure's script in a fresh process."""
     trouble: str | None = None
     """Error of the script's process, if it did not exit normally."""
     code: bool | None = None
@@ -111,9 +111,9 @@ class PartViolation:
     """Category of the violation."""
     diagnosis: str | None = None
     second: bool = field(default=False, metadata=LATER)
-    """Whether this is the second of the two programs."""
+    """Whether the program that breaks the rule is the second of the two compared programs."""
     at: int | None = field(default=None, metadata=LATER)
-    """Index of the failing instruction."""
+    """Index of the failing instruction in its program, from 0."""
     flow: GradientFlow | None = field(default=None, metadata=LATER)
     """Gradients that the failing backward call computed, and the tensors that its ops had saved."""
 
@@ -126,7 +126,7 @@ class Failure:
     rule: str
     level: Level
     sentence: str
-    """The rule's text."""
+    """The text of the broken rule."""
     sources: tuple[Source, ...] = ()
     test: str
     """Pytest's id of the test that found the failure."""
@@ -134,7 +134,7 @@ class Failure:
     program: Mapping[str, Any]
     """JSON form of the program, or of both programs if the rule relates two."""
     at: int | None = None
-    """Index of the failing instruction."""
+    """Index of the failing instruction in its program, from 0."""
     observed: str
     allowed: tuple[Allowed, ...] = ()
     code: str
@@ -152,7 +152,7 @@ class Failure:
     script: str
     """Script that needs only the framework and prints the violation; empty if the framework has no printed code."""
     replay: str | None = None
-    """Path of the program file for ``--replay``."""
+    """Path of the file with the failing program, which ``--replay`` runs again."""
     command: str | None = None
     """Command that runs the program again."""
     alone: Confirmation | None = field(default=None, metadata=LATER)

@@ -21,7 +21,7 @@ VERSION = 1
 """Version of the record format, written into every header."""
 
 LONGEST = 60
-"""Number of characters of a framework's name, and of its version, that are printed."""
+"""Maximum number of characters of a framework's name, and of its version, that reports print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Framework:
     name: str
     version: str
     capabilities: tuple[str, ...]
-    """Claimed capabilities."""
+    """Names of the capabilities that the framework's adapter claims."""
     ops: int
     """Number of the suite's ops that the framework supports."""
     missing_ops: tuple[str, ...]
@@ -41,7 +41,7 @@ class Framework:
     therefore allow.
     """
     trait_sources: tuple[Source, ...] = field(default=(), metadata=LATER)
-    """Documentation of the traits; the title of each source is the trait's name."""
+    """Documentation of the behaviours in `traits`; the title of each source is the name of the behaviour."""
     limits: tuple[str, ...] = field(default=(), metadata=LATER)
     """Ops and in-place ops of which the framework accepts fewer variants than the suite has: ``sum: keepdim False``."""
 
@@ -109,7 +109,7 @@ class Result:
     verdict: Outcome
     """Outcome of the test. `reporting.analysis.verdicts` has the meaning of each word."""
     programs: int
-    """Number of programs that ran."""
+    """Number of programs that the test ran."""
     exercised: Mapping[str, int] = field(default_factory=dict)
     """For each rule, not only the test's own, the number of programs that exercised it."""
     left_open: int = 0
@@ -166,10 +166,12 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """Observed outcomes of an instruction for which the rules allow several outcomes."""
+    """Counts of the observed outcomes of one kind of instruction, in all places where the rules allow several
+    outcomes.
+    """
 
     instruction: str
-    """Name of the instruction in a program's JSON form."""
+    """Name of the instruction, as in a program's JSON form: ``backward``, ``write``."""
     allowed: tuple[Allowed, ...]
     """Allowed outcomes: ``returns``, or a kind of error."""
     seen: Mapping[str, int]
@@ -185,7 +187,9 @@ class Footer:
     """The last record of a run. A run that was killed has none."""
 
     verdict: Literal["complete", "cut short", "interrupted"]
-    """``interrupted`` if some tests did not run; ``cut short`` if the budget of the run ended some tests early."""
+    """``interrupted`` if some tests did not run; ``cut short`` if the budget of the run ended some tests early;
+    otherwise ``complete``.
+    """
     finished: str
     """End of the run, an ISO 8601 time in UTC."""
     seconds: float
@@ -230,5 +234,5 @@ class Report:
 
     @property
     def programs(self) -> int:
-        """Number of programs over all results."""
+        """Number of programs that all tests of the run ran."""
         return sum(result.programs for result in self.results)

@@ -11,7 +11,7 @@ RENAMED: dict[str, str] = {
     "lifetime/walked-only": "lifetime/traversed-only",
     "modes/switch-refused": "modes/toggle-refused",
 }
-"""Old slug to new slug."""
+"""The current slug of each renamed rule, by the old slug."""
 
 RULE_KEYS = ("rule", "relation")
 """Keys of records and replay files whose value is the slug of a rule."""

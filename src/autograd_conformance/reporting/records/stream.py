@@ -45,7 +45,7 @@ SCHEMA = Path(__file__).with_name("records.schema.json")
 
 
 class InvalidReport(Exception):
-    """A record file is invalid: the `problem`, in which `file` and `line` (None: the whole file)."""
+    """Raised if a record file is invalid: `problem` describes why, in `file`, on `line` (None: the whole file)."""
 
     def __init__(self, file: str | Path, line: int | None, problem: str) -> None:
         self.file, self.line, self.problem = str(file), line, problem
@@ -151,7 +151,9 @@ def parse(content: bytes, file: str, allow_truncated: bool = False) -> Report:
 
 
 def report_of(records: Iterable[Record], file: str = "this run") -> Report:
-    """The report of records, in the order of a file; `file` is its name in the messages of `InvalidReport`."""
+    """Makes a report from records that are in the order of a record file; `file` names their source in the messages of
+    `InvalidReport`.
+    """
     return _assemble(enumerate(records, start=1), file)
 
 

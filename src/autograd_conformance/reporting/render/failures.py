@@ -15,17 +15,21 @@ from autograd_conformance.reporting.prose import counted, one_line, printable, s
 from autograd_conformance.reporting.render import text
 
 SHOWN_IN_FULL = 3
-"""Number of causes that are printed in full; each other cause gets one line. The report has all of them."""
+"""Number of causes of failures that the terminal shows in full; each other cause gets one line. The report has all
+causes in full.
+"""
 
 
 def print_failures(causes: tuple[Cause, ...], console: Console) -> None:
-    """Print the failures. Sources and commands are printed only for a single cause; the report has all of them."""
+    """Prints the failures, grouped by cause. The rules' sources and the replay commands are printed only if there is a
+    single cause; the report has all.
+    """
     for line in _lines(causes):
         console.print(Text(printable(line)), soft_wrap=True, highlight=False)
 
 
 def severity_name(cause: Cause) -> str:
-    """Name of a cause's severity."""
+    """Returns the name of a cause's severity, such as ``silently wrong``; ``failure`` if the severity is unknown."""
     return NAMES[cause.severity] if cause.severity else "failure"
 
 
@@ -38,7 +42,7 @@ def cause_title(cause: Cause) -> str:
 
 
 def failure_counts(causes: tuple[Cause, ...]) -> str:
-    """Number of failures, and of their causes if several failures have one cause."""
+    """Counts the failures, and the causes if several failures have one cause: ``5 failures with 2 causes``."""
     failures = sum(len(cause.failures) for cause in causes)
     if failures == len(causes):
         return counted(failures, "failure")

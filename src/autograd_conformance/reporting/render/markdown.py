@@ -53,7 +53,9 @@ DRAWINGS = "drawings"
 
 
 def write(report: Report, page: Path) -> None:
-    """Write the page of a report, and drawings of the causes' programs beside it."""
+    """Writes the page of a report, and next to it a folder with drawings of the failing programs, one cause after the
+    other.
+    """
     summary = summarize(report)
     drawings = [
         {_drawing(page, number, at): each for at, each in enumerate(pictures(cause.shown))}
@@ -142,7 +144,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """The text split into prose and code in turn.
+    """Splits text into pieces that are prose and code in turn, beginning with prose.
 
     Code is text in backticks, names with an underscore, ``x.grad``, ``torch.`` names, and calls.
     """

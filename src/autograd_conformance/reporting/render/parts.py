@@ -46,14 +46,14 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgram:
-    """Code of the reduced program with its repetitions as loops."""
+    """Code of a failure's reduced program, with repetitions written as loops."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Lines of the reduced program in the framework's own code."""
+    """Lines of a failure's reduced program in the framework's own code, one for each instruction."""
 
     lines: tuple[str, ...]
     at: int | None
@@ -71,7 +71,7 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Steps of the argument for the expected outcome."""
+    """The explanation of a failure: steps that derive the expected outcome from lines of the program."""
 
     steps: tuple[ExplanationStep, ...]
 
@@ -157,7 +157,7 @@ FailurePart = (
 
 
 def parts(failure: Failure) -> tuple[FailurePart, ...]:
-    """The known parts of a failure, in order."""
+    """Returns the known parts of a failure's report, in the order in which all reports show them."""
     f = failure
     lines = tuple(f.code.rstrip("\n").split("\n"))
     whole = bool(re.search(r"  # 1\b", f.script))

@@ -39,7 +39,7 @@ HEADLINES: dict[Conclusion, str] = {
     "not conformant": "bold red",
     "no verdict": "bold yellow",
 }
-"""Style of each headline."""
+"""Colour and weight of each headline in the terminal."""
 
 STYLES: dict[Verdict, str] = {
     "fail": "red",
@@ -57,10 +57,10 @@ STYLES: dict[Verdict, str] = {
     "info": "",
     "pass": "green",
 }
-"""Style of each verdict."""
+"""Colour of each verdict in the terminal."""
 
 REPLAYS = 3
-"""Number of replay commands that are printed, one for each cause; the report has all of them."""
+"""Maximum number of replay commands that the summary prints, one for each cause; the report has all commands."""
 
 UNREMARKABLE = ("pass", "info", "not applicable", "skipped")
 """Verdicts whose rules the summary does not list. It only counts inapplicable and skipped rules; the report has the
@@ -68,7 +68,7 @@ reasons.
 """
 
 ENTRIES = 5
-"""Number of known differences that are printed, stale ones first; the report has all of them."""
+"""Maximum number of known differences that the summary prints, stale ones first; the report has all entries."""
 
 
 def print_summary(report: Report, console: Console, written: str | Path | None = None, above: int = 0) -> None:

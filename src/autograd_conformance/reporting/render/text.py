@@ -136,7 +136,7 @@ def _measure(measure: Measure) -> Iterator[str]:
 
 
 def script_title(script: Script) -> str:
-    """Heading of a script."""
+    """Returns the heading of a failure's script, such as ``The shortest program found``."""
     titles = {"program": "The shortest program found", "unrolled": "Line by line", "script": "The same as a script"}
     return titles[script.form]
 

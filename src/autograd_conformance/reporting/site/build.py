@@ -25,7 +25,7 @@ MADE_BY = "autograd-conformance report site"
 
 
 class FolderInUse(Exception):
-    """The output folder contains something other than a site; nothing was written."""
+    """Raised if the output folder contains something other than a site; nothing was written."""
 
 
 def build(reports: Sequence[Report], folder: Path, docs: Path | None = None) -> Site:

@@ -53,7 +53,9 @@ class Row:
     cells: tuple[RuleSummary | None, ...]
     """Verdict of each run; None if a run does not have the rule."""
     latest: tuple[bool, ...]
-    """Whether each run is of the latest version of its framework; only these runs are counted."""
+    """For each run, whether it is of the latest version of its framework; only such runs are counted in `passing` and
+    `applicable`.
+    """
 
     @property
     def passing(self) -> int:
@@ -71,12 +73,14 @@ class Row:
 
     @property
     def verdicts(self) -> set[Verdict]:
-        """All verdicts of the row."""
+        """All verdicts on the rule in any of the runs."""
         return {cell.verdict for cell in self.cells if cell is not None}
 
     @property
     def groups(self) -> list[str]:
-        """Filter values that match the row: its verdicts, ``defect``, ``different``, and ``disagreement``."""
+        """Values of the page's filter that match the row: the verdicts on the rule, and ``defect``, ``different`` or
+        ``disagreement`` (between frameworks).
+        """
         found: set[str] = set(self.verdicts)
         if found & set(FAILURE_VERDICTS):
             found.add("defect")
@@ -133,7 +137,8 @@ def latest(runs: Iterable[Run]) -> dict[str, RuleRecord]:
 
 
 def violation_bound(exercised: int) -> int | None:
-    """Bound on the rate of violations, given the number of programs that exercised a rule without breaking it.
+    """Returns a bound on the rate of violations of a rule, given the number of programs that exercised the rule without
+    breaking it.
 
     With a confidence of 95 %, fewer than one in this many programs break the rule. None without programs.
     """

@@ -73,7 +73,7 @@ class Site:
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
-        """Rows of the matrix, by family."""
+        """The families of rules, with the rows and cells of the site's matrix of rules and runs."""
         return matrix(self.runs, self.slugs)
 
     @cached_property
@@ -89,7 +89,7 @@ class Site:
 
 
 def pages(site: Site) -> Iterator[Page]:
-    """All pages of a site."""
+    """Yields all HTML pages of a site: the matrix, and pages of runs, failures, rules and documents."""
     templates = environment(site)
     yield Page("index.html", templates.get_template("matrix.html.j2").render(root=""))
     for run in site.runs:
