@@ -1,4 +1,4 @@
-"""The simplest operands of each op, for code that needs any working op."""
+"""Finds ops that work on operands of one given shape, for code that needs any working op."""
 
 from __future__ import annotations
 

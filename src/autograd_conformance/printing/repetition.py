@@ -20,7 +20,7 @@ class Repetition:
     """Blocks of lines of a straight-line program that repeat and can become a loop."""
 
     start: int
-    """The position of the first block."""
+    """The position of the first block's first line."""
     period: int
     """Number of lines of a block."""
     count: int
@@ -122,7 +122,7 @@ class _Blocks:
         return line
 
     def _own(self, ref: Value) -> Value:
-        """The value of the first block that corresponds to a value of another block."""
+        """Returns the value of the first block that corresponds to a value of another block."""
         at = self.where[ref]
         return self._line(self.start + (at - self.start) % self.period).made[self._line(at).made.index(ref)]
 

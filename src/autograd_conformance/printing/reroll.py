@@ -44,7 +44,9 @@ def reroll(program: Program) -> Rerolled | None:
 
 
 def iterations(program: Program) -> tuple[tuple[int, ...], ...]:
-    """The instructions of each iteration of a program's longest loop; empty if nothing repeats."""
+    """Returns the numbers of the instructions in each iteration of the loop that saves the most lines of a program;
+    empty if nothing repeats.
+    """
     lines = straight_lines(program)
     found = [(each, repeated) for each in (lines, _hoisted(lines)) if (repeated := repetition(each, outermost=True))]
     if not found:
@@ -83,9 +85,11 @@ def _rerolled(lines: Sequence[Line]) -> Rerolled | None:
 @dataclass(slots=True)
 class _Reroller:
     number: count[int] = field(default_factory=count)
-    """Numbers for new variables and lists."""
+    """Counter that numbers new variables and lists."""
     alike: list[tuple[Value, Value]] = field(default_factory=list)
-    """Pairs of values that should share a name."""
+    """Pairs a value from an incomplete last iteration with the same line's value in the loop's body, so that both are
+    printed with one name.
+    """
 
     def reroll(
         self, nodes: Sequence[Node], later: frozenset[Value], outermost: bool = False

@@ -34,7 +34,8 @@ from autograd_conformance.programs.operands import clearing_optimizer, operands,
 
 
 def straight_lines(program: Program) -> list[Line]:
-    """A program's lines. One line makes each optimizer, and the lines of its methods read it.
+    """Returns the lines of a program before loops are found. One line makes each optimizer, and lines that call an
+    optimizer's methods read it as a value.
 
     An optimizer that a step would make is made right after its leaves, if nothing can change them before the step.
     """

@@ -255,7 +255,7 @@ class _Naming:
         return words[0]
 
     def _origin(self, ref: Value) -> Value:
-        """The value itself, or the value that it clones."""
+        """Returns the value that a clone copies, or, if the value is no clone, the value itself."""
         line = self.maker.get(ref)
         copied = line is not None and isinstance(line.step, Apply) and line.step.op == "clone"
         return line.reads[0] if line is not None and copied else ref

@@ -21,7 +21,7 @@ LINEAR = """
     o = linear_bias i w b
     l = mse_loss o t reduction='mean'
 """
-"""One linear layer and its loss, (1·1 + 2·1 - 1)² = 4: six lines."""
+"""Program of six lines: one linear layer and its loss, (1·1 + 2·1 - 1)² = 4."""
 
 DEEP = """
     i = leaf [[1, 2]] const
@@ -33,7 +33,7 @@ DEEP = """
     o = linear r v
     l = mse_loss o t reduction='mean'
 """
-"""Two linear layers with a relu between them, and a loss: eight lines."""
+"""Program of eight lines: two linear layers with a relu between them, and a loss."""
 
 SGD = "step w, b sgd lr=0.125"
 AGAIN = "h2 = linear i w; r2 = relu h2; o2 = linear r2 v; l2 = mse_loss o2 t reduction='mean'"

@@ -1,4 +1,6 @@
-"""Helpers of the articles' files: programs and cases in short form, and short names of error kinds."""
+"""Helpers with which the files of the articles write programs and cases in short form, and short names of error
+kinds.
+"""
 
 from __future__ import annotations
 

@@ -72,7 +72,9 @@ Prediction = Raises | Returns | HasGrad | Saved
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program in the suite's text form, one instruction on each line, and the article's predictions for it."""
+    """A program in the suite's text form, one instruction on each line, and the article's predictions for the program's
+    lines.
+    """
 
     program: str
     predicts: tuple[Prediction, ...]

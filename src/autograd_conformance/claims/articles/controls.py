@@ -41,9 +41,9 @@ EXAMPLE_3 = f"""
     zero x to zeros
 """
 LOSS = f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}"
-"""The mean of x * 2, with which the first two examples start: three lines."""
+"""Program of three lines that computes the mean of x * 2, with which the article's first two examples start."""
 SECOND_ORDER = f"x = leaf [1, 2]; y = square x; z = mean y {MEAN}"
-"""The mean of x ** 2, with which the third example starts: three lines."""
+"""Program of three lines that computes the mean of x ** 2, with which the article's third example starts."""
 
 ARTICLE = Article(
     "controls",

@@ -22,7 +22,7 @@ GRU = """
     c = leaf [0, 0, 0]
     o, h = gru x w u b c hidden=1
 """
-"""Two steps of a GRU with one input and one hidden unit: six lines."""
+"""Program of six lines: two time steps of a GRU with one input and one hidden unit."""
 
 WEIGHTS = "w, u, b, c"
 STEP = f"step {WEIGHTS} adam lr=0.125"
@@ -41,13 +41,13 @@ BIDIRECTIONAL = """
     c2 = leaf [0, 0, 0]
     o, h = gru_bidirectional x w u b c w2 u2 b2 c2 hidden=1
 """
-"""The article's own GRU, which runs in both directions: ten lines."""
+"""Program of ten lines: the article's own GRU, which runs in both directions."""
 
 BOTH = "w, u, b, c, w2, u2, b2, c2"
 STEP_BOTH = f"step {BOTH} adam lr=0.125"
 
 RECURRENT = "w = leaf 0.5; h0 = leaf 1 const; a = multiply w h0; h1 = tanh a; b = multiply w h1; h2 = tanh b"
-"""A recurrent unit in elementary ops: two steps, six lines."""
+"""Program of two time steps of a recurrent unit in elementary ops, as six instructions."""
 
 EXAMPLE_1 = f"{BIDIRECTIONAL}; {LOSS_1}; backward k; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}"
 EXAMPLE_2 = f"{BIDIRECTIONAL}; {LOSS_1}; backward k retain=True; {STEP_BOTH}; {LOSS_2}; backward m; {STEP_BOTH}"

@@ -16,13 +16,13 @@ ZEROING = "c. Zeroing Gradients Before Each Backward Pass"
 
 MEAN = "dim=(0,) keepdim=False"
 LOSS = f"x = leaf [1, 2]; y = multiply_scalar x scalar=2.0; z = mean y {MEAN}"
-"""The mean of x * 2, with which the article's examples start: three lines."""
+"""Program of three lines that computes the mean of x * 2, with which the article's examples start."""
 
 ROUND = f"y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; zero x; backward z; step x sgd lr=0.5"
-"""One iteration of the training loop in part c: five lines."""
+"""Five lines of a program: one iteration of the training loop in part c of the article."""
 
 BARE = f"y = multiply_scalar x scalar=2.0; z = mean y {MEAN}; backward z; step x sgd lr=0.5"
-"""The same iteration without clearing: four lines."""
+"""Four lines of a program: one iteration of the training loop in part c of the article, without clearing gradients."""
 
 EXAMPLE_A = f"{LOSS}; backward z retain=True; backward z; zero x to zeros; backward z"
 DETACHED = f"{LOSS}; backward z; d = detach x; w = multiply_scalar d scalar=3.0"

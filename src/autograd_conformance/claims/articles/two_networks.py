@@ -34,7 +34,7 @@ EXAMPLE_2 = f"{FIRST}; backward l retain=True; {SECOND}; backward m"
 EXAMPLE_3 = f"{FIRST}; backward l; {SECOND.replace('p = linear_bias j', 'd = detach j; p = linear_bias d')}; backward m"
 
 SMALL = "i = leaf [[2]] const; w = leaf [[1]]; o = linear i w; backward o"
-"""One network with one weight, after its backward call."""
+"""Program of four lines: one network with one weight, and a backward call from its output."""
 
 ARTICLE = Article(
     "two-networks",

@@ -18,7 +18,7 @@ GROUPS: dict[str, tuple[Fact, ...]] = {
     "Hooks": HOOKS,
     "Functions, transforms, checkpoints, optimizers": REST,
 }
-"""The facts by topic, in the order of their numbers."""
+"""The facts about PyTorch's autograd by topic, such as ``Calling backward``, in the order of their numbers."""
 
 FACTS: dict[str, Fact] = {fact.key: fact for group in GROUPS.values() for fact in group}
-"""All facts by number."""
+"""All facts about PyTorch's autograd by number, from ``R1`` to ``R61``."""

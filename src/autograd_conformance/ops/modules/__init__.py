@@ -46,7 +46,7 @@ def inputs(op: str, attrs: Attrs, sizes: Sizes, first: Shape) -> Named:
 
 
 def results(op: str, attrs: Attrs) -> int:
-    """Number of results of a module."""
+    """Returns the number of results of a module with these settings."""
     return TABLE[op].results(dict(attrs))
 
 

@@ -10,7 +10,7 @@ from autograd_conformance.programs.own_numpy import np
 
 
 def _heads(j, x, heads):
-    """(batch, time, width) reshaped to (batch, head, time, part)."""
+    """Reshapes an array (batch, time, width) to (batch, head, time, part), where each head gets a part of the width."""
     return j.np.swapaxes(j.np.reshape(x, (*x.shape[:2], heads, -1)), 1, 2)
 
 

@@ -1,4 +1,4 @@
-"""The dtypes of an op's results and intermediate numbers if its operands have several dtypes."""
+"""Computes which dtype an op's results and intermediate numbers have if the op's operands have several dtypes."""
 
 from __future__ import annotations
 

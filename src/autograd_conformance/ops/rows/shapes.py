@@ -31,7 +31,7 @@ FORMS: dict[str, Shape] = {
     "matrices": (2, 2),
     "tensors without elements": (0,),
 }
-"""Names for classes of shapes, each with an example."""
+"""Names for classes of shapes, each with an example of a shape: ``"vectors": (3,)``."""
 
 
 def form(shape: Shape) -> str:
@@ -51,7 +51,9 @@ def size(shape: Shape) -> int:
 
 
 def small(shape: Shape) -> bool:
-    """Whether a value of this shape is small enough for a drawn program."""
+    """Whether a value of this shape is small enough for a drawn program: at most `LARGEST` elements in at most 5
+    dimensions.
+    """
     return size(shape) <= LARGEST and len(shape) <= 5
 
 

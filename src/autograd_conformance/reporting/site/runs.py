@@ -21,11 +21,11 @@ class FailurePage:
     failure: Failure
     cause: Cause
     number: int
-    """Number of the cause in the run, from 1."""
+    """Number of the failure's cause among the causes of the run, from 1."""
     member: int
-    """Number of the failure in its cause, from 1."""
+    """Number of the failure among the failures with the same cause, from 1."""
     slug: str
-    """File name of the page, without extension."""
+    """File name of the failure's page, without extension: ``torch-2.9.1.2``."""
 
     @property
     def others(self) -> tuple[Failure, ...]:
