@@ -19,6 +19,7 @@ from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.session import Session
+from autograd_conformance.failures.case import Case
 from autograd_conformance.known_differences import Known, known
 from autograd_conformance.programs.language import Leaf, Program
 from autograd_conformance.rules.catalogue import RULES
@@ -150,16 +151,16 @@ def _later(mutant: type[Generated], probe: Probe, session: Session) -> bool:
     return bool(_first(forms, check) or failure(replace(probe, examples=STANDARD // 10), check, 0, (Phase.generate,)))
 
 
-def _first(programs: Iterable[Program], check: Callable[[Program], None]) -> RuleViolated | None:
+def _first(programs: Iterable[Program], check: Callable[[Program], None]) -> Case | None:
     for program in programs:
         try:
             check(program)
         except RuleViolated as error:
-            return error
+            return Case.of(error)
     return None
 
 
-def _killed(broken: RuleViolated, test: str, programs: int, seconds: float, shrunk: bool) -> Cell:
+def _killed(broken: Case, test: str, programs: int, seconds: float, shrunk: bool) -> Cell:
     leaves = (step for step in broken.program if isinstance(step, Leaf))
     dtype = next((leaf.value.dtype for leaf in leaves), None)
     size = len(broken.program) if shrunk else None

@@ -22,6 +22,7 @@ from autograd_conformance.checking.check import Check, RuleViolated, violation_i
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.known_differences import known
 from autograd_conformance.programs.formats.text import render
@@ -124,7 +125,7 @@ def prepared(mutant: type[Mutant], folder: Path) -> Session:
 
 def failure(
     probe: Probe, check: Check, seed: int, phases: Sequence[Phase] = (Phase.generate, Phase.shrink)
-) -> tuple[RuleViolated, bool] | None:
+) -> tuple[Case, bool] | None:
     """The shrunk failure of a probe, and whether it is flaky; None if the probe passes."""
 
     @hypothesis.seed(seed)
@@ -144,5 +145,5 @@ def failure(
         broken = violation_in(error)
         if broken is None:
             raise
-        return reduced(broken, check.known), isinstance(error, hypothesis.errors.Flaky)
+        return reduced(Case.of(broken), check.known), isinstance(error, hypothesis.errors.Flaky)
     return None

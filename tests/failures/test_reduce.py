@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from autograd_conformance.checking.check import RuleViolated, first_violation, related_as
+from autograd_conformance.checking.check import first_violation, related_as
 from autograd_conformance.failures import reduce
+from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
@@ -50,12 +51,12 @@ FRAMEWORK = Forgets()
 CORE = "a = leaf [1.5, 2]\nbackward a with [2.5, 3]\nbackward a with [3.5, 4]"
 
 
-def broken(text: str) -> RuleViolated:
+def broken(text: str) -> Case:
     program = parse(text, VOCABULARY)
     observation = run(program, FRAMEWORK)
     violation = first_violation(program, observation, InProcess(FRAMEWORK))
     assert violation is not None
-    return RuleViolated(program, observation, violation, InProcess(FRAMEWORK))
+    return Case(program, observation, violation, InProcess(FRAMEWORK))
 
 
 LONG = """a = leaf [1, 2]
@@ -95,8 +96,7 @@ def test_nothing_that_fails_otherwise_takes_its_place() -> None:
 def test_the_work_is_bounded() -> None:
     runs: list[object] = []
     failure = broken(LONG)
-    failure.target = InProcess(FRAMEWORK, runs.append)
-    reduced(failure, tries=5)
+    reduced(replace(failure, target=InProcess(FRAMEWORK, runs.append)), tries=5)
     assert 0 < len(runs) <= 5 + 3
 
 
@@ -144,7 +144,7 @@ def test_equal_tensors_stay_equal_where_the_failure_hangs_on_it() -> None:
     observation = target.observe(program)
     violation = first_violation(program, observation, target)
     assert violation is not None
-    found = reduced(RuleViolated(program, observation, violation, target)).program
+    found = reduced(Case(program, observation, violation, target)).program
     assert render(found).splitlines()[:2] == ["a = leaf [1.5, 2]", "b = leaf [1.5, 2]"]
     assert render(found).endswith("backward c with [2.5, 3]")
 
@@ -165,7 +165,7 @@ def test_numbers_stay_small_where_an_op_is_flat_for_larger_ones() -> None:
     observation = target.observe(program)
     violation = first_violation(program, observation, target)
     assert violation is not None
-    found = reduced(RuleViolated(program, observation, violation, target))
+    found = reduced(Case(program, observation, violation, target))
     (leaf, *_) = found.program
     assert isinstance(leaf, Leaf)
     assert leaf.value.data == (0.3, 0.4, 0.5, 0.6)
@@ -192,7 +192,7 @@ def test_operands_stay_where_an_op_takes_them() -> None:
     observation = target.observe(program)
     violation = first_violation(program, observation, target)
     assert violation is not None
-    found = reduced(RuleViolated(program, observation, violation, target))
+    found = reduced(Case(program, observation, violation, target))
     numbers = [x for step in found.program if isinstance(step, Leaf) for x in step.value.data]
     assert all(0 < x < 1 for x in numbers)
 
@@ -207,10 +207,10 @@ def test_related_programs_get_the_same_other_numbers() -> None:
     seen = target.observe(first)
     violation = related_as(related, seen, target.observe(second), target).violation
     assert violation is not None
-    found = reduced(RuleViolated(first, seen, violation, target, related))
+    found = reduced(Case(first, seen, violation, target, related))
     assert found.related is not None
     for program in (found.related.first, found.related.second):
         assert render(program).count("leaf [1.5, 2]") == 2 and render(program).count("with [2.5, 3]") == 2
     assert found.violation.rule == "relations/order"
     scaled = replace(related, rule="relations/scaling")
-    assert reduced(RuleViolated(first, seen, violation, target, scaled)).related == scaled
+    assert reduced(Case(first, seen, violation, target, scaled)).related == scaled

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, settings
 
-from autograd_conformance.checking.check import RuleViolated, first_violation, violation_of
+from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
@@ -56,7 +56,7 @@ class Halves(Torch):
         return tuple(map(_Half.apply, made)) if op == self.op else made
 
 
-def failures(op: str, most: int = 4) -> list[RuleViolated]:
+def failures(op: str, most: int = 4) -> list[Case]:
     """Failures of a framework with one faulty op, in drawn programs."""
     target, found = InProcess(Halves(op)), []
 
@@ -73,10 +73,10 @@ def failures(op: str, most: int = 4) -> list[RuleViolated]:
     return found
 
 
-def failure(program: Program, target: InProcess) -> RuleViolated | None:
+def failure(program: Program, target: InProcess) -> Case | None:
     observation = target.observe(program)
     violation = first_violation(program, observation, target)
-    return None if violation is None else RuleViolated(program, observation, violation, target)
+    return None if violation is None else Case(program, observation, violation, target)
 
 
 @pytest.mark.parametrize("op", KINKED)
@@ -114,9 +114,8 @@ def test_an_op_that_leads_to_a_kink_where_it_is_left_out_is_no_cure() -> None:
     program = parse("a = leaf [0, 0]; b = add_scalar a scalar=2; c = abs b; backward c with [1, 1]", VOCABULARY)
     broken = failure(program, InProcess(Halves("abs")))
     assert broken is not None
-    case = Case.of(broken)
-    assert "add_scalar" not in essential_ops(case)
-    assert "line 2" not in (nearest(case) or "")
+    assert "add_scalar" not in essential_ops(broken)
+    assert "line 2" not in (nearest(broken) or "")
 
 
 def test_a_failure_that_was_written_down_at_a_kink_is_reduced_to_what_is_not() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autograd_conformance.failures import related as relations
+from autograd_conformance.failures.case import Case
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
@@ -13,14 +14,22 @@ from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.failure import Allowed, Category, Failure
 from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.relations.relation import Related
+from autograd_conformance.rules.violations.observed import ReturnedUnexpectedly
+from autograd_conformance.rules.violations.violation import Violation
 from evaluation.mutants.graphs import DiamondOnce
 
 FAN_OUT = parse("a = leaf [1.5, 2]; b = square a; c = add b a; backward c with [3, 4]", VOCABULARY)
 CHAIN = parse("a = leaf [1.5, 2]; b = square a; c = sin b; backward c with [3, 4]", VOCABULARY)
 
 
+def separate(related: Related) -> tuple[Case | None, Case | None]:
+    """The violations that two programs show in isolation on a faulty framework."""
+    target, violation = InProcess(DiamondOnce()), Violation(related.rule, 3, ReturnedUnexpectedly(), ())
+    return relations.separate_cases(Case(related.first, (), violation, target, related))
+
+
 def test_what_one_of_two_programs_breaks_by_itself():
-    broken = relations.separate_cases(Related("relations/order", FAN_OUT, CHAIN), InProcess(DiamondOnce()))
+    broken = separate(Related("relations/order", FAN_OUT, CHAIN))
     told = "In isolation, the first program breaks gradients/fan-out on line 4: returned with another gradient; "
     assert relations.describe(broken) == f"{told}the second program breaks no rule."
     (part,) = relations.parts(broken)
@@ -36,7 +45,7 @@ def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
         verdict="fail", rule=related.rule, level="MUST", sentence="", test="",
         program=relations_codec.to_json(related), at=3, observed="another gradient",
         allowed=(Allowed("the same", related.rule),), code="a\nb\nc\nd", other="a\nb\nc\nd", script="",
-        parts=relations.parts(relations.separate_cases(related, InProcess(DiamondOnce()))),
+        parts=relations.parts(separate(related)),
     )  # fmt: skip
     assert decode(encode(failure)) == failure
     right, wrong = pictures(failure)
@@ -48,5 +57,5 @@ def test_the_drawing_is_marked_where_the_program_that_is_wrong_goes_wrong():
 
 
 def test_two_programs_that_break_no_rule_by_themselves():
-    broken = relations.separate_cases(Related("relations/order", CHAIN, CHAIN), InProcess(DiamondOnce()))
+    broken = separate(Related("relations/order", CHAIN, CHAIN))
     assert (broken, relations.parts(broken)) == ((None, None), ())

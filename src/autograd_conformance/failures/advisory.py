@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.session import Session
-from autograd_conformance.failures.record import REDUCTION_LEAST, REDUCTION_SHARE, failure
+from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.record import LEAST, SHARE, failure
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.known_differences.update import Finding, Signature
 from autograd_conformance.reporting.records.failure import Failure
@@ -25,7 +26,7 @@ def advisory_failures(check: Check, test: str, session: Session) -> Iterator[Fai
 def shorten_findings(check: Check, session: Session) -> None:
     """Replace the program of each new known difference with the smallest program that shows the difference."""
     for about, broken in check.found.items():
-        small = reduced(broken, session.known, until=session.until(REDUCTION_SHARE, REDUCTION_LEAST))
+        small = reduced(Case.of(broken, session.until(SHARE, LEAST)), session.known)
         if Signature.of(small.program, small.violation) == about:
             shorter = Finding.of(small.program, small.violation, check.findings[about].left_out, seen=0)
             check.findings[about] = check.findings[about].joined(shorter)

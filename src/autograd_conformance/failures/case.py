@@ -1,11 +1,18 @@
-"""A failing program with its observation and violation: everything that a failure record is made from."""
+"""A failing program with its observation and violation: everything that a failure record is made from.
+
+Reducing, varying and explaining a failure run more programs. They run them through its case, which runs each program
+once, and which holds the deadline for all of this work.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import time
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autograd_conformance.checking.check import RuleViolated
+from autograd_conformance.failures.judged import Judged
 from autograd_conformance.failures.listing import loop_listing
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect, code
@@ -15,26 +22,73 @@ from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.explanation.context import Context, context_of
+from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program that breaks a rule, and how it does so. Derived parts are computed once, when first needed."""
+    """A program that breaks a rule, and how it does so. Derived parts are computed once, when first needed.
+
+    Cases that are derived from one case share its runs and its deadline.
+    """
 
     program: Program
-    """The failing program."""
+    """The failing program, or the first of two related programs."""
     observation: Observation
     """The framework's outcome for each instruction of the program."""
     violation: Violation
     """The first difference between the observation and the outcomes that the rules allow."""
     target: Target
     """The framework that ran the program."""
+    related: Related | None = None
+    """Both programs, if the rule is about two."""
+    until: float = math.inf
+    """The deadline for searches, on the monotonic clock."""
+    runs: dict[str, Judged] = field(default_factory=dict, repr=False, compare=False)
+    """The programs that ran after the failure was found, by their exact text: programs with 0 and -0 are equal."""
 
     @classmethod
-    def of(cls, broken: RuleViolated) -> Case:
-        """The case of a broken rule about a single program."""
-        return cls(broken.program, broken.observation, broken.violation, broken.target)
+    def of(cls, broken: RuleViolated, until: float = math.inf) -> Case:
+        """The case of a broken rule."""
+        return cls(broken.program, broken.observation, broken.violation, broken.target, broken.related, until)
+
+    def with_crashes_as_errors(self) -> Case:
+        """The same case, except that a crash or timeout of the framework's process is an outcome."""
+        return replace(self, target=self.target.crash_as_error(), runs={})
+
+    def judge(self, program: Program) -> Judged:
+        """A run of a program on the framework. A program that ran before for this failure does not run again."""
+        key = repr(program)
+        if key not in self.runs:
+            self.runs[key] = self.judge_again(program)
+        return self.runs[key]
+
+    def judge_again(self, program: Program) -> Judged:
+        """A new run of a program, which shows whether the framework repeats what it did."""
+        return Judged(program, self.target.observe(program), self.target)
+
+    def observe(self, program: Program) -> Observation:
+        """The observation of a program. A program that ran before for this failure does not run again."""
+        return self.judge(program).observation
+
+    def failing_with(self, judged: Judged, violation: Violation) -> Case:
+        """The case of another program that fails."""
+        return replace(self, program=judged.program, observation=judged.observation, violation=violation, related=None)
+
+    @property
+    def pair(self) -> Related:
+        """Both programs of a rule about two."""
+        assert self.related is not None
+        return self.related
+
+    def is_over(self) -> bool:
+        """Whether the deadline for searches has passed."""
+        return time.monotonic() >= self.until
+
+    def middle(self) -> float:
+        """The end of the first half of the time that is left until the deadline, on the monotonic clock."""
+        return self.until if math.isinf(self.until) else (time.monotonic() + self.until) / 2
 
     @property
     def dialect(self) -> Dialect | None:

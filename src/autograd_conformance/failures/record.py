@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import groups, listing, loop_listing, with_prelude
-from autograd_conformance.failures.reduce import reduced
+from autograd_conformance.failures.reduce import reduced, without_later_lines
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.ablation import essential_ops
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.frameworks.environment.process_end import describe_exit
+from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.places import SUITES
 from autograd_conformance.printing.dialect import code
@@ -35,11 +37,12 @@ from autograd_conformance.reporting.records.terms import FailureVerdict, Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.explanation.explain import explain
 from autograd_conformance.rules.relations import codec as relations_codec
-from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
 
-REDUCTION_SHARE, REDUCTION_LEAST = 0.05, 2.0
-"""The share of a limited run's time that reducing one failure may take, and a minimum in seconds."""
+SHARE, LEAST = 0.1, 4.0
+"""The share of a limited run's time that the searches of one failure may take, and a minimum in seconds. Reducing takes
+at most half of it.
+"""
 
 
 def failure(
@@ -51,11 +54,10 @@ def failure(
     """
     if session.is_over():
         return unexplained(broken, test, session, verdict)
-    broken.target = broken.target.crash_as_error()
+    found = Case.of(broken, session.until(SHARE, LEAST)).with_crashes_as_errors()
     if broken.related is not None:
-        small = reduced(broken, session.known, until=session.until(REDUCTION_SHARE, REDUCTION_LEAST))
-        return _related_failure(small, small.related or broken.related, test, session, verdict, file)
-    case = with_confirmed_cause(_reduced_case(broken, session))
+        return _related_failure(reduced(found, session.known), test, session, verdict, file)
+    case = with_confirmed_cause(_reduced_case(found, session.known))
     violation = case.violation
     path = file or _replay_file(case.form, session, violation.rule, test)
     command = replay_command(session, path)
@@ -109,23 +111,20 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
     )
 
 
-def _reduced_case(broken: RuleViolated, session: Session) -> Case:
+def _reduced_case(case: Case, known: Sequence[Known]) -> Case:
     """The failure in the smallest program found, or in the original loop if its code is shorter."""
-    whole = reduced(broken, session.known, tries=0)
-    small = reduced(whole, session.known, until=session.until(REDUCTION_SHARE, REDUCTION_LEAST))
-    case = Case.of(whole)
-    return case if 0 < len(case.loop.splitlines()) < len(small.program) else Case.of(small)
+    whole = without_later_lines(case, known)
+    small = reduced(whole, known)
+    return whole if 0 < len(whole.loop.splitlines()) < len(small.program) else small
 
 
-def _related_failure(
-    broken: RuleViolated, related: Related, test: str, session: Session, verdict: FailureVerdict, file: Path | None
-) -> Failure:
+def _related_failure(case: Case, test: str, session: Session, verdict: FailureVerdict, file: Path | None) -> Failure:
     """The record of two related programs whose results differ."""
-    violation, dialect = broken.violation, broken.target.dialect
+    violation, dialect, related = case.violation, case.dialect, case.pair
     form = relations_codec.to_json(related)
     path = file or _replay_file(form, session, violation.rule, test)
     command = replay_command(session, path)
-    separate = relations.separate_cases(related, broken.target)
+    separate = relations.separate_cases(case)
     return Failure(
         verdict=verdict,
         **_rule_fields(violation.rule),
@@ -136,10 +135,10 @@ def _related_failure(
         allowed=tuple(Allowed(text, rule) for text, rule in violation.allowed_texts()),
         code="\n".join(code(related.first, dialect)),
         other="\n".join(code(related.second, dialect)),
-        why=relations.explanation(related, violation),
+        why=relations.explanation(case),
         error=_error(violation),
         diagnosis=relations.describe(separate),
-        script=relations.script(related, violation, broken.target),
+        script=relations.script(case),
         replay=str(path),
         command=command,
         deviation=category_of(violation),

@@ -6,13 +6,13 @@ as long as the program breaks the same rule about the same op.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from autograd_conformance.checking.check import RuleViolated, first_violation, is_advice, related_as
+from autograd_conformance.checking.check import is_advice, related_as
+from autograd_conformance.failures.case import Case
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.programs.editing import bypassed, is_valid, pruned, replaced, with_modes, without_leaf
@@ -31,9 +31,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.rules.catalogue import RULES
-from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
-from autograd_conformance.tape.trace import is_smooth_throughout
 
 GRIDS = (1, 8)
 """Numbers are rounded to multiples of 1/n for each of these n, as such numbers are easy to read."""
@@ -48,32 +46,32 @@ TRIES = 200
 """Maximum number of smaller programs that are run for one failure."""
 
 
-def reduced(
-    broken: RuleViolated, known: Sequence[Known] = (), tries: int = TRIES, until: float = math.inf
-) -> RuleViolated:
+def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES) -> Case:
     """The same failure in the smallest program found. Of two related programs, only the numbers are changed.
 
-    With `tries` 0, only the instructions after the failing one are removed. The search ends at `until`, a time of the
-    monotonic clock.
+    The search takes at most half of the time that is left for the failure.
     """
-    if broken.related is not None:
-        return _related_with_distinct_numbers(broken, broken.related, known) if tries else broken
-    broken = _same_failure(broken, broken.program.upto(broken.violation.at + 1), known) or broken
-    before, left = None, tries
-    while before != broken.program and left > 0 and time.monotonic() < until:
-        before, at = broken.program, len(broken.program)
+    if case.related is not None:
+        return _related_with_distinct_numbers(case, known)
+    case = without_later_lines(case, known)
+    before, left, until = None, tries, case.middle()
+    while before != case.program and left > 0 and time.monotonic() < until:
+        before, at = case.program, len(case.program)
         while at > 0 and left > 0 and time.monotonic() < until:
-            at = min(at, len(broken.program)) - 1
-            for smaller in _smaller(broken.program, at, at == broken.violation.at):
+            at = min(at, len(case.program)) - 1
+            for smaller in _smaller(case.program, at, at == case.violation.at):
                 left -= 1
-                found = _same_failure(broken, smaller, known)
+                found = _same_failure(case, smaller, known)
                 if found is not None:
-                    broken = found
+                    case = found
                     break
-    distinct = (
-        (_same_failure(broken, program, known) for program in _with_distinct_numbers(broken.program)) if tries else ()
-    )
-    return next((found for found in distinct if found is not None and _is_as_clear(found, broken)), broken)
+    distinct = (_same_failure(case, program, known) for program in _with_distinct_numbers(case.program))
+    return next((found for found in distinct if found is not None and _is_as_clear(found, case)), case)
+
+
+def without_later_lines(case: Case, known: Sequence[Known] = ()) -> Case:
+    """The same failure without the instructions after the failing one, if it fails without them."""
+    return _same_failure(case, case.program.upto(case.violation.at + 1), known) or case
 
 
 def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
@@ -123,13 +121,14 @@ def _with_distinct_numbers(program: Program) -> Iterator[Program]:
             yield changed
 
 
-def _related_with_distinct_numbers(broken: RuleViolated, related: Related, known: Sequence[Known]) -> RuleViolated:
+def _related_with_distinct_numbers(case: Case, known: Sequence[Known]) -> Case:
     """The same failure with distinct numbers in both programs, equal tensors staying equal. Unchanged if the relation
     may depend on the numbers.
     """
+    related = case.pair
     if not RULES[related.rule].same_work:
-        return broken
-    size, target = len(related.first), broken.target
+        return case
+    size = len(related.first)
     joined = Program((*related.first, *related.second))
     for parts in (2, 10):
         changed = _with_numbers(joined, parts, True)
@@ -138,21 +137,16 @@ def _related_with_distinct_numbers(broken: RuleViolated, related: Related, known
         first = replace(related.first, instructions=changed.instructions[:size])
         second = replace(related.second, instructions=changed.instructions[size:])
         other = replace(related, first=first, second=second)
-        first_observation, second_observation = target.observe(first), target.observe(second)
-        found = related_as(other, first_observation, second_observation, target).violation
-        if found is None or (found.rule, found.at) != (broken.violation.rule, broken.violation.at):
+        one, two = case.judge(first), case.judge(second)
+        found = related_as(other, one.observation, two.observation, case.target).violation
+        if found is None or (found.rule, found.at) != (case.violation.rule, case.violation.at):
             continue
-        if not all(
-            is_smooth_throughout(each, observation, target.traits)
-            for each, observation in ((first, first_observation), (second, second_observation))
-        ):
-            continue
-        if not any(is_known(entry, first, found) for entry in known):
-            return type(broken)(first, first_observation, found, target, other)
-    return broken
+        if one.is_smooth and two.is_smooth and not any(is_known(entry, first, found) for entry in known):
+            return replace(case.failing_with(one, found), related=other)
+    return case
 
 
-def _is_as_clear(found: RuleViolated, original: RuleViolated) -> bool:
+def _is_as_clear(found: Case, original: Case) -> bool:
     """Whether the error is still clear with the new numbers, at which an op may be nearly constant."""
     return _error_in_bounds(found.violation) * UNCLEAR >= _error_in_bounds(original.violation)
 
@@ -198,9 +192,9 @@ def _rounded(value: Literal, parts: int) -> Literal:
     return replace(value, data=tuple(round(x * parts) / parts if x - x == 0 else x for x in value.data))
 
 
-def _same_failure(broken: RuleViolated, program: Program, known: Sequence[Known]) -> RuleViolated | None:
+def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case | None:
     """The failure in another program; None if that program is invalid or does not fail in the same way."""
-    target, original = broken.target, broken.violation
+    original = case.violation
 
     def waives(violation: Violation) -> bool:
         """Whether judging continues after a violation: known differences and advice do not end it."""
@@ -210,17 +204,15 @@ def _same_failure(broken: RuleViolated, program: Program, known: Sequence[Known]
     if not program.instructions or not is_valid(program):
         return None
     try:
-        observation = target.observe(program)
-        found = first_violation(program, observation, target, waives)
-        smooth = found is None or is_smooth_throughout(
-            program, observation, target.traits
-        )  # else a correct framework may fail, too
+        judged = case.judge(program)
+        found = judged.violation_unless(waives)
+        smooth = found is None or judged.is_smooth  # else a correct framework may fail, too
     except (Exception, AdapterError):  # invalid operand shapes, or other result counts
         return None
     if found is None or (found.rule, found.op) != (original.rule, original.op):
         return None
-    if type(program[found.at]) is not type(broken.program[original.at]):
+    if type(program[found.at]) is not type(case.program[original.at]):
         return None
     if not smooth or any(is_known(entry, program, found) for entry in known):
         return None
-    return type(broken)(program, observation, found, target)
+    return case.failing_with(judged, found)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import assert_never
 
 from autograd_conformance.checking.category import category_of
-from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.flow import flow
 from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
-from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.printing.dialect import Dialect
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import names
@@ -18,7 +16,6 @@ from autograd_conformance.programs.language import Grad, Hook, Program, Ref
 from autograd_conformance.programs.observations import Raised, Returned, Skipped
 from autograd_conformance.programs.regions import observed_regions
 from autograd_conformance.reporting.records.failure import ExplanationStep, PartViolation
-from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.pairs import ValuesDiffer
 from autograd_conformance.rules.violations.violation import Violation
 
@@ -41,27 +38,21 @@ WHY = {
 """For each rule, how the failing line of the first program relates to the second program."""
 
 
-def programs(related: Related) -> tuple[Program, Program]:
-    """The first and the second program."""
-    return related.first, related.second
-
-
-def explanation(related: Related, violation: Violation) -> tuple[ExplanationStep, ...]:
+def explanation(case: Case) -> tuple[ExplanationStep, ...]:
     """How the two programs are related, and the line at which their results differ."""
-    expected = violation.allowed[0].expected.expected_text()
-    return (ExplanationStep(violation.at + 1, f"{WHY.get(related.rule, 'is related')}: {expected}."),)
+    expected = case.violation.allowed[0].expected.expected_text()
+    return (ExplanationStep(case.violation.at + 1, f"{WHY.get(case.pair.rule, 'is related')}: {expected}."),)
 
 
-def separate_cases(related: Related, target: Target) -> tuple[Case | None, Case | None]:
+def separate_cases(case: Case) -> tuple[Case | None, Case | None]:
     """The violation that each program shows in isolation, as a case; None if it breaks no rule."""
-    first, second = (_case(program, target) for program in programs(related))
-    return first, second
+    return _separate(case, case.pair.first), _separate(case, case.pair.second)
 
 
-def _case(program: Program, target: Target) -> Case | None:
-    observation = target.observe(program)
-    found = first_violation(program, observation, target)
-    return None if found is None else with_confirmed_cause(Case(program, observation, found, target))
+def _separate(case: Case, program: Program) -> Case | None:
+    judged = case.judge(program)
+    violation = judged.violation
+    return None if violation is None else with_confirmed_cause(case.failing_with(judged, violation))
 
 
 def describe(broken: tuple[Case | None, Case | None]) -> str:
@@ -92,28 +83,28 @@ def _part(case: Case, *, second: bool) -> PartViolation:
     )
 
 
-def script(related: Related, violation: Violation, target: Target) -> str:
+def script(case: Case) -> str:
     """A script that runs both programs and prints the values that differ; empty if the framework's code cannot be
     printed.
     """
-    dialect = target.dialect
+    dialect, pair = case.dialect, case.pair
     if dialect is None:
         return ""
     lines: list[str] = []
-    for n, (title, program) in enumerate(zip(("The first program", "The second program"), programs(related))):
-        lines += [f"# {title}", *_program_lines(program, target, dialect, violation.at if n == 0 else None)]
-        for ref in _compared_values(related, violation, n):
+    for n, (title, program) in enumerate((("The first program", pair.first), ("The second program", pair.second))):
+        lines += [f"# {title}", *_program_lines(case, program, dialect, case.violation.at if n == 0 else None)]
+        for ref in _compared_values(case, n):
             name = names(program)[ref]
-            what = dialect.gradient.format(leaf=name) if _is_gradient(related, violation, program, ref) else name
+            what = dialect.gradient.format(leaf=name) if _is_gradient(case, program, ref) else name
             lines.append(f'print("{title}: {what} is", {what})')
         lines += [""] if n == 0 else []
     return assemble(dialect, lines)
 
 
-def _program_lines(program: Program, target: Target, dialect: Dialect, failing: int | None) -> list[str]:
+def _program_lines(case: Case, program: Program, dialect: Dialect, failing: int | None) -> list[str]:
     """The code of a program; errors are caught and printed."""
     lines: list[str] = []
-    observation = target.observe(program)
+    observation = case.observe(program)
     for each in statements(program, observed_regions(program, observation), dialect, failing):
         lines += each.before
         outcome = observation[each.steps[0]].outcome
@@ -129,16 +120,16 @@ def _program_lines(program: Program, target: Target, dialect: Dialect, failing: 
     return lines
 
 
-def _is_gradient(related: Related, violation: Violation, program: Program, ref: Ref) -> bool:
+def _is_gradient(case: Case, program: Program, ref: Ref) -> bool:
     """Whether the compared value is the `.grad` of a named value, and not the named value itself."""
-    observed = violation.observed
-    is_held = bool(related.alike) or (isinstance(observed, ValuesDiffer) and observed.gradient)
+    observed = case.violation.observed
+    is_held = bool(case.pair.alike) or (isinstance(observed, ValuesDiffer) and observed.gradient)
     return is_held and not isinstance(program[ref.at], Grad)
 
 
-def _compared_values(related: Related, violation: Violation, which: int) -> list[Ref]:
+def _compared_values(case: Case, which: int) -> list[Ref]:
     """The values of the first (0) or second (1) program that the violation is about."""
-    subject = violation.subject
+    related, subject = case.pair, case.violation.subject
     if subject is None or isinstance(related.first[subject.at], Hook):
         return []
     if related.alike:

@@ -11,7 +11,6 @@ from autograd_conformance.failures.listing import assemble, indented, statements
 from autograd_conformance.frameworks.running.runner import literal
 from autograd_conformance.printing.dialect import Dialect, code, tensor
 from autograd_conformance.programs import slugs
-from autograd_conformance.programs.formats.text import names
 from autograd_conformance.programs.language import SHOWING, Backward, Grad, Hook, Instruction, Leaf, Program, Ref
 from autograd_conformance.programs.observations import (
     Gradient,
@@ -19,7 +18,6 @@ from autograd_conformance.programs.observations import (
     Raised,
     Returned,
     Skipped,
-    StepObservation,
     Tensor,
 )
 from autograd_conformance.programs.operands import operands
@@ -36,19 +34,17 @@ def script(case: Case) -> str:
     """Code that can be pasted and run, with line numbers in comments; empty if code for the framework cannot be
     printed.
     """
-    program, observation, violation, dialect = case.program, case.observation, case.violation, case.dialect
+    program, observation, at, dialect = case.program, case.observation, case.violation.at, case.dialect
     if dialect is None:
         return ""
-    dialect = _printing(dialect, violation)
+    dialect = _printing(dialect, case.violation)
     lines: list[str] = []
-    for each in statements(program, observed_regions(program, observation), dialect, violation.at):
+    for each in statements(program, observed_regions(program, observation), dialect, at):
         lines += each.before
         outcome = observation[each.steps[0]].outcome
-        if violation.at in each.steps:
-            failed = violation.subject is not None and isinstance(outcome, Raised)
-            lines += (_after_error if failed else _failing_line)(
-                program, observation[violation.at], violation, each.text, dialect
-            )
+        if at in each.steps:
+            failed = case.violation.subject is not None and isinstance(outcome, Raised)
+            lines += (_after_error if failed else _failing_line)(case, each.text, dialect)
             break
         lines += _earlier_line(program, each.text, outcome, dialect)
     return assemble(dialect, lines)
@@ -81,9 +77,9 @@ def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
     return dialect.error
 
 
-def _failing_line(
-    program: Program, observed: StepObservation, violation: Violation, line: str, dialect: Dialect
-) -> list[str]:
+def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
+    """The lines that run the failing instruction and print what is wrong."""
+    violation = case.violation
     kinds = [
         allowed.expected.kind.value for allowed in violation.allowed if isinstance(allowed.expected, ExpectedError)
     ]
@@ -92,23 +88,23 @@ def _failing_line(
         return [
             "try:",
             indented(line),
-            f"except {_caught(program, dialect, observed.outcome)} as error:",
+            f"except {_caught(case.program, dialect, _outcome(case))} as error:",
             '    print("raised:", error)',
             "else:",
             f'    print("returned, but it must raise: {wanted}")',
         ]
     if isinstance(violation.observed, CotangentWritten):
-        return _written_cotangent(program[violation.at], violation.observed.number, line, dialect)
+        return _written_cotangent(case.program[violation.at], violation.observed.number, line, dialect)
     if violation.partner is not None:
-        return [line, *_shared_gradient(program, violation, dialect)]
-    shown = [*_before(program, violation, dialect), line]
+        return [line, *_shared_gradient(case, dialect)]
+    shown = [*_before(case, dialect), line]
     if dialect.saved and RULES[violation.rule].family == slugs.MEMORY:
         shown.append(f'print("saved tensors alive:", {dialect.saved}, "(allowed: {_allowed(violation)})")')
     if violation.subject is not None:
-        what = _subject_code(program, observed, violation, violation.subject, dialect)
+        what = _subject_code(case, violation.subject, dialect)
         if what is not None:
             shown.append(f'print("{what} is      ", {_readable(what, violation, dialect)})')
-            shown += _memories(program, violation, what, dialect)
+            shown += _memories(case, what, dialect)
         shown.append(_expected(violation))
     return shown
 
@@ -120,14 +116,13 @@ def _readable(what: str, violation: Violation, dialect: Dialect) -> str:
     return dialect.in_full.format(value=what) if alike and dialect.in_full else what
 
 
-def _memories(program: Program, violation: Violation, what: str, dialect: Dialect) -> list[str]:
+def _memories(case: Case, what: str, dialect: Dialect) -> list[str]:
     """Lines that print whether the value shares memory with the values that the violation names."""
-    match violation.observed:
+    match case.violation.observed:
         case ValueMemory(of, of_gradient):
             others = [dialect.gradient.format(leaf=of) if of_gradient else of]
         case OwnMemory() | SharedMemory():
-            name = names(program)
-            others = [name[ref] for ref in dict.fromkeys(operands(program[violation.at]))]
+            others = [case.names[ref] for ref in dict.fromkeys(operands(case.program[case.violation.at]))]
         case _:
             return []
     if not dialect.memory:
@@ -164,12 +159,13 @@ def _allowed(violation: Violation) -> str:
     return violation.allowed[0].expected.expected_text()
 
 
-def _before(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+def _before(case: Case, dialect: Dialect) -> list[str]:
     """A line that prints a value before the failing line, if the rule says that the value must not change."""
+    violation = case.violation
     if not RULES[violation.rule].keeps_state or violation.subject is None or violation.subject.at >= violation.at:
         return []
-    name = names(program)[violation.subject]
-    written = isinstance(program[violation.at], SHOWING) and not RULES[violation.rule].is_about_held_gradients
+    name = case.names[violation.subject]
+    written = isinstance(case.program[violation.at], SHOWING) and not RULES[violation.rule].is_about_held_gradients
     what = name if written else dialect.gradient.format(leaf=name)
     return [f'print("{what} was     ", {what})']
 
@@ -187,10 +183,10 @@ def _printing(dialect: Dialect, violation: Violation) -> Dialect:
     return replace(dialect, effects={**dialect.effects, **effects})
 
 
-def _subject_code(
-    program: Program, observed: StepObservation, violation: Violation, subject: Ref, dialect: Dialect
-) -> str | None:
+def _subject_code(case: Case, subject: Ref, dialect: Dialect) -> str | None:
     """The expression for the wrong value or the wrong `.grad`; None if hooks print the wrong value themselves."""
+    program, violation = case.program, case.violation
+    observed = case.observation[violation.at]
     if isinstance(program[subject.at], Hook) or violation.observed.is_about_hook():
         return None
     made = subject.at == violation.at
@@ -202,7 +198,7 @@ def _subject_code(
             or not _equals(violation.got, observed.gradients.get(subject))
         )
     )
-    name = names(program)[subject]
+    name = case.names[subject]
     return name if made or written else dialect.gradient.format(leaf=name)
 
 
@@ -210,37 +206,36 @@ def _equals(got: np.ndarray | None, observed: Tensor | Gradient | None) -> bool:
     return got is not None and observed is not None and np.array_equal(got, observed.value, equal_nan=True)
 
 
-def _after_error(
-    program: Program, observed: StepObservation, violation: Violation, line: str, dialect: Dialect
-) -> list[str]:
+def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
     """The lines for a call that may raise and did, and left something wrong."""
+    violation = case.violation
     assert violation.subject is not None
-    what = _subject_code(program, observed, violation, violation.subject, dialect)
+    what = _subject_code(case, violation.subject, dialect)
     before = "none" if violation.grad_before is None else _values(violation.grad_before)
     state_before = f'print("before the call it was", "{before}", "and {_allowed(violation)}")'
     shown = [] if what is None else [f'print("{what} is      ", {what})']
     return [
-        *_before(program, violation, dialect),
+        *_before(case, dialect),
         "try:",
         indented(line),
-        f"except {_caught(program, dialect, observed.outcome)}:",
+        f"except {_caught(case.program, dialect, _outcome(case))}:",
         "    pass  # it may raise",
         *shown,
-        _expected(violation) if isinstance(program[violation.at], SHOWING) else state_before,
+        _expected(violation) if isinstance(case.program[violation.at], SHOWING) else state_before,
     ]
 
 
-def _shared_gradient(program: Program, violation: Violation, dialect: Dialect) -> list[str]:
+def _shared_gradient(case: Case, dialect: Dialect) -> list[str]:
     """Lines that show that two leaves share one gradient: a call that reaches only one leaf changes the `.grad` of
     both.
     """
+    program, violation = case.program, case.violation
     assert violation.partner is not None
     assert violation.subject is not None
-    name = names(program)
-    gradient = dialect.gradient.format(leaf=name[violation.subject])
+    gradient = dialect.gradient.format(leaf=case.names[violation.subject])
     leaf = program[violation.partner.at]
     if not isinstance(leaf, Leaf):  # a call on it would also walk its graph
-        other = dialect.gradient.format(leaf=name[violation.partner])
+        other = dialect.gradient.format(leaf=case.names[violation.partner])
         return [f'print("{gradient} is    ", {gradient})', f'print("{other} is    ", {other}, "(the same object)")']
     ones = replace(leaf.value, data=(1.0,) * len(leaf.value.data))
     touching = Backward((violation.partner,), (ones,))
@@ -249,6 +244,11 @@ def _shared_gradient(program: Program, violation: Violation, dialect: Dialect) -
         code(program.upto(violation.at + 1).extended(touching), dialect)[-1],
         f'print("{gradient} is now ", {gradient}, "(it must not have changed)")',
     ]
+
+
+def _outcome(case: Case) -> Outcome:
+    """The outcome of the failing instruction."""
+    return case.observation[case.violation.at].outcome
 
 
 def _values(value: np.ndarray) -> str:

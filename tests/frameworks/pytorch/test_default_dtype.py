@@ -12,6 +12,7 @@ from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
+from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.compiled import TorchCompileAotDynamic
@@ -102,7 +103,7 @@ def test_it_stays_in_a_reduced_program_only_where_it_matters() -> None:
     matters = parse("default_dtype float64; a = leaf f32 [[2, 1], [1, 3]]; b = sin a; c = det a; backward c")
     with pytest.raises(RuleViolated) as caught:
         Check(InProcess(Torch()))(matters)
-    assert isinstance(reduced(caught.value).program[0], DefaultDtype)
+    assert isinstance(reduced(Case.of(caught.value)).program[0], DefaultDtype)
 
     class Doubles(Torch):
         def apply(self, op, operands, attrs):  # type: ignore[no-untyped-def]
@@ -114,7 +115,7 @@ def test_it_stays_in_a_reduced_program_only_where_it_matters() -> None:
 
     with pytest.raises(RuleViolated) as caught:
         Check(InProcess(Doubles()))(SINE)
-    assert not any(isinstance(step, DefaultDtype) for step in reduced(caught.value).program)
+    assert not any(isinstance(step, DefaultDtype) for step in reduced(Case.of(caught.value)).program)
 
 
 # -- who is asked

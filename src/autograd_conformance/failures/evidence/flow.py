@@ -171,7 +171,7 @@ class _Call:
         hooked = before.extended(*map(Hook, targets)).extended(self.call)
         if case.program.mode(at) or not targets:
             return {}
-        rerun = case.target.observe(hooked)
+        rerun = case.observe(hooked)
         if any(isinstance(each.outcome, Raised) for each in rerun[at:]) or not self._same(rerun[-1]):
             return {}
         calls = {call.hook: call.value for call in rerun[-1].fired}

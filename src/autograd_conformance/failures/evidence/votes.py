@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from autograd_conformance.failures.case import Case
-from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import (
     Apply,
     Backward,
@@ -62,7 +61,7 @@ def votes(case: Case) -> Votes | None:
     authority = differences = None
     if isinstance(call, Backward) and _is_one_function(case):
         authority = whole.gradients(program, call).get(violation.subject)
-        differences = finite_differences(program, case.target, call, violation.subject)
+        differences = finite_differences(case, call, violation.subject)
     else:
         reference = case.context.reference
         leaf = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
@@ -85,17 +84,17 @@ def _is_one_function(case: Case) -> bool:
     return not (case.program.stateful or ended)
 
 
-def finite_differences(program: Program, target: Target, call: Backward, leaf: Ref) -> np.ndarray | None:
+def finite_differences(case: Case, call: Backward, leaf: Ref) -> np.ndarray | None:
     """The derivative of the roots with respect to one leaf, as central differences weighted with the cotangents; it has
     the leaf's shape.
 
-    None if the forward pass fails or leaves the region in which its ops are smooth.
+    None if the forward pass fails or leaves the region in which its ops are smooth, or at the case's deadline.
     """
-    step = program[leaf.at]
+    step = case.program[leaf.at]
     assert isinstance(step, Leaf)
     value = step.value
     h = STEPS[value.dtype]
-    detached = _detached(program, target)
+    detached = _detached(case)
     if detached is None:
         return None
     out = np.zeros(len(value.data))
@@ -105,8 +104,9 @@ def finite_differences(program: Program, target: Target, call: Backward, leaf: R
             moved = list(value.data)
             moved[k] = float(np.dtype(value.dtype).type(moved[k] + sign * h))
             changed = Leaf(Literal(tuple(moved), value.shape, value.dtype), step.requires_grad)
-            forward = _forward(program, call, {**detached, leaf.at: changed})
-            weighted = None if Reference(forward).is_outside_domains else _weighted(forward, target, call)
+            forward = _forward(case.program, call, {**detached, leaf.at: changed})
+            is_outside = case.is_over() or Reference(forward).is_outside_domains
+            weighted = None if is_outside else _weighted(case.observe(forward), call)
             if weighted is None:
                 return None
             ends.append((weighted, moved[k]))
@@ -114,13 +114,13 @@ def finite_differences(program: Program, target: Target, call: Backward, leaf: R
     return out.reshape(value.shape)
 
 
-def _detached(program: Program, target: Target) -> dict[int, Leaf] | None:
+def _detached(case: Case) -> dict[int, Leaf] | None:
     """Each detached value as a constant leaf, by instruction: the derivative treats it as a constant, so finite
     differences must not move it. None if a detached value is internal to a region and was not observed.
     """
     found: dict[int, Leaf] = {}
-    observation = target.observe(program)
-    for at, step in enumerate(program):
+    observation = case.observe(case.program)
+    for at, step in enumerate(case.program):
         if isinstance(step, Detach) and isinstance(observation[at].outcome, Returned):
             tensor = _made(observation, Ref(at))
             if tensor is None:
@@ -141,9 +141,8 @@ def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> P
     return Program(tuple(steps))
 
 
-def _weighted(program: Program, target: Target, call: Backward) -> float | None:
+def _weighted(observation: Observation, call: Backward) -> float | None:
     """The sum of the roots' elements weighted with the cotangents; None if a root was not observed."""
-    observation = target.observe(program)
     total = 0.0
     for root, cotangent in zip(call.roots, call.cotangents, strict=True):
         made = _made(observation, root)

@@ -6,12 +6,10 @@ An op with a wrong gradient breaks many rules. Whether it causes a failure is te
 from __future__ import annotations
 
 from autograd_conformance.checking.category import category_of
-from autograd_conformance.checking.check import first_violation
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs.editing import bypassed, is_valid, replaced, without
 from autograd_conformance.programs.language import Apply, Leaf, Literal, Program, Ref
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.tape.trace import is_smooth_throughout
 
 MAX_OPS = 6
 """Programs with more ops than this are not tested."""
@@ -23,18 +21,17 @@ def essential_ops(case: Case) -> tuple[str, ...]:
     """
     program = case.program.upto(case.violation.at + 1)
     ops = dict.fromkeys(step.op for step in program if isinstance(step, Apply) and step.op != case.violation.op)
-    return tuple(op for op in ops if len(ops) <= MAX_OPS and _is_essential(op, program, case))
+    return tuple(op for op in ops if len(ops) <= MAX_OPS and not case.is_over() and _is_essential(op, program, case))
 
 
 def _is_essential(op: str, program: Program, case: Case) -> bool:
     changed = _without_op(op, program)
     if changed is None:
         return False
-    observation = case.target.observe(changed)
-    if not is_smooth_throughout(changed, observation, case.target.traits):
+    judged = case.judge(changed)
+    if not judged.is_smooth:
         return False  # a program that cannot be judged proves nothing
-    violation = first_violation(changed, observation, case.target)
-    return violation is None or category_of(violation) != category_of(case.violation)
+    return judged.violation is None or category_of(judged.violation) != category_of(case.violation)
 
 
 def _without_op(op: str, program: Program) -> Program | None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-from autograd_conformance.checking.check import violation_of
 from autograd_conformance.failures.case import Case
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.language import (
@@ -65,7 +64,7 @@ def _explains_others(case: Case) -> bool:
     original = case.violation
     for program in _with_other_numbers(case.program.upto(original.at + 1)):
         try:
-            found = violation_of(program, case.target)
+            found = case.judge(program).violation
         except Exception:  # invalid operands, which the reference cannot compute
             continue
         if found is not None and (found.at, found.subject, found.observed) == (

@@ -6,12 +6,14 @@ the failure is often the shortest description of the bug.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain, islice
 
-from autograd_conformance.checking.check import first_violation, violation_of
+from autograd_conformance.checking.check import violation_of
 from autograd_conformance.checking.support.unsupported import unsupported_forms
 from autograd_conformance.failures.case import Case
+from autograd_conformance.failures.judged import Judged
 from autograd_conformance.failures.variations.candidates import Variations, candidates
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.needs import needs
@@ -42,7 +44,6 @@ from autograd_conformance.rules.violations.observed import RaisedError
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
-from autograd_conformance.tape.trace import is_smooth_throughout
 
 MAX_VARIATIONS = 40
 """Maximum number of variations that are tried."""
@@ -54,7 +55,7 @@ MAX_LINES = 600
 def nearest(case: Case) -> str | None:
     """A phrase about the first informative variation that passes, such as "passes with foreach=False on line 3".
 
-    None if there is no such variation, or if the program itself passes when it is run again.
+    None if there is no such variation before the case's deadline, or if the program itself passes when it is run again.
     """
     program = case.program.upto(case.violation.at + 1)
     for words, target in case.target.simpler_modes().items():
@@ -65,9 +66,11 @@ def nearest(case: Case) -> str | None:
     weaker = simplifications(program, case.violation.subject)
     found = chain(((text, each, False) for text, each in informative), ((text, each, True) for text, each in weaker))
     for text, changed, by_rule in islice(found, min(MAX_VARIATIONS, MAX_LINES // len(program))):
-        if _is_usable(changed, program, case.target) and _passes(changed, case, by_rule):
-            fails_again = violation_of(program, case.target) is not None and _passes(changed, case, by_rule)
-            return f"passes {text}" if fails_again else None
+        if case.is_over():
+            return None
+        if _is_usable(changed, program, case.target) and _passes(case.judge, changed, case, by_rule):
+            fails_again = case.judge_again(program).violation is not None
+            return f"passes {text}" if fails_again and _passes(case.judge_again, changed, case, by_rule) else None
     return None
 
 
@@ -94,22 +97,21 @@ def _shapes(observation: Observation) -> dict[Ref, Shape]:
 # -- whether a variation is informative -------------------------------------------------------------------------------
 
 
-def _passes(changed: Program, case: Case, by_rule: bool) -> bool:
+def _passes(judge: Callable[[Program], Judged], changed: Program, case: Case, by_rule: bool) -> bool:
     """Whether a variation breaks no rule and still compares what failed; with `by_rule`, only a comparison under the
     same rule counts.
     """
     try:
-        observation = case.target.observe(changed)
-        violation = first_violation(changed, observation, case.target)
+        judged = judge(changed)
+        violation = judged.violation
     except Exception:  # invalid operands, which the reference cannot compute
         return False
-    if violation is not None or not is_smooth_throughout(changed, observation, case.target.traits):
-        return False
-    return _compares_failure(changed, observation, case, by_rule)
+    return violation is None and judged.is_smooth and _compares_failure(judged, case, by_rule)
 
 
-def _compares_failure(changed: Program, observation: Observation, case: Case, by_rule: bool) -> bool:
+def _compares_failure(judged: Judged, case: Case, by_rule: bool) -> bool:
     """Whether the last instruction of a passing variation compares what failed."""
+    changed, observation = judged.program, judged.observation
     violation, last = case.violation, len(changed) - 1
     if isinstance(observation[last].outcome, Raised) != _has_to_raise(case):
         return False
@@ -117,7 +119,7 @@ def _compares_failure(changed: Program, observation: Observation, case: Case, by
         return False  # another error comes first
     if RULES[violation.rule].family == slugs.MODES and len(changed) > violation.at + 1:
         return False  # an inserted line has no mode and ends its block
-    tape, expectation = _end(changed, observation, case.target)
+    tape, expectation = _end(judged)
     if violation.rule in expectation.exercises or _has_to_raise(case):
         return True
     if isinstance(violation.observed, RaisedError):
@@ -134,9 +136,10 @@ def _errors(observation: Observation) -> list[Kind]:
     return [observed.outcome.kind for observed in observation if isinstance(observed.outcome, Raised)]
 
 
-def _end(program: Program, observation: Observation, target: Target) -> tuple[Tape, Expectation]:
+def _end(judged: Judged) -> tuple[Tape, Expectation]:
+    program, target = judged.program, judged.target
     reference = Reference(program, target.traits)
-    return tape_before(program, observation, reference, target.capabilities, len(program) - 1)
+    return tape_before(program, judged.observation, reference, target.capabilities, len(program) - 1)
 
 
 def _has_to_raise(case: Case) -> bool:
