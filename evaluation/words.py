@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograd_conformance.places import ROOT
+from autograd_conformance.package.places import ROOT
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.observations import Kind
 

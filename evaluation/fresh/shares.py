@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from autograd_conformance.places import PACKAGE
+from autograd_conformance.package.places import PACKAGE
 from autograd_conformance.reporting.records.stream import read
 from evaluation.fresh.page import FINDS, SHOWN
 

@@ -3,6 +3,6 @@
 Pytest need not rewrite its assertions: PYTEST_DONT_REWRITE.
 """
 
-from autograd_conformance.moved import install
+from autograd_conformance.package.moved import install
 
 install()

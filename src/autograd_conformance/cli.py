@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from autograd_conformance.places import PACKAGE, PLUGIN, SUITES
+from autograd_conformance.package.places import PACKAGE, PLUGIN, SUITES
 from autograd_conformance.reporting.analysis.verdicts import Exit
 
 SETTINGS = PACKAGE / "cli.ini"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from autograd_conformance.places import ROOT
+from autograd_conformance.package.places import ROOT
 
 VALUED = frozenset(
     (

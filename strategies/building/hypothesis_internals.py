@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd_conformance.internals import Internal, accepts, assigns
+from autograd_conformance.package.internals import Internal, accepts, assigns
 
 if TYPE_CHECKING:
     from hypothesis.internal.conjecture.data import ConjectureData

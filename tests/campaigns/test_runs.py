@@ -156,7 +156,7 @@ def test_a_shard_ends_with_the_worker_that_runs_it(tmp_path: Path) -> None:
     """As when Dask's nanny, or the system when memory is short, kills a worker."""
     series = Series("tests.frameworks.adapters.wrong:Slow", ("suites/test_lifetime.py",), "both", "cpu", 100_000)
     script = (
-        "import sys; from autograd_conformance import sources;"
+        "import sys; from autograd_conformance.package import sources;"
         "from autograd_conformance.campaigns.shards import shard, work;"
         "from autograd_conformance.campaigns.storage import storage;"
         "series = shard.Series(sys.argv[1], ('suites/test_lifetime.py',), 'both', 'cpu', 100_000);"

@@ -19,10 +19,10 @@ pytest.importorskip("fsspec")
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
-from autograd_conformance import sources
 from autograd_conformance.campaigns.ownership import FILE, OtherCampaign, claim_storage
 from autograd_conformance.campaigns.shards.shard import Series
 from autograd_conformance.campaigns.storage.storage import TRIES, Storage, StorageError
+from autograd_conformance.package import sources
 from tests.campaigns.object_store import bucket
 
 SERIES = Series("a:X", (), "both", "cpu", 100)
@@ -108,10 +108,10 @@ def test_a_store_that_is_not_there_is_reported_in_words() -> None:
 def test_another_source_of_the_suite_is_another_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = Storage(str(tmp_path))
     claim_storage(storage, [SERIES])
-    monkeypatch.setattr("autograd_conformance.sources.suite", lambda: "another")
+    monkeypatch.setattr("autograd_conformance.package.sources.suite", lambda: "another")
     with pytest.raises(OtherCampaign, match="it was started with another source of the suite, of the same version"):
         claim_storage(storage, [SERIES])
-    monkeypatch.setattr("autograd_conformance.sources.SUITE_VERSION", "2031.1.0")
+    monkeypatch.setattr("autograd_conformance.package.sources.SUITE_VERSION", "2031.1.0")
     with pytest.raises(OtherCampaign, match=r"it was started with suite .*, this is 2031\.1\.0"):
         claim_storage(storage, [SERIES])
 

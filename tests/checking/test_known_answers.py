@@ -9,7 +9,7 @@ import pytest
 
 from autograd_conformance.checking import known_answers
 from autograd_conformance.checking.known_answers import judge_error
-from autograd_conformance.places import PACKAGE
+from autograd_conformance.package.places import PACKAGE
 from autograd_conformance.programs import own_numpy
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.observations import Observation

@@ -13,7 +13,7 @@ import pytest
 from autograd_conformance.frameworks.entry_points import SERVED, Entry, frameworks, known_file, variable
 from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework, load
 from autograd_conformance.known_differences.file import known, shipped
-from autograd_conformance.places import ROOT
+from autograd_conformance.package.places import ROOT
 
 KNOWN = """[[known]]
 rule = "accumulation/adds"

@@ -13,7 +13,7 @@ import pytest
 from autograd_conformance import cli as command
 from autograd_conformance.checking.session import SUITE_VERSION, Session
 from autograd_conformance.failures.record import replay_command
-from autograd_conformance.places import PACKAGE
+from autograd_conformance.package.places import PACKAGE
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

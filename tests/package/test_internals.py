@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.internal.conjecture.data import ConjectureData
 
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.internals import Internal, problems
+from autograd_conformance.package.internals import Internal, problems
 from autograd_conformance.plugin import pytest_internals
 from autograd_conformance.strategies.building import hypothesis_internals
 from autograd_conformance.strategies.building.independent import Independent

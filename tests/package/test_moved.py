@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.moved import MOVED, current
+from autograd_conformance.package.moved import MOVED, current
 
 
 @pytest.mark.parametrize("old", [each for each in MOVED if ".pytorch" not in each])
@@ -28,6 +28,7 @@ def test_the_new_name_is_a_module(old: str) -> None:
         ("reports.render.text", "reporting.render.text"),
         ("frameworks.mygrad.dialect", "adapters.mygrad.dialect"),
         ("rules.tape.model", "tape.model"),
+        ("places", "package.places"),
     ],
 )
 def test_an_old_name_is_the_same_module_and_warns(old: str, new: str) -> None:

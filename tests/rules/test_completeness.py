@@ -16,7 +16,7 @@ import autograd_conformance.suites as suites
 from autograd_conformance.failures.related import WHY
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.places import PACKAGE
+from autograd_conformance.package.places import PACKAGE
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reference.reference import Reference

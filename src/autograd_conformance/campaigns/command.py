@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from autograd_conformance import sources
 from autograd_conformance.campaigns.bisect.plan import SEARCH, SearchPlan, search_plan
 from autograd_conformance.campaigns.cluster.waiting import MINUTES, NoWorkers, Waiting
 from autograd_conformance.campaigns.plans.plan import Plan
 from autograd_conformance.campaigns.plans.plan import plan as run_plan
 from autograd_conformance.campaigns.plans.table import MalformedPlan, read_table
 from autograd_conformance.checking.session import REPORT_ERROR
+from autograd_conformance.package import sources
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder
 from autograd_conformance.plugin.recording.terminal import WIDTH
 from autograd_conformance.processes.termination import Termination

@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from autograd_conformance import sources
 from autograd_conformance.campaigns.shards.shard import Series
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
+from autograd_conformance.package import sources
 from autograd_conformance.reporting.prose import listed
 
 FILE = "campaign.json"

@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from autograd_conformance.places import ROOT
+from autograd_conformance.package.places import ROOT
 from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.stream import InvalidReport, read
 from autograd_conformance.reporting.render.markdown import environment

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.places import SUITES
+from autograd_conformance.package.places import SUITES
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import Program

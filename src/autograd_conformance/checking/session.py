@@ -36,6 +36,7 @@ from autograd_conformance.known_differences import Known, MalformedKnownDifferen
 from autograd_conformance.known_differences.entry import Environment, InvalidVersion
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.ops.tables import OPS
+from autograd_conformance.package.sources import SUITE_VERSION
 from autograd_conformance.processes.child import CLOSED, HASHES, LOADING
 from autograd_conformance.processes.journal import TIMEOUT, Journal
 from autograd_conformance.processes.timeouts import scaled_timeout
@@ -50,7 +51,6 @@ from autograd_conformance.reporting.records.terms import Source
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.situations import Offer
 from autograd_conformance.rules.violations.violation import Violation
-from autograd_conformance.sources import SUITE_VERSION
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.pool import Pool
 

@@ -27,7 +27,7 @@ from autograd_conformance.failures.variations.nearest import nearest
 from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.places import SUITES
+from autograd_conformance.package.places import SUITES
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.programs.formats import codec

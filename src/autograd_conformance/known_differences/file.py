@@ -18,7 +18,7 @@ from autograd_conformance.known_differences.entry_checks import problem, witness
 from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.known_differences.readers import RefusedEntry
 from autograd_conformance.known_differences.table import ALWAYS, CONDITIONS, KEYS, LIMITS, RENAMED
-from autograd_conformance.places import PACKAGE
+from autograd_conformance.package.places import PACKAGE
 
 FOLDERS = tuple(sorted(folder for room in ("frameworks", "adapters") for folder in (PACKAGE / room).glob("*/known")))
 """Folders of the files that come with the suite, one for each adapter with known differences."""

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from autograd_conformance.internals import Internal, accepts, assigns
+from autograd_conformance.package.internals import Internal, accepts, assigns
 
 FILE = "src/autograd_conformance/plugin/pytest_internals.py"
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.places import SUITES
+from autograd_conformance.package.places import SUITES
 
 PLAN = "conformance plan"
 """User property with which every test sends the plan. With pytest-xdist, the process that collects the tests is not the

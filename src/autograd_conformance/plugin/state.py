@@ -24,7 +24,7 @@ from autograd_conformance.frameworks.registry import AdapterError, UnknownFramew
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedKnownDifferences
-from autograd_conformance.places import SUITES
+from autograd_conformance.package.places import SUITES
 from autograd_conformance.plugin.options import PROFILE
 from autograd_conformance.plugin.pytest_internals import parameter
 from autograd_conformance.plugin.run_plan import Plan

@@ -21,7 +21,7 @@ from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.failures.record import unexplained
 from autograd_conformance.ops.tables import OPS
-from autograd_conformance.places import SUITES
+from autograd_conformance.package.places import SUITES
 from autograd_conformance.plugin.run_plan import Plan, functions
 from autograd_conformance.plugin.state import (
     BUDGET,

@@ -14,7 +14,7 @@ from typing import Any
 from autograd_conformance.campaigns.plans.known_files import known_texts
 from autograd_conformance.campaigns.plans.table import MalformedPlan, Table
 from autograd_conformance.campaigns.shards.shard import ALL, Series
-from autograd_conformance.places import SUITES
+from autograd_conformance.package.places import SUITES
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reporting.prose import listed
 

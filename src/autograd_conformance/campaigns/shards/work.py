@@ -16,11 +16,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from autograd_conformance import sources
 from autograd_conformance.campaigns.shards.shard import Series, Shard
 from autograd_conformance.campaigns.shards.texts import write_files
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT
+from autograd_conformance.package import sources
 from autograd_conformance.processes.child import Finished, finished
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.prose import counted, shortened

@@ -17,11 +17,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance import sources
 from autograd_conformance.checking.audit.notes import Note
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.package import sources
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import folder
 

@@ -18,8 +18,8 @@ from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.command import parse
-from autograd_conformance.internals import problems
-from autograd_conformance.places import PLUGIN
+from autograd_conformance.package.internals import problems
+from autograd_conformance.package.places import PLUGIN
 from autograd_conformance.plugin import pytest_internals, replay
 from autograd_conformance.plugin.pytest_internals import configure, unconfigure
 from autograd_conformance.plugin.recording.truncated_run import end_cut_off, end_stopped

@@ -21,7 +21,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
-from autograd_conformance.places import PACKAGE, ROOT
+from autograd_conformance.package.places import PACKAGE, ROOT
 from autograd_conformance.programs.own_numpy import np, rebound
 from autograd_conformance.reference.staging.numpy_source import Loaded, Source
 from autograd_conformance.reference.staging.signature import cache, checked, key, make_private, signed
@@ -30,7 +30,7 @@ BATCH = 64
 """Number of new sources after which they are written to disk."""
 
 STAGING = (
-    "places.py",
+    "package/places.py",
     "programs/**/*.py",
     "ops/**/*.py",
     "reference/staging/*.py",

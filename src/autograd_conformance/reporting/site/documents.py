@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from autograd_conformance.places import ROOT
+from autograd_conformance.package.places import ROOT
 from autograd_conformance.reporting.prose import unique_slugs
 from autograd_conformance.reporting.site.markdown import Section, sections
 

@@ -6,7 +6,7 @@ import hashlib
 import importlib.metadata
 from functools import lru_cache
 
-from autograd_conformance.places import PACKAGE
+from autograd_conformance.package.places import PACKAGE
 
 SUITE_VERSION = importlib.metadata.version("autograd-conformance")
 """Version of the suite, as in `pyproject.toml`."""

@@ -13,6 +13,9 @@ from types import CodeType, ModuleType
 PACKAGE = "autograd_conformance."
 
 MOVED = {
+    "internals": "package.internals",
+    "places": "package.places",
+    "sources": "package.sources",
     "frameworks.answers": "frameworks.reading.validation",
     "frameworks.base": "frameworks.adapter",
     "frameworks.blame.territory": "frameworks.blame.ownership",
