@@ -13,7 +13,8 @@ from autograd_conformance.known_differences import known
 from tests.plugin.test_cli import ROOT, run
 
 GUIDE = (ROOT / "docs" / "adapter.md").read_text()
-EXAMPLES = [(ROOT / "examples" / f"{name}_adapter.py").read_text() for name in ("tiny", "micrograd")]
+NAMES = ("tiny_adapter", "micrograd_adapter", "offloaded_mode")
+EXAMPLES = [(ROOT / "examples" / f"{name}.py").read_text() for name in NAMES]
 QUOTES = re.findall(r"^```python\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
 
 

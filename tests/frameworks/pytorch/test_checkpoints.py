@@ -11,11 +11,11 @@ import pytest
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.checkpoints import (
+    TorchCheckpoint,
     TorchCheckpointCaptured,
     TorchCheckpointReentrant,
     TorchCompileCheckpoint,
 )
-from autograd_conformance.frameworks.pytorch.regions import TorchCheckpoint
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import is_known, known
 from autograd_conformance.ops.catalogue import VOCABULARY

@@ -1,75 +1,168 @@
-"""Variants of the compiled modes: symbolic sizes, no reuse between programs, and compiled optimizer steps."""
+"""PyTorch's modes with `torch.compile`: three backends, symbolic sizes, no reuse between programs, compiled steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
+import logging
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import torch
+import torch._dynamo.config
+from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
-from autograd_conformance.frameworks.pytorch.regions import TorchCompileAot, TorchCompileInductor
-from autograd_conformance.programs.language import Attrs, Groups
+from autograd_conformance.frameworks.environment.caches import compiled
+from autograd_conformance.frameworks.pytorch.layers import Function, Layer
+from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.programs.capabilities import Capability
 
+KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
+"""The environment variable with the folder of Inductor's cache."""
 
-class TorchCompileAotDynamic(TorchCompileAot):
-    """`TorchCompileAot` with symbolic sizes."""
-
-    name = "torch-compile-aot_eager-dynamic"
-    dynamic = True
-
-    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """The same mode with fixed sizes, and its simpler modes."""
-        static = TorchCompileAot(self.requested_device)
-        return {"without dynamic=True": partial(TorchCompileAot, self.requested_device), **static.simpler_modes()}
-
-
-class TorchCompileInductorDynamic(TorchCompileInductor):
-    """`TorchCompileInductor` with symbolic sizes."""
-
-    name = "torch-compile-inductor-dynamic"
-    dynamic = True
-
-    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """The same mode with fixed sizes, and its simpler modes."""
-        static = TorchCompileInductor(self.requested_device)
-        return {"without dynamic=True": partial(TorchCompileInductor, self.requested_device), **static.simpler_modes()}
+DONATED = """\
+import torch._functorch.config
+torch._functorch.config.donated_buffer = False"""
+"""Without this setting, a call with retain_graph=True raises an error that says to change it."""
 
 
-class TorchCompileAotFresh(TorchCompileAot):
-    """`TorchCompileAot` that drops all compiled regions between programs, so that programs do not affect each other."""
-
-    name = "torch-compile-aot_eager-fresh"
-
-    def reset(self) -> None:
-        """Drop all compiled regions."""
-        super().reset()
-        self.function.cache_clear()
-        torch.compiler.reset()
-
-    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Eager PyTorch; keeping compiled regions would not be a simpler mode."""
-        return {"without torch.compile": super().simpler_modes()["without torch.compile"]}
+DOCUMENTATION = "https://docs.pytorch.org/functorch/stable/generated/functorch.compile.aot_function.html"
 
 
-class TorchCompileAotSteps(TorchCompileAot):
-    """`TorchCompileAot` with compiled optimizer steps. When a whole training step is compiled, PyTorch compiles
-    everything but the backward call.
+@dataclass(frozen=True)
+class Compile(Layer):
+    """Compiles each region with `torch.compile`; equal regions are compiled once."""
+
+    backend: str
+    programs_each: int = 32
+    joint: bool = True
+    """Whether regions are traced together with their derivatives, so that each is one node."""
+    dynamic: bool | None = None
+    """Whether sizes are symbolic from the start; None: from the first call with other sizes."""
+    forgets: bool = False
+    """Whether all compiled regions are dropped between programs, so that programs do not affect each other."""
+    steps: bool = False
+    """Whether optimizer steps are compiled, too. When a whole training step is compiled, PyTorch compiles everything
+    but the backward call.
     """
 
-    name = "torch-compile-aot_eager-steps"
+    words = "torch.compile"
+    prelude = DONATED
 
-    def __init__(self, device: str = "cpu") -> None:
-        super().__init__(device)
-        step = f"torch.compile({{name}}.step, backend={self.backend!r})()"
-        at_once = step.format(name=self.dialect.optimizer)
-        self.dialect = replace(self.dialect, step=at_once, step_again=step)
+    def __post_init__(self) -> None:
+        variant = {"dynamic": self.dynamic, "fresh": self.forgets, "steps": self.steps}
+        options = f"backend={self.backend!r}{', dynamic=True' if self.dynamic else ''}"
+        vars(self).update(  # members of `Layer` that follow from the fields
+            label="-".join(["compile", self.backend, *(word for word, on in variant.items() if on)]),
+            head=f"@torch.compile({options})",
+            call=f"torch.compile({{function}}, {options})({{inputs}})",
+        )
+        if self.joint:
+            excludes = (Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES)
+            vars(self).update(traits={"one_node": DOCUMENTATION}, excludes=excludes)
 
-    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """`Optimizer.step`, compiled."""
-        torch.compile(self.optimizer(leaves, optimizer, settings, groups).step, backend=self.backend)()
+    def simpler(self) -> Mapping[str, Layer]:
+        """Fixed sizes or eager steps, then simpler backends. If functions are dropped, none: to keep them is not
+        simpler.
+        """
+        if self.forgets:
+            return {}
+        found: dict[str, Layer] = {}
+        if self.dynamic:
+            found["without dynamic=True"] = replace(self, dynamic=None)
+        if self.steps:
+            found["without a compiled step"] = replace(self, steps=False)
+        at = next((k for k, each in enumerate(BACKENDS) if each.backend == self.backend), -1)
+        return found | {f"with backend={each.backend!r}": each for each in BACKENDS[at + 1 :]}
 
-    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """The same mode with eager steps, and its simpler modes."""
-        return {"without a compiled step": partial(TorchCompileAot, self.requested_device), **super().simpler_modes()}
+    def start(self) -> None:
+        """Configure the compiler, and choose the folder of Inductor's cache."""
+        torch._logging.set_logs(all=logging.CRITICAL)  # exceptions report failures
+        # beyond the limit, functions silently run without the compiler
+        torch._dynamo.config.recompile_limit = 1_000_000
+        torch._dynamo.config.accumulated_recompile_limit = 1_000_000
+        if self.backend == "inductor" and os.environ.get(KEPT_IN) in (None, default_cache_dir()):
+            # PyTorch's default folder, which a reboot may empty
+            os.environ[KEPT_IN] = str(compiled("inductor", torch.__version__))
+
+    def made(self, function: Function) -> Function:
+        """Compile the function with `torch.compile`."""
+        return torch.compile(function, backend=self.backend, dynamic=self.dynamic)
+
+    def step(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """The step, compiled if `steps`."""
+        return torch.compile(step, backend=self.backend) if self.steps else step
+
+    def printed_step(self, step: str) -> str:
+        """`torch.compile` of a step, if `steps`."""
+        return f"torch.compile({step}, backend={self.backend!r})" if self.steps else step
+
+
+INDUCTOR = Compile("inductor", programs_each=32)
+AOT = Compile("aot_eager", programs_each=16)
+EAGER = Compile("eager", programs_each=8, joint=False)
+BACKENDS = (INDUCTOR, AOT, EAGER)
+"""The backends, each simpler than the one before."""
+
+
+class TorchCompile(TorchRegions):
+    """A compiled mode. Classes that name a backend instead of layers work for one release."""
+
+    layers: ClassVar[tuple[Layer, ...]] = (Compile("inductor", programs_each=8, joint=False),)
+    backend: ClassVar[str] = "inductor"
+    dynamic: ClassVar[bool | None] = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        old = {name: value for name, value in vars(cls).items() if name in ("backend", "dynamic")}
+        if old:
+            text = f"{cls.__qualname__} has to name layers, such as `layers = (replace(AOT, dynamic=True),)`"
+            warnings.warn(f"{text}; `backend` and `dynamic` end with the next release", FutureWarning, 2)
+            cls.layers = tuple(replace(layer, **old) if isinstance(layer, Compile) else layer for layer in cls.layers)
+            cls.head = cls.layers[-1].head
+        for layer in cls.layers:
+            if isinstance(layer, Compile):
+                cls.backend, cls.dynamic = layer.backend, layer.dynamic
+
+
+class TorchCompileEager(TorchCompile):
+    """Regions are traced, and the trace is run by eager PyTorch."""
+
+    layers = (EAGER,)
+
+
+class TorchCompileAot(TorchCompile):
+    """Regions are traced together with their derivatives."""
+
+    layers = (AOT,)
+
+
+class TorchCompileInductor(TorchCompile):
+    """Regions are traced together with their derivatives, and compiled to machine code."""
+
+    layers = (INDUCTOR,)
+
+
+class TorchCompileAotDynamic(TorchCompile):
+    """`TorchCompileAot` with symbolic sizes."""
+
+    layers = (replace(AOT, dynamic=True),)
+
+
+class TorchCompileInductorDynamic(TorchCompile):
+    """`TorchCompileInductor` with symbolic sizes."""
+
+    layers = (replace(INDUCTOR, dynamic=True),)
+
+
+class TorchCompileAotFresh(TorchCompile):
+    """`TorchCompileAot` that drops all compiled regions between programs."""
+
+    layers = (replace(AOT, forgets=True),)
+
+
+class TorchCompileAotSteps(TorchCompile):
+    """`TorchCompileAot` with compiled optimizer steps."""
+
+    layers = (replace(AOT, steps=True),)

@@ -1,38 +1,31 @@
-"""PyTorch's modes that run a region as one function: checkpoints and `torch.compile`."""
+"""PyTorch's modes: eager PyTorch that runs each region as a function, with layers around it."""
 
 from __future__ import annotations
 
-import logging
-import os
+import importlib
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, ClassVar
 
 import torch
-import torch._dynamo.config
-from torch._inductor.runtime.cache_dir_utils import default_cache_dir
-from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.environment.caches import compiled
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.errors import insists
-from autograd_conformance.ops.catalogue import row_of
-from autograd_conformance.ops.rows.row import Certainty
-from autograd_conformance.programs.capabilities import Capability, Traits
-from autograd_conformance.programs.language import Apply, Detach, InPlace, Instruction, Program, Ref
-from autograd_conformance.programs.operands import operands
-
-Function = Callable[..., tuple[torch.Tensor, ...] | None]
+from autograd_conformance.frameworks.pytorch.layers import Function, Layer, nested, printed
+from autograd_conformance.programs.capabilities import PYTORCH, Capability
+from autograd_conformance.programs.language import Attrs, Groups, Program
 
 KEPT = 4_096
 """Maximum number of functions that are kept for equal regions of later programs."""
 
 
 class TorchRegions(TorchEager):
-    """PyTorch that runs each region as a function. Derived classes define how the function is transformed and
-    called.
+    """PyTorch that runs each region as a function. A mode is a derived class that names its `layers`.
+
+    Its name, its claims and its printed form follow from its layers, except for those that the class defines itself.
     """
 
     insists = insists()
@@ -40,25 +33,63 @@ class TorchRegions(TorchEager):
     """The default dtype is not claimed: no documentation says what happens if it differs between definition and
     call.
     """
+    layers: ClassVar[tuple[Layer, ...]] = ()
+    """The layers around each region, outermost first."""
 
     prelude = ""
     """Additional lines at the top of a script."""
-    head, call = "", "{function}({inputs})"
+    head, call = printed(())
     """Templates for the line above a function's definition, and for its call."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "layers" in vars(cls):
+            for member, value in _claims(cls.layers).items():
+                if member not in vars(cls):
+                    setattr(cls, member, value)
 
     def __init__(self, device: str = "cpu") -> None:
         super().__init__(device)
-        prelude = "\n".join(filter(None, (self.dialect.prelude, self.prelude)))
+        for layer in self.layers:
+            layer.start()
         self.function = lru_cache(maxsize=KEPT)(self._function)
-        self.dialect = replace(self.dialect, prelude=prelude, unit_head=self.head, unit=self.call)
+        step = "{name}.step"
+        for layer in reversed(self.layers):
+            step = layer.printed_step(step)
+        self.dialect = replace(
+            self.dialect,
+            prelude="\n".join(filter(None, (self.dialect.prelude, self.prelude))),
+            unit_head=self.head,
+            unit=self.call,
+            step=f"{step.format(name=self.dialect.optimizer)}()",
+            step_again=f"{step}()",
+        )
+
+    def reset(self) -> None:
+        """Drop the state of the last program, with its functions if a layer forgets them."""
+        super().reset()
+        if any(layer.forgets for layer in self.layers):
+            self.function.cache_clear()
+            torch.compiler.reset()
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Eager PyTorch."""
-        return {"without a function around it": partial(TorchEager, self.requested_device)}
+        """Simpler forms of the only layer, or all but one layer each; last, eager PyTorch."""
+        found: dict[str, type[TorchEager]] = {}
+        match self.layers:
+            case ():
+                found["without a function around it"] = TorchEager
+            case (layer,):
+                found.update({words: composed(simpler) for words, simpler in layer.simpler().items()})
+                found[f"without {layer.words}"] = TorchEager
+            case layers:
+                for at, layer in reversed([*enumerate(layers)]):
+                    found[f"without {layer.words}"] = composed(*layers[:at], *layers[at + 1 :])
+                found["with neither" if len(layers) == 2 else "with none of them"] = TorchEager
+        return {words: partial(mode, self.requested_device) for words, mode in found.items()}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """True: every instruction."""
-        return True
+        """Whether every layer accepts an instruction in the region."""
+        return all(layer.holds(program, at, run) for layer in self.layers)
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """Call the function that `source` defines, and return its results. Equal sources use the same function."""
@@ -68,35 +99,46 @@ class TorchRegions(TorchEager):
         return self.made(_defined(source, self.dialect.prelude))
 
     def made(self, function: Function) -> Function:
-        """Transform a function before it is called; here, return it unchanged."""
-        return function
+        """Put the layers around a function, except for the outermost layer's part at each call."""
+        if not self.layers:
+            return function
+        outermost, *inner = self.layers
+        for layer in reversed(inner):
+            function = nested(layer, function)
+        return outermost.made(function)
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """Call a function; here, without a transform."""
-        return function(*inputs)
+        """Call a function as the outermost layer does."""
+        return self.layers[0].called(function, inputs) if self.layers else function(*inputs)
+
+    def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
+        """`Optimizer.step`, with the layers around it."""
+        step: Callable[[], Any] = self.optimizer(leaves, optimizer, settings, groups).step
+        for layer in reversed(self.layers):
+            step = layer.step(step)
+        step()
 
 
-def is_repeatable(program: Program, at: int, run: Sequence[int]) -> bool:
-    """Whether an instruction gives the same result when its region runs again: it writes to no value from outside."""
-    step = program[at]
-    return not isinstance(step, InPlace) or owner(program, step.target).at in run
+@cache
+def composed(*layers: Layer) -> type[TorchRegions]:
+    """The mode with the given layers, outermost first."""
+    return type("TorchComposed", (TorchRegions,), {"layers": layers, "__doc__": "PyTorch with some layers."})
 
 
-def owner(program: Program, ref: Ref) -> Ref:
-    """The value whose memory another value may share."""
-    step = program[ref.at]
-    return owner(program, operands(step)[0]) if may_be_view(step) else ref
-
-
-def may_be_view(step: Instruction) -> bool:
-    """Whether the result of an instruction may share memory with its first operand."""
-    match step:
-        case Detach():
-            return True
-        case Apply(op, args):
-            return bool(args) and row_of(op).aliases is not Certainty.NEVER
-        case _:
-            return False
+def _claims(layers: Sequence[Layer]) -> Mapping[str, object]:
+    """The attributes of a mode that follow from its layers."""
+    sources = {trait: source for layer in layers for trait, source in layer.traits.items()}
+    head, call = printed(layers)
+    return {
+        "name": "-".join(["torch", *(layer.label for layer in layers)]),
+        "capabilities": TorchRegions.capabilities.difference(*(layer.excludes for layer in layers)),
+        "traits": replace(PYTORCH, **dict.fromkeys(sources, True)),
+        "trait_sources": sources,
+        "programs_each": max((layer.programs_each for layer in layers), default=0),
+        "prelude": "\n".join(dict.fromkeys(layer.prelude for layer in reversed(layers) if layer.prelude)),
+        "head": head,
+        "call": call,
+    }
 
 
 def _defined(source: str, prelude: str) -> Function:
@@ -106,104 +148,21 @@ def _defined(source: str, prelude: str) -> Function:
     scope: dict[str, Any] = {}
     exec(prelude, scope)
     exec(compile(source, f"<{zlib.crc32(source.encode()):08x}>", "exec"), scope)
-    return scope["region"]
+    return scope["region"]  # type: ignore[no-any-return]
 
 
-class TorchCheckpoint(TorchRegions):
-    """Checkpoints each region: backward calls recompute its values."""
-
-    name = "torch-checkpoint"
-    traits = Traits(recomputes=True)
-    trait_sources: ClassVar[Mapping[str, str]] = {
-        "recomputes": "https://docs.pytorch.org/docs/stable/checkpoint.html",
-    }
-    prelude = "from torch.utils.checkpoint import checkpoint"
-    call = "checkpoint({arguments}, use_reentrant=False)"
-
-    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Eager PyTorch."""
-        return {"without the checkpoint": partial(TorchEager, self.requested_device)}
-
-    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Whether an instruction can be recomputed: it writes only to values of its region."""
-        return is_repeatable(program, at, run)
-
-    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """`torch.utils.checkpoint.checkpoint`, not reentrant."""
-        return checkpoint(function, *inputs, use_reentrant=False)
+_MOVED = {
+    "TorchCheckpoint": "checkpoints",
+    "DONATED": "compiled", "KEPT_IN": "compiled", "TorchCompile": "compiled", "TorchCompileAot": "compiled",
+    "TorchCompileEager": "compiled", "TorchCompileInductor": "compiled",
+    "is_repeatable": "sharing", "may_be_view": "sharing", "owner": "sharing",
+}  # fmt: skip
 
 
-KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
-"""The environment variable with the folder of Inductor's cache."""
-
-DONATED = """\
-import torch._functorch.config
-torch._functorch.config.donated_buffer = False"""
-"""Without this setting, a call with retain_graph=True raises an error that says to change it."""
-
-
-class TorchCompile(TorchRegions):
-    """Compiles each region with `torch.compile`; equal regions are compiled once."""
-
-    backend = "inductor"
-    programs_each = 8
-    dynamic: bool | None = None
-    """Whether sizes are symbolic from the start; None: from the first call with other sizes."""
-    prelude = DONATED
-
-    def __init__(self, device: str = "cpu") -> None:
-        self.head = f"@torch.compile(backend={self.backend!r}{', dynamic=True' if self.dynamic else ''})"
-        super().__init__(device)
-        torch._logging.set_logs(all=logging.CRITICAL)  # exceptions report failures
-        torch._dynamo.config.recompile_limit = (
-            1_000_000  # beyond the limit, functions silently run without the compiler
-        )
-        torch._dynamo.config.accumulated_recompile_limit = 1_000_000
-
-    def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Simpler backends, and eager PyTorch."""
-        lesser = COMPILED[next(k for k, each in enumerate(COMPILED) if isinstance(self, each)) + 1 :]
-        backends = {f"with backend={each.backend!r}": partial(each, self.requested_device) for each in lesser}
-        return {**backends, "without torch.compile": partial(TorchEager, self.requested_device)}
-
-    def made(self, function: Function) -> Function:
-        """Compile the function with `torch.compile`."""
-        return torch.compile(function, backend=self.backend, dynamic=self.dynamic)
-
-
-class TorchCompileEager(TorchCompile):
-    """Regions are traced, and the trace is run by eager PyTorch."""
-
-    name = "torch-compile-eager"
-    backend = "eager"
-
-
-class TorchCompileAot(TorchCompile):
-    """Regions are traced together with their derivatives."""
-
-    name = "torch-compile-aot_eager"
-    backend = "aot_eager"
-    programs_each = 16
-    capabilities = TorchRegions.capabilities - {Capability.CREATE_GRAPH, Capability.CREATES_IN_LEAVES}
-    traits = Traits(one_node=True)
-    trait_sources: ClassVar[Mapping[str, str]] = {
-        "one_node": "https://docs.pytorch.org/functorch/stable/generated/functorch.compile.aot_function.html",
-    }
-
-
-class TorchCompileInductor(TorchCompileAot):
-    """Regions are traced together with their derivatives, and compiled to machine code."""
-
-    name = "torch-compile-inductor"
-    backend = "inductor"
-    programs_each = 32
-
-    def __init__(self, device: str = "cpu") -> None:
-        given = os.environ.get(KEPT_IN)
-        if given in (None, default_cache_dir()):  # PyTorch's default folder, which a reboot may empty
-            os.environ[KEPT_IN] = str(compiled("inductor", torch.__version__))
-        super().__init__(device)
-
-
-COMPILED: tuple[type[TorchCompile], ...] = (TorchCompileInductor, TorchCompileAot, TorchCompileEager)
-"""The backends, each simpler than the one before."""
+def __getattr__(name: str) -> Any:
+    """Members that moved from here to other modules, for one release."""
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = f"{__package__}.{_MOVED[name]}"
+    warnings.warn(f"{name} is in {module} now; it leaves {__name__} with the next release", FutureWarning, 2)
+    return getattr(importlib.import_module(module), name)

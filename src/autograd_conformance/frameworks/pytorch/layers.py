@@ -1,0 +1,101 @@
+"""A layer is one thing that PyTorch does with the function of a region, such as to checkpoint or to compile it.
+
+Layers compose: each one gets the function that the layer inside it made. A mode is a sequence of layers around eager
+PyTorch, outermost first (`regions`). Every member of `Layer` but `label` and `words` has a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Program
+
+Function = Callable[..., tuple[torch.Tensor, ...] | None]
+
+PLAIN = "{function}({inputs})"
+"""Template for the call of a function without layers."""
+
+
+class Layer:
+    """A layer that changes nothing."""
+
+    label: str
+    """The layer's part of a mode's name."""
+    words: str
+    """The layer in a sentence: a program passes "without the checkpoint"."""
+
+    excludes: Collection[Capability] = ()
+    """Capabilities of eager PyTorch that the layer's documentation does not promise."""
+    traits: Mapping[str, str] = {}
+    """Fields of `Traits` that the layer sets to True, each with the address of its documentation."""
+    programs_each: int = 0
+    """`Adapter.programs_each`."""
+    forgets: bool = False
+    """Whether functions are dropped before each program."""
+
+    prelude: str = ""
+    """Additional lines at the top of a script."""
+    head: str = ""
+    """Line above a function's definition that replaces `call` in the innermost layer; empty if there is none."""
+    call: str = PLAIN
+    """Template for a call: `{arguments}` are `{function}` and its `{inputs}`."""
+
+    def simpler(self) -> Mapping[str, Layer]:
+        """Simpler forms of the layer, closest first. Each key completes the sentence "it passes ..."."""
+        return {}
+
+    def start(self) -> None:
+        """Prepare PyTorch. Called whenever an adapter with the layer is made."""
+
+    def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
+        """`Adapter.holds`."""
+        return True
+
+    def made(self, function: Function) -> Function:
+        """Transform a function, once."""
+        return function
+
+    def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
+        """Call a transformed function."""
+        return function(*inputs)
+
+    def step(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """Transform the `step` method of an optimizer."""
+        return step
+
+    def printed_step(self, step: str) -> str:
+        """Print the transformed `step` as an expression."""
+        return step
+
+
+def nested(layer: Layer, function: Function) -> Function:
+    """A layer around a function, as one function for the next layer.
+
+    It gets its own code object, because the compiler stores its output by the function's code.
+    """
+    inside = layer.made(function)
+
+    def whole(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+        return layer.called(inside, inputs)
+
+    whole.__code__ = whole.__code__.replace(co_filename=function.__code__.co_filename)
+    return whole
+
+
+def printed(layers: Sequence[Layer]) -> tuple[str, str]:
+    """Templates for the line above a function's definition, and for its call with all layers around it."""
+    head, call = "", PLAIN
+    for at, layer in enumerate(reversed(layers)):
+        if at == 0 and layer.head:
+            head = layer.head
+        elif call == PLAIN:
+            call = layer.call
+        else:
+            inside = f"lambda {{inputs}}: {call}"
+            parts = {"function": inside, "arguments": f"*[{inside}, {{inputs}}]", "inputs": "{inputs}"}
+            call = layer.call.format(**parts)
+    return head, call
