@@ -66,8 +66,8 @@ def _depends(b: OpBuilder, gradient: Ref) -> bool:
     """Whether a gradient depends on some leaf, even if its sum does not, as for a normalisation."""
     shape = b.shape(gradient)
     uneven = Literal(tuple(1.0 + k * k / 8 for k in range(size(shape))), shape)
-    reached = b.reference.pullback(Backward((gradient,), (uneven,)))
-    return any(value.any() for edge, value in reached.items() if edge not in b.reference.producer)
+    reached = b.reference.pullbacks.of(Backward((gradient,), (uneven,)))
+    return any(value.any() for edge, value in reached.items() if edge not in b.reference.tape.producer)
 
 
 def _with_zero(cotangent: Literal | None) -> Literal | None:

@@ -42,9 +42,9 @@ def _wanted(program: Program) -> dict[Ref, np.ndarray | None]:
     reference = Reference(program)
     call = program[len(program) - 1]
     assert isinstance(call, Backward)
-    pulled = reference.pullback(call)
+    pulled = reference.pullbacks.of(call)
     leaves = (leaf for leaf in program.leaves if reference.requires_grad[leaf])
-    return {leaf: _array(pulled.get(reference.edge(leaf))) for leaf in leaves}
+    return {leaf: _array(pulled.get(reference.tape.edge(leaf))) for leaf in leaves}
 
 
 def _array(value: object) -> np.ndarray | None:

@@ -84,7 +84,7 @@ def measure(
                 c is None or c.shape == reference.values[r].shape
                 for r, c in zip(step.roots, step.cotangents, strict=True)
             ):
-                reference.pullback(step)
+                reference.pullbacks.of(step)
         referred = time.perf_counter()
         judge(program, observation, reference, session.target.capabilities)
         judged = time.perf_counter()

@@ -153,7 +153,7 @@ class ActionBuilder(OpBuilder):
     def set_requires_grad(self, target: Ref, on: bool) -> None:
         """Set a value's `requires_grad`."""
         self.add(SetRequiresGrad(target, on))
-        if on and target not in self.leaves and not self.fails and self.reference.is_leaf(target):
+        if on and target not in self.leaves and not self.fails and self.reference.tape.is_leaf(target):
             self.leaves.append(target)
 
     # -- gradients ----------------------------------------------------------------------------------------------------

@@ -249,7 +249,8 @@ class Draft(Choices):
 
     def _is_used(self, step: Grad, number: int) -> bool:
         """Whether a result of the functional form will be a gradient and not None."""
-        return step.materialize_grads or self.reference.edge(step.inputs[number]) in self.reference.pullback(step)
+        edge = self.reference.tape.edge(step.inputs[number])
+        return step.materialize_grads or edge in self.reference.pullbacks.of(step)
 
     @contextmanager
     def under(self, *modes: str) -> Iterator[None]:

@@ -71,7 +71,7 @@ def _compute(a: ActionBuilder) -> None:
                 if made:
                     a.write(a.recent(made))
             case "scale" if a.can(Capability.HOOKS) and a.requires(value):
-                if not a.reference.may_be_written_view(value):  # a hook on one ends PyTorch's process (2.13)
+                if not a.reference.views.may_be_written_view(value):  # a hook on one ends PyTorch's process (2.13)
                     a.hook(value, "scale", a.pick(FACTORS))
             case "unrecorded" if a.can(Capability.MODES):
                 with a.under("no_grad"):
@@ -109,8 +109,9 @@ def _form(a: ActionBuilder, roots: Iterable[Ref], leaves: bool = False) -> Call:
     """A drawn form of a call: backward, functional, or backward restricted to inputs. The inputs are leaves if `leaves`
     is set, else any values.
     """
-    reached_edges = set().union(*(a.reference.pullback(Backward((r,), (_ones(a, r),))) for r in roots))
-    reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and a.reference.edge(r) in reached_edges]
+    reached_edges = set().union(*(a.reference.pullbacks.of(Backward((r,), (_ones(a, r),))) for r in roots))
+    edge = a.reference.tape.edge
+    reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and edge(r) in reached_edges]
     chosen = tuple(dict.fromkeys(a.recent(reached) for _ in range(1 + a.below(3))))
     if not a.can(Capability.IMPERATIVE):
         inputs = a.leaves if leaves or a.below(4) else [r for r in chosen if r in a.leaves] or a.leaves

@@ -70,8 +70,8 @@ def grad(s: Sequence) -> None:
     b, root = s.b, s.root()
     if root is None or not b.can(Capability.FUNCTIONAL):
         return
-    reached_edges = b.reference.pullback(_plain(root, s)) if b.below(6) else {}
-    reached = [r for r in b.live if b.requires(r) and b.reference.edge(r) in reached_edges and r != root]
+    reached_edges = b.reference.pullbacks.of(_plain(root, s)) if b.below(6) else {}
+    reached = [r for r in b.live if b.requires(r) and b.reference.tape.edge(r) in reached_edges and r != root]
     options = reached or [r for r in b.live if b.requires(r)]
     chosen = [b.recent(options) for _ in range(1 + b.below(3))]
     if b.below(4):
@@ -138,7 +138,7 @@ def hook(s: Sequence) -> None:
     target = b.recent(options)
     if _may_be_outdated(s, target):
         return  # PyTorch 2.13 crashes where a view gets a hook after its memory was written to
-    if b.reference.is_leaf(target) and b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4):
+    if b.reference.tape.is_leaf(target) and b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4):
         s.handles.append(b.hook(target, accumulated=True))
         return
     effect = b.pick(("observe", "scale", "observe", "scale", "replace", "raise", "misshape"))
@@ -151,16 +151,16 @@ def _may_be_outdated(s: Sequence, target: Ref) -> bool:
     """
     reference, memory = s.b.reference, s.b.reference.storages
     owner = memory.storage(target)
-    if reference.is_leaf(target):
+    if reference.tape.is_leaf(target):
         return False
     since = reference.steps[target.at + 1 :]
     written = (step.leaves if isinstance(step, Step) else (step.target,) for step in since if isinstance(step, WRITES))
     if any(owner in map(memory.storage, targets) for targets in written):
         return True
-    if reference.is_gradient(owner):
+    if reference.views.is_gradient(owner):
         return any(isinstance(step, CHANGING) for step in since)
-    grads = {memory.storage(grad) for grad in reference.grads.values() if grad is not None}
-    return owner in grads and owner != target and target not in reference.same_object
+    grads = {memory.storage(grad) for grad in reference.grads.tensors.values() if grad is not None}
+    return owner in grads and owner != target and target not in reference.tape.same_object
 
 
 @action(1)
@@ -173,6 +173,6 @@ def remove_hook(s: Sequence) -> None:
 @action(1)
 def retain(s: Sequence) -> None:
     """Call `retain_grad` on a value that is no leaf."""
-    made = [r for r in s.b.live if s.b.requires(r) and not s.b.reference.is_leaf(r)]
+    made = [r for r in s.b.live if s.b.requires(r) and not s.b.reference.tape.is_leaf(r)]
     if made and s.b.can(Capability.RETAINS_GRAD):
         s.b.retain_grad(s.b.recent(made))

@@ -104,13 +104,13 @@ def write(s: Sequence) -> None:
     b = s.b
     if not b.can(Capability.WRITES):
         return
-    options = [r for r in b.live if b.modes or not (b.requires(r) and b.reference.is_leaf(r))] or b.live
+    options = [r for r in b.live if b.modes or not (b.requires(r) and b.reference.tape.is_leaf(r))] or b.live
     target = b.recent(options) if b.below(8) else s.value()
     memory = b.reference.storages
     if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
         return
     base = memory.base(target)
-    if base.output and base in b.reference.retained | b.reference.captured_inputs:
+    if base.output and base in b.reference.calls.retained | b.reference.calls.captured_inputs:
         return  # PyTorch 2.13 crashes in a call on what such a base became
     b.write(target)
 
@@ -128,7 +128,7 @@ def unrecorded_write(s: Sequence) -> None:
 def detach_in_place(s: Sequence) -> None:
     """Detach a value in place."""
     b = s.b
-    made = [r for r in b.op_results() if r not in b.reference.retained and r not in b.reference.storages.views_of]
+    made = [r for r in b.op_results() if r not in b.reference.calls.retained and r not in b.reference.storages.views_of]
     if made and b.can(Capability.WRITES, Capability.DETACH):
         b.detach_in_place(b.recent(made))
 
@@ -136,7 +136,7 @@ def detach_in_place(s: Sequence) -> None:
 @action(1)
 def step(s: Sequence) -> None:
     """An optimizer's step on one leaf or several, with or without gradients."""
-    leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.is_leaf(r)]
+    leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.tape.is_leaf(r)]
     if leaves and s.b.can(Capability.OPTIMIZERS):
         s.b.step(leaves[-3:] if s.b.below(3) == 2 else [s.b.recent(leaves)], *plain_optimizer(s.b))
 

@@ -59,7 +59,7 @@ class Sequence:
     def root(self) -> Ref | None:
         """A value to call backward on: mostly one on which the call is legal. None if no value requires grad."""
         b = self.b
-        options = [r for r in b.live if b.requires(r) and not b.reference.is_leaf(r)] or [
+        options = [r for r in b.live if b.requires(r) and not b.reference.tape.is_leaf(r)] or [
             r for r in b.live if b.requires(r)
         ]
         if not options:

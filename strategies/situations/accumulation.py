@@ -187,7 +187,7 @@ def assigned_objects(b: ActionBuilder) -> None:
             given = b.leaf(b.shape(leaf), requires_grad=False)
     b.assign_grad(leaf, given)
     if b.can(Capability.WRITES) and b.below(2):
-        b.write(given if b.below(2) and b.reference.is_leaf(given) else b.read_grad(leaf), "mul_scalar_")
+        b.write(given if b.below(2) and b.reference.tape.is_leaf(given) else b.read_grad(leaf), "mul_scalar_")
     for _ in range(b.below(3)):
         b.call(_callable_root(b, leaf, root), retain=keep)
 

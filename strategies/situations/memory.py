@@ -29,8 +29,8 @@ TIMES = (2, 3, 4, 5, 100)
 
 def _backward(a: ActionBuilder, root: Ref, retain: bool | None, create: bool = False) -> None:
     """A call of either form: on the whole graph, or restricted to a leaf or an intermediate value."""
-    reached = a.reference.pullback(Backward((root,), (a.cotangent(root),)))
-    inputs = [r for r in a.live if a.requires(r) and a.reference.edge(r) in reached and r != root]
+    reached = a.reference.pullbacks.of(Backward((root,), (a.cotangent(root),)))
+    inputs = [r for r in a.live if a.requires(r) and a.reference.tape.edge(r) in reached and r != root]
     form = a.below(4) if inputs else 0
     if form == 3 and a.can(Capability.FUNCTIONAL):
         a.grad([root], [a.recent(inputs)], retain, create, unused=True)

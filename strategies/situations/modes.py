@@ -86,7 +86,7 @@ def _fail(b: ActionBuilder, source: Ref) -> None:
     """An error under `no_grad`, if the framework claims one that can be provoked."""
     options = [
         *(["root"] if b.can(Capability.NO_GRAD_CHECK) else []),
-        *(["set_requires_grad"] if b.can(Capability.SWITCHES) and not b.reference.is_leaf(source) else []),
+        *(["set_requires_grad"] if b.can(Capability.SWITCHES) and not b.reference.tape.is_leaf(source) else []),
         *(["option"] if b.can(Capability.FUNCTIONAL) else []),
         *(["freed"] if b.can(Capability.FREES) else []),
     ]

@@ -154,7 +154,8 @@ def inputs_given_out(b: ActionBuilder) -> None:
         end_region(b)
     if b.can(Capability.WRITES) and b.below(2):
         target = b.pick(results)
-        if not (b.requires(target) and b.reference.storages.storage(target) == value and b.reference.is_leaf(value)):
+        written = b.reference.storages.storage(target)
+        if not (b.requires(target) and written == value and b.reference.tape.is_leaf(value)):
             b.write(target, b.pick(("mul_scalar_", "zero_", "neg_")))
             end_region(b)
     call_some(b, [*results, b.nonlinear(b.pick(results))], 2)
@@ -180,7 +181,7 @@ def inputs_written(b: ActionBuilder) -> None:
         b.call(made, retain=True)
     target = b.pick((given, made, inner[0]))
     target = viewed(b, target) if b.can(Capability.VIEWS) and b.below(3) == 2 else target
-    leaf = b.requires(target) and b.reference.is_leaf(target)
+    leaf = b.requires(target) and b.reference.tape.is_leaf(target)
     with b.under(*(["no_grad"] if b.can(Capability.MODES) and (leaf or not b.below(3)) else [])):
         b.write(target)
     b.call(made)

@@ -12,7 +12,7 @@ from autograd_conformance.strategies.situations.base import action_situation, al
 
 def _touch(b: ActionBuilder, target: Ref) -> None:
     """A write that changes any value, under `no_grad` if it is a leaf that requires grad."""
-    leaf = b.requires(target) and b.reference.is_leaf(b.reference.storages.base(target))
+    leaf = b.requires(target) and b.reference.tape.is_leaf(b.reference.storages.base(target))
     if leaf and not b.can(Capability.MODES):
         return
     with b.under(*(["no_grad"] if leaf else [])):
@@ -47,7 +47,7 @@ def copies(b: ActionBuilder) -> None:
     made = [unaliased(b, source) for _ in range(1 + b.below(2))]
     if same:
         made += b.op(b.pick(same), on=source)[:1]
-    _touch(b, source if b.below(2) or b.reference.is_leaf(source) else b.pick(made))
+    _touch(b, source if b.below(2) or b.reference.tape.is_leaf(source) else b.pick(made))
     roots = [r for r in made if b.requires(r)]
     if roots:
         b.call(b.pick(roots))

@@ -73,7 +73,7 @@ def written_values(b: ActionBuilder) -> None:
     values = [computed(b), b.leaf(requires_grad=False), b.leaf()][: 2 + b.below(2)]
     for _ in range(1 + b.below(4)):
         target = b.pick(values)
-        leaf = b.requires(target) and b.reference.is_leaf(target)
+        leaf = b.requires(target) and b.reference.tape.is_leaf(target)
         if leaf and not b.can(Capability.MODES):
             continue
         with b.under(*(["no_grad"] if leaf else around(b))):
@@ -178,7 +178,7 @@ def written_saved(b: ActionBuilder) -> None:
         "multiply", "sin", "exp", "square", "tanh", "sigmoid", "matmul", "divide", "softmax", "std", "prod"
     )
     made = b.op(b.pick(names), on=value)[0]
-    if value not in b.reference.entries[-1].args or not b.reference.values[made].size or not b.requires(made):
+    if value not in b.reference.tape.entries[-1].args or not b.reference.values[made].size or not b.requires(made):
         made = b.nonlinear(value)
     target = b.pick((value, made))
     root = b.successor(made) if b.below(2) or target == made else made

@@ -84,7 +84,7 @@ def test_what_is_expected_where_nothing_was_observed():
     program = parse("a = leaf [1, 2]; c = leaf [1, 2] const; b = sin a", VOCABULARY)
     reference = Reference(program, Traits(begins_with_zeros=True))
     assert [None if g is None else g.tolist() for g in map(reference.grad, map(Ref, range(3)))] == [[0, 0], None, None]
-    assert reference.empty().begins_with_zeros
+    assert reference.empty().traits.begins_with_zeros
     assert Reference(program).grad(Ref(0)) is None
 
 

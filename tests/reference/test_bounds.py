@@ -61,7 +61,7 @@ def errors(program: Program) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarra
                     held.add(leaf)
                     yield (
                         gradient.value,
-                        reference.pullback(step)[leaf],
+                        reference.pullbacks.of(step)[leaf],
                         gradient_bound(reference, step, leaf, dtype).array(),
                     )
 
@@ -96,7 +96,7 @@ def test_a_small_error_is_outside_where_the_computation_is_well_conditioned(text
         program = retyped(parse(text, VOCABULARY), dtype)
         reference, call = Reference(program), program[-1]
         assert isinstance(call, Backward)
-        want = reference.pullback(call)[Ref(0)]
+        want = reference.pullbacks.of(call)[Ref(0)]
         bound = gradient_bound(reference, call, Ref(0), dtype).array()
         assert (np.abs(want * relative) > bound).any(), f"{dtype}: {bound} hides {relative}"
         last = Ref(len(program) - 2)
@@ -111,7 +111,7 @@ def test_a_small_error_is_outside_in_drawn_graphs(drawn: Drawn):
         return
     reference, call = Reference(program), program[-1]
     assert isinstance(call, Backward)
-    for leaf, want in reference.pullback(call).items():
+    for leaf, want in reference.pullbacks.of(call).items():
         if isinstance(program[leaf.at], Leaf) and np.abs(want).max(initial=0) > 1e-9:  # less is what cancelling leaves
             wrong = want + 1e-6 * np.abs(want).max()
             assert not close(wrong, want, "float64")
@@ -229,7 +229,7 @@ def test_the_bound_of_a_second_derivative_is_as_large_as_the_cotangent_of_the_fi
         program = parse(SECOND.format(cotangent), VOCABULARY)
         reference, call = Reference(program), program[-1]
         assert isinstance(call, Backward)
-        return float(gradient_bound(reference, call, reference.edge(Ref(0)), "float32").array().max())
+        return float(gradient_bound(reference, call, reference.tape.edge(Ref(0)), "float32").array().max())
 
     assert bound(1024.0) == pytest.approx(1024 * bound(1.0))
 

@@ -7,6 +7,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from itertools import count
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def test_composed_gradients_equal_jax_in(strategy):
 
 def agree(program: Program, call: Backward) -> None:
     """The composed gradient and the whole-program gradient of every leaf are equal."""
-    contributed = Reference(program).pullback(call)
+    contributed = Reference(program).pullbacks.of(call)
     for leaf, want in whole.gradients(program, call).items():
         assert near(contributed.get(leaf, np.zeros_like(want)), want, 1e-9), f"{leaf} of {program}"
 
@@ -150,7 +151,7 @@ def test_gradients_known_by_hand(text: str, gradients: dict[int, object]):
     program = parse(text, VOCABULARY)
     call = program[-1]
     assert isinstance(call, Backward)
-    contributed = Reference(program).pullback(call)
+    contributed = Reference(program).pullbacks.of(call)
     assert {r.at: g.tolist() for r, g in contributed.items() if isinstance(program[r.at], Leaf)} == gradients
     agree(program, call)
 
@@ -173,7 +174,7 @@ def test_a_kink_is_not_smooth():
 
 def smooth(program: Program, call: Backward) -> bool:
     """Whether one-sided differences of the reference's own forward pass agree with its gradients."""
-    contributed = Reference(program).pullback(call)
+    contributed = Reference(program).pullbacks.of(call)
     for leaf in program.leaves:
         if leaf in contributed and contributed[leaf].size:
             sides = slopes(program, call, leaf)
@@ -361,4 +362,17 @@ def test_jax_forgets_what_it_traced_now_and_then(monkeypatch: pytest.MonkeyPatch
 )
 def test_what_may_be_a_view_that_was_written(text: str, is_one: bool) -> None:
     program = parse(f"a = leaf [[[1, 2, 3, 4]]] const; {text}", VOCABULARY)
-    assert Reference(program).may_be_written_view(Ref(1)) is is_one
+    assert Reference(program).views.may_be_written_view(Ref(1)) is is_one
+
+
+def test_a_copy_has_a_tape_of_its_own_which_all_its_parts_share() -> None:
+    text = "a = leaf [1, 2]; b = square a; c = expand_dims b dim=0; write c sin_; backward b with [1, 1]"
+    program = parse(text, VOCABULARY)
+    reference = Reference(Program(program.instructions[:-2]))
+    copied = deepcopy(reference)
+    for step in program.instructions[-2:]:
+        copied.add(step)
+    assert len(copied.tape.entries) > len(reference.tape.entries) == 2
+    assert reference.values[Ref(1)].tolist() == [1, 4]
+    assert copied.values[Ref(1)].tolist() == np.sin([1, 4]).tolist()
+    assert copied.values is copied.tape.values is copied.storages.values is copied.writes.grads.tape.values

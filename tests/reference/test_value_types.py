@@ -25,12 +25,12 @@ def test_values_without_a_name_have_types_of_their_own_and_are_no_values_of_the_
     unnamed = reference.values.keys() - named
     assert {type(ref) for ref in unnamed} == {GradTensor, InternalValue}
     assert all(tuple(ref) not in set(map(tuple, named)) for ref in unnamed)
-    assert reference.is_gradient(reference.storages.storage(Ref(3)))
-    assert not reference.is_gradient(Ref(1))
+    assert reference.views.is_gradient(reference.storages.storage(Ref(3)))
+    assert not reference.views.is_gradient(Ref(1))
 
 
 def test_a_derivative_is_recorded_with_the_op_and_its_arity():
-    ops = [entry.op for entry in Reference(parse(TEXT, VOCABULARY)).entries]
+    ops = [entry.op for entry in Reference(parse(TEXT, VOCABULARY)).tape.entries]
     assert Vjp("square", 1) in ops
 
 

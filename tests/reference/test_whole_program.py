@@ -46,7 +46,7 @@ def test_programs_with_writes_and_higher_orders_have_the_same_gradients():
             or any(not np.isfinite(v).all() for v in reference.values.values())
         ):
             return
-        contributed = reference.pullback(call)
+        contributed = reference.pullbacks.of(call)
         for leaf in expectation.traversal.leaves:
             again = whole.recorded(reference, call, leaf)
             if again is not None and leaf in contributed:

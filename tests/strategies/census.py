@@ -150,7 +150,7 @@ def _in_memory(step: Instruction, modes: Modes, tape: Tape) -> Iterator[str]:
         yield "write to a view"
     elif memory.views_of.get(step.target):
         yield "write to what has views"
-    if reference.is_leaf(step.target) and reference.requires_grad[step.target]:
+    if reference.tape.is_leaf(step.target) and reference.requires_grad[step.target]:
         yield "write to a leaf that requires grad"
     if memory.storage(step.target).at < 0:
         yield "write to a gradient"

@@ -91,7 +91,7 @@ def test_the_reference_is_the_second_derivative(op: str, exact):
     )
     program = parse(text, VOCABULARY)
     reference = Reference(program)
-    found = reference.pullback(program[5])[program.leaves[0]]
+    found = reference.pullbacks.of(program[5])[program.leaves[0]]
     assert np.allclose(found, exact(np.array([1.0, 2.0]), np.array([3.0, 5.0]), np.array([7.0, 11.0])))
 
 

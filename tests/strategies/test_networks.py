@@ -272,7 +272,7 @@ def test_the_bound_of_a_long_sequence_is_neither_tight_nor_wide(cell: str, dtype
     assert isinstance(call, Backward)
     seen = run(program, TORCH)[-1]
     for ref in network.parameters:
-        due = reference.pullback(call)[ref]
+        due = reference.pullbacks.of(call)[ref]
         bound, gradient = gradient_bound(reference, call, ref, dtype).array(), seen.gradients[ref]
         assert gradient is not None
         assert (np.abs(gradient.value - due) <= bound / 4).all()

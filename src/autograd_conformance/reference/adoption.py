@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from autograd_conformance.programs.language import WRITING, Grad, InPlace, Instruction, Modes, Ref
-from autograd_conformance.programs.observations import Raised, Returned, StepObservation, Tensor
+from autograd_conformance.programs.language import WRITING, AssignGrad, Backward, Grad, InPlace, Instruction, Modes, Ref
+from autograd_conformance.programs.observations import Gradient, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.storage import Derived
+from autograd_conformance.reference.computation.value_types import GradTensor
 from autograd_conformance.reference.domains import in_domain
+from autograd_conformance.reference.equality import is_equal
 from autograd_conformance.reference.reference import Reference
 
 
@@ -40,7 +42,7 @@ def skip_step(reference: Reference, at: int, step: Instruction, observed: StepOb
     """Record in the reference an instruction that raised or was not run."""
     reference.skip(step)
     if isinstance(observed.outcome, Raised):
-        reference.adopt_grads(at, step, observed)
+        adopt_grads(reference, at, step, observed)
 
 
 def adopt_observed(reference: Reference, at: int, step: Instruction, observed: StepObservation) -> None:
@@ -63,7 +65,7 @@ def adopt_observed(reference: Reference, at: int, step: Instruction, observed: S
         if ref in values:
             values[ref] = tensor.value.astype(np.float64)
     reference.unobserved.difference_update(observed.values)
-    reference.adopt_grads(at, step, observed)
+    adopt_grads(reference, at, step, observed)
 
 
 def _record_layout(reference: Reference, ref: Ref, tensor: Tensor) -> None:
@@ -78,7 +80,7 @@ def _record_same_objects(reference: Reference, at: int, step: Grad, outcome: Ret
     """Record that an input listed twice got the same object in both places, if it did."""
     first: dict[Ref, int] = {}
     for k, (ref, tensor) in enumerate(zip(step.inputs, outcome.values, strict=True)):
-        j = first.setdefault(reference.edge(ref), k)
+        j = first.setdefault(reference.tape.edge(ref), k)
         other = outcome.values[j]
         if j == k or tensor is None or other is None:
             continue
@@ -88,4 +90,52 @@ def _record_same_objects(reference: Reference, at: int, step: Grad, outcome: Ret
         if tensor.memory is None or tensor.memory != other.memory:
             continue
         reference.storages.add_view(Ref(at, k), Derived(Ref(at, j)), restricted=False)
-        reference.same_object[Ref(at, k)] = Ref(at, j)
+        reference.tape.same_object[Ref(at, k)] = Ref(at, j)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def adopt_grads(reference: Reference, at: int, step: Instruction, observed: StepObservation) -> None:
+    """Adopt the gradients that were observed after an instruction."""
+    grads, calls = reference.grads, reference.calls
+    recording = isinstance(step, Backward) and step.create_graph
+    not_atomic = recording and not isinstance(observed.outcome, Returned)
+    for owner, gradient in observed.gradients.items():
+        tensor = grads.tensors.get(owner)
+        assigned = isinstance(step, AssignGrad) and step.leaf == owner
+        if gradient is None:
+            grads.release(tensor)
+            grads.tensors[owner] = None
+        elif tensor is not None and not (gradient.value.size or assigned or calls.replaces_grad(step, owner)):
+            continue  # empty objects are indistinguishable: assume that it is the same one
+        elif assigned and tensor is not None and not isinstance(tensor, GradTensor):
+            grads.identities[owner] = gradient.identity
+        else:
+            captured = recording and owner in calls.captured_inputs - calls.retained
+            extends = recording and tensor in grads.outdated  # the new history contains the old one
+            _adopt_grad(reference, at, owner, gradient, not_atomic or captured or extends)
+
+
+def _adopt_grad(reference: Reference, at: int, owner: Ref, gradient: Gradient, outdated: bool) -> None:
+    """Adopt the observed `.grad` of a value, which is the earlier object or a new one. `outdated` marks the history of
+    a new object as possibly incomplete.
+    """
+    grads, storages = reference.grads, reference.storages
+    tensor, value = grads.tensors.get(owner), gradient.value.astype(np.float64)
+    known = gradient.identity is not None and value.size > 0
+    if tensor is not None and known and grads.identities.get(owner) == gradient.identity:
+        if not is_equal(reference.values[tensor], value):
+            reference.writes.overwrite(at, tensor, value)
+        return
+    if tensor is not None and not known and value.size:
+        grads.mark_unspecified(storages.aliases(tensor))
+    made = grads.tensors[owner] = grads.represent(owner, value)
+    storages.record_strides(made, value.shape, gradient.strides)
+    grads.made_by_call.setdefault(at, []).append(made)
+    grads.identities[owner] = gradient.identity
+    grads.release(tensor)
+    if gradient.memory is not None:
+        storages.record_memory(made, gradient.memory)
+    if outdated:
+        grads.outdated.add(made)

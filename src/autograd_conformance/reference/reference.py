@@ -17,6 +17,7 @@ from autograd_conformance.programs.language import (
     RANDOM,
     Apply,
     AssignGrad,
+    Attrs,
     Backward,
     BackwardCall,
     Clip,
@@ -42,15 +43,29 @@ from autograd_conformance.programs.language import (
     is_recorded,
 )
 from autograd_conformance.programs.observations import Returned, StepObservation
+from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.inplace import Writes
-from autograd_conformance.reference.computation.storage import Derived
+from autograd_conformance.reference.computation.calls import Calls
+from autograd_conformance.reference.computation.flags import Flags
+from autograd_conformance.reference.computation.grads import Grads
+from autograd_conformance.reference.computation.hooks import Hooks
+from autograd_conformance.reference.computation.pullbacks import Pullbacks
+from autograd_conformance.reference.computation.reverse import TapeEntry, evaluate
+from autograd_conformance.reference.computation.storage import Derived, Storages
+from autograd_conformance.reference.computation.tape import ReferenceTape
+from autograd_conformance.reference.computation.totals import Totals
+from autograd_conformance.reference.computation.views import Views
+from autograd_conformance.reference.computation.writes import Writes
 from autograd_conformance.reference.domains import is_finite_call, is_smooth
+from autograd_conformance.reference.optimizers import LeafState, clipped, stepped
 from autograd_conformance.reference.staging.derivatives import Array, array, reaching
 
 
-class Reference(Writes):
-    """The exact values of a program so far; `add` records its next instruction.
+class Reference:
+    """The exact values of a program so far; `add` carries out its next instruction.
+
+    The state has parts: the tape, the storages, the views, the hooks, and the `.grad` of values. `calls`, `writes` and
+    `flags` carry out the instructions that change several parts.
 
     A write changes a value and all values that share its storage from then on. Tape entries recorded earlier keep the
     operands with which they were recorded. If observations are given, the reference adopts them wherever several
@@ -58,10 +73,34 @@ class Reference(Writes):
     """
 
     def __init__(self, program: Program | None = None, traits: Traits = PYTORCH) -> None:
-        super().__init__()
         self.traits = traits
+        """The framework's choices where several behaviours are legal."""
+        self.steps: list[Instruction] = []
+        """The instructions so far."""
+        self.skipped: set[int] = set()
+        """The numbers of the instructions that raised, and so had no effect."""
+        self.observing = False
+        """Whether observations are given. If so, `.grad` is as observed; otherwise it follows from the calls so far."""
+        self.unobserved: set[Ref] = set()
+        """Values that were not observed when they were made, such as those inside a region."""
+        self.unspecified = False
+        """Whether an instruction used something that the rules leave unspecified: from then on, nothing is judged."""
+        self.optimizers: dict[tuple[Step, Ref], LeafState] = {}
+        """The state of each optimizer for each of its leaves."""
+        self.tape = ReferenceTape()
+        self.values, self.requires_grad = self.tape.values, self.tape.requires_grad  # read most often
+        self.storages = Storages(self.values)
+        self.views = Views(self.steps, self.tape, self.storages)
+        self.hooks = Hooks()
+        self.pullbacks = Pullbacks(self.tape, self.hooks, traits)
+        self.totals = Totals(self.steps, self.skipped, self.tape, self.pullbacks)
+        self.grads = Grads(self.tape, self.storages)
+        self.calls = Calls(self.tape, self.storages, self.pullbacks, self.grads, self.totals)
+        self.writes = Writes(self.tape, self.storages, self.views, self.grads)
+        self.flags = Flags(self.tape, self.storages, self.grads)
         self._was_drawn = program is None
         self._is_outside_domains: bool | None = None
+        self._cached: tuple[object, tuple[Array, ...]] = (None, ())  # the key of the latest `apply`, and its results
         for at, step in enumerate(program or ()):
             self.add(step, program.mode(at) if program else ())
 
@@ -90,40 +129,45 @@ class Reference(Writes):
         return is_finite_call(step) if isinstance(step, BackwardCall) else is_smooth(step, self.values)
 
     def add(self, step: Instruction, modes: Modes = (), observed: StepObservation | None = None) -> tuple[Array, ...]:
-        """Record an instruction that returned, and return the values that it makes."""
+        """Carry out an instruction that returned, and return the values that it makes."""
         at = len(self.steps)
         self.steps.append(step)
         match step:
             case Leaf(literal, requires_grad):
-                made = self._make(at, (array(literal),), requires_grad)
-                if self.begins_with_zeros:
-                    self._init_grad(Ref(at))
+                leaf = Ref(at)
+                made = self._make((leaf,), (array(literal),), requires_grad)
+                if self.observing and (zeros := self.totals.initial(leaf)) is not None:
+                    self.grads.tensors[leaf] = self.grads.new(zeros)
                 return made
             case Detach(source):
-                self.storages.add_alias(Ref(at), Derived(source))
-                return self._make(at, (self.values[source],), False)
+                out = Ref(at)
+                self.storages.add_alias(out, Derived(source))
+                return self._make((out,), (self.values[source],), False)
             case Apply():
                 return self._apply(at, step, is_recorded(modes), observed)
             case ReadGrad(leaf):
-                return self._read(at, leaf)
+                return self.grads.read(Ref(at), self._grad_tensor(leaf))
             case Backward() | Grad():
-                returned = self._call(at, step)
-                if self.traits.ends and self.is_legal(step):
-                    self._end(at, step)
+                returned = self.calls.call(at, step, self.observing)
+                if self.traits.ends and self.pullbacks.is_legal(step):
+                    self.tape.end(at, set(self.pullbacks.of(step)))
+                    self.pullbacks.forget()
                 return returned
             case ZeroGrad():
-                self._clear(step)
+                self.grads.clear(at, step)
             case AssignGrad(leaf, given):
-                self._assign(leaf, given)
+                self.grads.assign(leaf, given, self.traits.copies)
             case SetRequiresGrad(target, on):
                 self._set_requires_grad(target, on)
             case RetainGrad(target):
-                if not self.is_leaf(target):
-                    self.retained.add(target)
-            case Hook():
-                self.add_hook(Ref(at), step)
+                if not self.tape.is_leaf(target):
+                    self.calls.retained.add(target)
+            case Hook(target):
+                self.hooks.add(self.tape.edge(target), Ref(at), step)
+                self.pullbacks.forget()
             case RemoveHook(handle):
-                self.remove_hook(handle)
+                self.hooks.remove(handle)
+                self.pullbacks.forget()
             case InPlace():
                 self._write(at, step, is_recorded(modes))
             case DetachInPlace(target):
@@ -147,7 +191,29 @@ class Reference(Writes):
         self.skipped.add(len(self.steps))
         self.steps.append(step)
 
+    def grad(self, leaf: Ref) -> Array | None:
+        """A leaf's `.grad`: as observed, or as it follows if every call so far was legal."""
+        if not self.observing:
+            return self.totals.of(leaf)
+        tensor = self.grads.tensors.get(leaf)
+        return None if tensor is None else self.values[tensor]
+
     # -- ops ----------------------------------------------------------------------------------------------------------
+
+    def apply(self, op: str, args: tuple[Ref, ...], attrs: Attrs) -> tuple[Array, ...]:
+        """The results that an op, or a write, would have now, without adding an instruction. They are cached for the
+        instruction that may follow.
+        """
+        made = evaluate(op, attrs, [self.values[r] for r in args])
+        self._cached = (len(self.steps), op, args, attrs), made
+        return made
+
+    def _applied(
+        self, at: int, op: str, args: tuple[Ref, ...], attrs: Attrs, operands: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """The results of an op that instruction `at` applies; cached if the strategy evaluated them already."""
+        key, made = self._cached
+        return made if key == (at, op, args, attrs) else evaluate(op, attrs, operands)
 
     def is_random(self, ref: Ref) -> bool:
         """Whether a random op made a value."""
@@ -165,37 +231,73 @@ class Reference(Writes):
         needs_input_grad = tuple([recording and not draws and self.requires_grad[r] for r in step.args])
         outs = tuple([Ref(at, k) for k in range(len(made))])
         if row_of(step.op).aliases is not Certainty.NEVER:
-            self._share(step, outs, recording, observed)
-        self.record(at, outs, step.op, step.attrs, step.args, operands, needs_input_grad)
-        self._make(at, made, any(needs_input_grad))
+            self.views.share(step, outs, recording, observed)
+        tape, storages = self.tape, self.storages.storage_of_view
+        edges = step.args if not tape.edges and not tape.same_object else tuple([tape.edge(r) for r in step.args])
+        memory = tuple([storages.get(r, r) for r in step.args]), tuple([storages.get(r, r) for r in outs])
+        tape.append(TapeEntry(at, outs, step.op, step.attrs, edges, operands, needs_input_grad, *memory))
+        self._make(outs, made, any(needs_input_grad))
         if any(needs_input_grad) and step.op in MODULES:  # a result may depend on some of the parameters only
             shapes = tuple([np.shape(x) for x in operands])
             for out, on in zip(outs, reaching(step.op, step.attrs, shapes), strict=True):
                 self.requires_grad[out] = any(needs_input_grad[k] for k in on)
         return made
 
-    def _share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, observed: StepObservation | None) -> None:
-        """Record whose storage the results of an op use: as documented, as observed, or, before an observation, as most
-        frameworks do.
-        """
-        documented = row_of(step.op).aliases is Certainty.ALWAYS
-        for k, out in enumerate(outs):
-            source: Ref | None = step.args[0] if len(step.args) == 1 or documented else step.args[k % len(step.args)]
-            if observed is not None and isinstance(observed.outcome, Returned):
-                tensor = observed.outcome.values[k]
-                memory = None if tensor is None else tensor.memory
-                if memory is not None:
-                    ids = self.storages.ids
-                    source = next((r for r in step.args if ids.get(self.storages.storage(r)) == memory), None)
-                elif not documented:
-                    source = None
-                    self.storages.unspecified.add(out)
-            if source is not None:
-                derived = Derived(source, step.op, step.attrs, step.args, k)
-                self.storages.add_view(out, derived, restricted=not recording or row_of(step.op).multi)
-
-    def _make(self, at: int, made: tuple[Array, ...], requires_grad: bool) -> tuple[Array, ...]:
-        for k, value in enumerate(made):
-            self.values[Ref(at, k)] = value
-            self.requires_grad[Ref(at, k)] = requires_grad
+    def _make(self, outs: tuple[Ref, ...], made: tuple[Array, ...], requires_grad: bool) -> tuple[Array, ...]:
+        for out, value in zip(outs, made, strict=True):
+            self.values[out] = value
+            self.requires_grad[out] = requires_grad
         return made
+
+    # -- changes ------------------------------------------------------------------------------------------------------
+
+    def _write(self, at: int, step: InPlace, recording: bool) -> None:
+        refs = (step.target, *step.args)
+        operands = tuple([self.values[r] for r in refs])
+        (made,) = self._applied(at, step.op, refs, step.attrs, operands)
+        recorded = self.writes.write(at, step, operands, made, recording)
+        if recorded and self.storages.base(step.target) in self.flags.toggled:
+            self.unspecified = True  # earlier users of this leaf now find it inside the graph
+
+    def _detach_in_place(self, at: int, target: Ref) -> None:
+        receivers = self.calls.retained | self.calls.captured_inputs
+        if not self.tape.is_leaf(target) and self.tape.same_objects([target]) & receivers:
+            self.unspecified = True  # the rules do not say whether it still receives gradients
+        self.flags.detach_in_place(at, target)
+        self.pullbacks.forget()
+
+    def _set_requires_grad(self, target: Ref, on: bool) -> None:
+        self.grad(target)  # computes its .grad so far under the old flag
+        if self.tape.is_leaf(target):
+            self.flags.set_requires_grad(target, on)
+            self.pullbacks.forget()
+
+    def _grad_tensor(self, leaf: Ref) -> Ref:
+        """The tensor in a leaf's `.grad`, or a new one that represents it."""
+        tensor = self.grads.tensors.get(leaf) if self.observing else None
+        if tensor is not None:
+            return tensor
+        value = self.grad(leaf)
+        return self.grads.represent(leaf, np.zeros_like(self.values[leaf]) if value is None else value)
+
+    # -- optimizers ---------------------------------------------------------------------------------------------------
+
+    def _step(self, at: int, step: Step) -> None:
+        for leaf, settings in grouped(step):
+            gradient = self.grad(leaf)
+            if gradient is not None:
+                state = self.optimizers.setdefault((step, leaf), LeafState())
+                moved = stepped(step.optimizer, dict(settings), state, self.values[leaf], gradient)
+                self.writes.overwrite(at, leaf, moved)
+
+    def _clip(self, at: int, step: Clip) -> None:
+        gradients = {leaf: gradient for leaf in step.leaves if (gradient := self.grad(leaf)) is not None}
+        made = clipped(step, gradients)
+        if not self.observing:
+            self.totals.replace(made)
+            return
+        tensors = {leaf: ref for leaf in gradients if (ref := self.grads.tensors[leaf]) is not None}
+        if len({self.storages.storage(ref) for ref in tensors.values()}) < len(tensors):
+            self.unspecified = True  # a gradient that several leaves share is clipped several times
+        for leaf, ref in tensors.items():
+            self.writes.overwrite(at, ref, made[leaf])

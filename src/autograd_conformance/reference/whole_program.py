@@ -61,13 +61,13 @@ def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np
     history. The result is None if hooks change gradients, because the contribution is then not the derivative of a
     function.
     """
-    if any(hook.effect != "observe" for on in reference.hooks.values() for _, hook in on):
+    if any(hook.effect != "observe" for on in reference.hooks.on.values() for _, hook in on):
         return None
-    roots = reference.roots(call)
+    roots = reference.tape.roots(call)
 
     def values(given: jax.Array) -> tuple[jax.Array, ...]:
         known: dict[GradientEdge, jax.Array] = {edge: given}
-        for entry in reference.entries:
+        for entry in reference.tape.entries:
             if any(entry.needs_input_grad) and any(s in known for s in entry.args):
                 known.update(zip(entry.outs, _recomputed(entry, known), strict=True))
                 known[edge] = given

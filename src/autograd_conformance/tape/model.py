@@ -64,7 +64,7 @@ class Tape(TapeState):
         match step:
             case Leaf(value, requires_grad):
                 self.leaves[Ref(at)] = step
-                if self.reference.begins_with_zeros and requires_grad:
+                if self.reference.traits.begins_with_zeros and requires_grad:
                     self.grads[Ref(at)] = Gradient(np.zeros(value.shape), value.dtype)
             case Detach(source):
                 self.detached[Ref(at)] = source
@@ -101,7 +101,7 @@ class Tape(TapeState):
         gradients that the framework cleared because their holders were used.
         """
         for ref, gradient in observed.gradients.items():
-            if self.reference.begins_with_zeros and ref not in self.grads:
+            if self.reference.traits.begins_with_zeros and ref not in self.grads:
                 if gradient is not None and not gradient.value.any():
                     self.grads[ref] = gradient
             elif gradient is None and ref in self.used:
@@ -111,11 +111,11 @@ class Tape(TapeState):
 
     def _sync_read_gradient(self, made: Ref) -> None:
         """Let a gradient that was read hold the same gradient as the other names of the same object."""
-        reference = self.reference
-        for other in reference.same_objects([made]):
+        reference, calls = self.reference, self.reference.calls
+        for other in reference.tape.same_objects([made]):
             if self.grads.get(other) is not None:
                 self.grads[made] = self.grads[other]
-            if other in reference.storages.deleted and other in reference.retained | reference.captured_inputs:
+            if other in reference.storages.deleted and other in calls.retained | calls.captured_inputs:
                 reference.storages.unspecified.add(made)  # its gradient was observed under a name that is deleted
 
     def _record_call(self, at: int, call: BackwardCall, expectation: Expectation, outcome: Outcome) -> None:
@@ -126,8 +126,8 @@ class Tape(TapeState):
             return
         reference = self.reference
         if isinstance(call, Backward) and call.inputs is not None:
-            reference.captured_inputs.update(r for r in call.inputs if not reference.is_leaf(r))
-        roots = [reference.edge(r) for r in call.roots]
+            reference.calls.captured_inputs.update(r for r in call.inputs if not reference.tape.is_leaf(r))
+        roots = [reference.tape.edge(r) for r in call.roots]
         if isinstance(outcome, Raised) and outcome.kind in expectation.raises and outcome.kind not in RAISED_MIDWAY:
             self.refused.update(roots)
             return

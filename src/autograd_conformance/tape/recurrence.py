@@ -78,7 +78,7 @@ def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
     detached from.
     """
     found = {edge: {source} for edge, source in tape.detached.items()}
-    for entry in tape.reference.entries:
+    for entry in tape.reference.tape.entries:
         if not any(entry.needs_input_grad):
             sources = set[Ref]().union(*(found.get(edge, ()) for edge in entry.args))
             found.update(dict.fromkeys(entry.outs, sources) if sources else {})
@@ -87,14 +87,14 @@ def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
 
 def _traversed_upstream(tape: TapeState, source: Ref) -> set[Used]:
     """The uses upstream of a value, in nodes that a call has already traversed."""
-    producer = tape.reference.producer
+    producer = tape.reference.tape.producer
     found: set[Used] = set()
-    pending, visited = [tape.reference.edge(source)], set[int]()
+    pending, visited = [tape.reference.tape.edge(source)], set[int]()
     while pending:
         edge = pending.pop()
-        edge = tape.reference.before_end.get(edge, edge)
+        edge = tape.reference.tape.before_end.get(edge, edge)
         if edge in tape.detached:  # detached again
-            pending.append(tape.reference.edge(tape.detached[edge]))
+            pending.append(tape.reference.tape.edge(tape.detached[edge]))
         number = producer.get(edge)
         if number is None or number in visited:
             continue
@@ -102,5 +102,5 @@ def _traversed_upstream(tape: TapeState, source: Ref) -> set[Used]:
         node = tape.nodes.get(number)
         if node is not None and node.traversals:
             found |= _uses(tape, node)
-        pending += tape.reference.entries[number].args
+        pending += tape.reference.tape.entries[number].args
     return found

@@ -74,7 +74,7 @@ class TapeState(RecordedGraph):
     def holds_initial_gradient(self, leaf: Ref) -> bool:
         """Whether a value holds what it begins with: no gradient, or zeros where the framework begins with zeros."""
         held = self.added_to(leaf)
-        return held is None or (self.reference.begins_with_zeros and not held.value.any())
+        return held is None or (self.reference.traits.begins_with_zeros and not held.value.any())
 
     def holds_any(self, leaves: Iterable[Ref]) -> bool:
         """Whether any of the leaves holds a gradient."""

@@ -59,7 +59,7 @@ class RecordedGraph:
     def node(self, number: int) -> Node:
         """The node of a tape entry."""
         if number not in self.nodes:
-            entry = self.reference.entries[number]
+            entry = self.reference.tape.entries[number]
             self.nodes[number] = Node(entry, self._saves(entry))
         return self.nodes[number]
 
@@ -82,7 +82,7 @@ class RecordedGraph:
 
     def _entry_numbers(self, region: tuple[int, ...]) -> list[int]:
         """The numbers of a region's tape entries, newest first."""
-        entries = self.reference.entries
+        entries = self.reference.tape.entries
         return [number for number in reversed(range(len(entries))) if entries[number].at in region]
 
     def region_nodes(self, region: tuple[int, ...]) -> list[Node]:
@@ -117,8 +117,8 @@ class RecordedGraph:
 
     def _ancestry(self, call: BackwardCall) -> Ancestry:
         """The ancestors of a call's roots."""
-        reference, producer = self.reference, self.reference.producer
-        starts = [reference.edge(r) for r in call.roots if reference.requires_grad.get(r)]
+        reference, producer = self.reference, self.reference.tape.producer
+        starts = [reference.tape.edge(r) for r in call.roots if reference.requires_grad.get(r)]
         found = Ancestry(must_reach=set(starts))
         pending = {producer[edge] for edge in starts if edge in producer}
         always, visited = set(pending), set[int]()
@@ -126,7 +126,7 @@ class RecordedGraph:
             number = max(pending)
             pending.discard(number)
             visited.add(number)
-            entry = reference.entries[number]
+            entry = reference.tape.entries[number]
             passes_always = number in always and not isinstance(entry.op, Vjp)
             reached = found.must_reach if passes_always else found.may_reach
             for edge, needs_input_grad in zip(entry.args, entry.needs_input_grad, strict=True):
@@ -163,7 +163,7 @@ class RecordedGraph:
             found.via.update(made.intersection(edge for node in region_nodes for edge in node.args))
             found.may_reach.update(self._inputs(region))
             beside.update(self._entry_numbers(region))
-        beside.update(n for edge in found.may_reach if (n := self.reference.producer.get(edge)) is not None)
+        beside.update(n for edge in found.may_reach if (n := self.reference.tape.producer.get(edge)) is not None)
         return beside
 
     def _inputs(self, region: tuple[int, ...]) -> Iterator[GradientEdge]:
@@ -171,13 +171,13 @@ class RecordedGraph:
         reference = self.reference
         for ref in (ref for at in region for ref in operands(reference.steps[at])):
             if ref.at not in region and reference.requires_grad.get(ref):
-                yield reference.edge(ref)
+                yield reference.tape.edge(ref)
 
     def _partial(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
         """The nodes of which only some operands lead to an input of the call."""
         if call.inputs is None:
             return ()
-        ends = {self.reference.edge(r) for r in call.inputs}.union(*(node.entry.outs for node in nodes))
+        ends = {self.reference.tape.edge(r) for r in call.inputs}.union(*(node.entry.outs for node in nodes))
         return tuple(
             node
             for node in nodes
@@ -193,7 +193,7 @@ class RecordedGraph:
         """
         if not isinstance(call, Backward):
             return []
-        targets = {self.reference.edge(r) for r in call.inputs or ()}
+        targets = {self.reference.tape.edge(r) for r in call.inputs or ()}
         made = [node for node in nodes if targets.intersection(node.entry.outs)]
         moved = {node.at for node in made if node.entry.op == MOVE}
         return [node for node in nodes if node in made or node.at in moved]
@@ -203,21 +203,22 @@ class RecordedGraph:
         and inputs without which a derivative may have been computed.
         """
         reference = self.reference
-        inputs = [r for r in call.inputs or () if reference.edge(r) not in reference.rebased]
+        inputs = [r for r in call.inputs or () if reference.tape.edge(r) not in reference.views.rebased]
         if not any(node.derivative for node in found.nodes):
             return inputs
         roots = zip(call.roots, call.cotangents, strict=True)
         if any(ct is not None and ct.shape != np.shape(reference.values[root]) for root, ct in roots):
             return inputs  # such a call is refused
-        return [r for r in inputs if reference.edge(r) in found.must_reach or not reference.is_zero(call, r)]
+        edge, is_zero = reference.tape.edge, reference.pullbacks.is_zero
+        return [r for r in inputs if edge(r) in found.must_reach or not is_zero(call, r)]
 
     def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
         """The nodes on a path to the inputs. With `loosely`, also the nodes on a path to values that were produced
         together with an input, and nodes that are on such a path or not, depending on how a derivative was computed.
         """
-        targets = {self.reference.edge(r) for r in inputs}
+        targets = {self.reference.tape.edge(r) for r in inputs}
         if loosely:
-            made = (self.reference.producer.get(edge) for edge in list(targets))
+            made = (self.reference.tape.producer.get(edge) for edge in list(targets))
             targets.update(out for number in made if number is not None for out in self.node(number).entry.outs)
         kept = []
         for node in reversed(nodes):
@@ -230,15 +231,15 @@ class RecordedGraph:
 
     def _traversal(self, call: BackwardCall, found: Ancestry, maybe: set[GradientEdge]) -> Traversal:
         """The traversal of a call, from the ancestors of its roots; `maybe` are edges that it may reach."""
-        reference, edge, reached = self.reference, self.reference.edge, found.must_reach
+        reference, edge, reached = self.reference, self.reference.tape.edge, found.must_reach
         executed = {out for node in found.nodes for out in node.entry.outs}
         if call.inputs is None:
-            ends = {reference.new_leaves.get(e, e) for e in reached | maybe if e not in reference.producer}
+            ends = {reference.flags.new_leaves.get(e, e) for e in reached | maybe if e not in reference.tape.producer}
             leaves = frozenset(
                 e
                 for e in ends
                 if reference.requires_grad.get(e)
-                and (edge(e) == e or reference.new_leaves.get(edge(e)) == e)
+                and (edge(e) == e or reference.flags.new_leaves.get(edge(e)) == e)
                 and not isinstance(e, InternalValue)
             )
             must_add, fired = set(leaves), (executed | leaves) & reached
@@ -246,14 +247,14 @@ class RecordedGraph:
             fired = (executed | {edge(r) for r in call.inputs}) & reached
             adds = isinstance(call, Backward)
             must_add = {r for r in call.inputs if edge(r) in reached | maybe} if adds else set()
-            leaves = frozenset(r for r in must_add if reference.is_leaf(r))
+            leaves = frozenset(r for r in must_add if reference.tape.is_leaf(r))
         may_add = set()
-        for ref in (*reference.retained, *reference.captured_inputs):
-            if edge(ref) in fired and ref in reference.retained:
+        for ref in (*reference.calls.retained, *reference.calls.captured_inputs):
+            if edge(ref) in fired and ref in reference.calls.retained:
                 must_add.add(ref)
             elif edge(ref) in fired or edge(ref) in maybe or edge(ref) in reached:
                 may_add.add(ref)
-        must_add, may_add = reference.same_objects(must_add), reference.same_objects(may_add)
+        must_add, may_add = reference.tape.same_objects(must_add), reference.tape.same_objects(may_add)
         return Traversal(
             nodes=tuple(found.nodes),
             leaves=leaves,
@@ -272,14 +273,14 @@ class RecordedGraph:
 
     def hooks_on(self, edges: Iterable[GradientEdge]) -> list[tuple[Ref, Hook]]:
         """The hooks on the given edges, with their handles."""
-        hooks = self.reference.hooks
+        hooks = self.reference.hooks.on
         return [entry for edge in edges for entry in hooks.get(edge, ())] if hooks else []
 
     def may_skip(self, call: BackwardCall, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
         """The handles of the hooks that a call may skip, because their gradient is zero and may stay undefined."""
         if not hooks:
             return set()
-        given = dict(self.reference.hook_calls(call))
+        given = dict(self.reference.pullbacks.hook_calls(call))
         return {handle for handle, _ in hooks if handle not in given or np.abs(given[handle]).max(initial=0) < ZERO}
 
 

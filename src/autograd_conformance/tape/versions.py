@@ -31,7 +31,7 @@ def version_mismatch(graph: RecordedGraph, node: Node) -> bool:
         return False
     saved = set(kept_storages(node))
     if node.derivative:  # it may have saved any gradient that was computed together with it
-        saved.update(storages.storage(ref) for ref in reference.made_by_call.get(node.at, ()))
+        saved.update(storages.storage(ref) for ref in reference.grads.made_by_call.get(node.at, ()))
     return any(storages.versions.get(storage, -1) > node.at for storage in saved) or _overwrites_own_operand(node)
 
 
@@ -42,7 +42,7 @@ def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
     reference, region = graph.reference, graph.region(node)
     if not (region and reference.traits.captures):
         return False
-    return _inputs_written_since(graph, region) or not reference.toggled.isdisjoint(_region_inputs(graph, region))
+    return _inputs_written_since(graph, region) or not reference.flags.toggled.isdisjoint(_region_inputs(graph, region))
 
 
 def _region_inputs(graph: RecordedGraph, region: tuple[int, ...]) -> set[Ref]:

@@ -73,14 +73,14 @@ class _Call:
         """
         context = self.case.context
         by_ref = self._returned() | self._hooked()
-        expected_gradients, traversal = context.reference.pullback(self.call), context.expectation.traversal
+        expected_gradients, traversal = context.reference.pullbacks.of(self.call), context.expectation.traversal
         for edge, ref in sorted(self._edges().items(), key=lambda each: each[0].at, reverse=True):
             if edge not in expected_gradients or not (edge in traversal.must_reach or ref in self._requested):
                 continue
             lines = {n.at + 1 for n in context.nodes if self._passes_on(n.entry.args, n.entry.needs_input_grad, edge)}
             through = tuple(sorted(lines - {edge.at + 1}, reverse=True))
             made = partial(ValueGradient, name=context.name(ref), line=edge.at + 1, through=through)
-            got = by_ref.get(ref, _UNOBSERVED) if context.reference.edge(ref) == edge else _UNOBSERVED
+            got = by_ref.get(ref, _UNOBSERVED) if context.reference.tape.edge(ref) == edge else _UNOBSERVED
             right = None if isinstance(got, _Unobserved) else self._is_right(edge, got, expected_gradients[edge])
             expected, observed = (
                 (shown(expected_gradients[edge]), None)
@@ -124,7 +124,7 @@ class _Call:
         """The current and former gradient edges of named values, each with its value."""
         names, reference = self.case.names, self.case.context.reference
         made = [ref for ref in names if ref.at < self.case.violation.at and ref in reference.requires_grad]
-        return {ref: ref for ref in made} | {reference.edge(ref): ref for ref in reversed(made)}
+        return {ref: ref for ref in made} | {reference.tape.edge(ref): ref for ref in reversed(made)}
 
     @staticmethod
     def _passes_on(args: tuple[GradientEdge, ...], needs: tuple[bool, ...], edge: GradientEdge) -> bool:
@@ -164,7 +164,7 @@ class _Call:
         case, at = self.case, self.case.violation.at
         if Capability.HOOKS not in case.target.capabilities:
             return {}
-        fired = case.context.expectation.traversal.must_fire - case.context.reference.rebased
+        fired = case.context.expectation.traversal.must_fire - case.context.reference.views.rebased
         named = [ref for edge, ref in self._edges().items() if edge in fired]
         targets = sorted({ref for ref in named if self._is_hookable(ref)})
         before = case.program.upto(at)
@@ -180,7 +180,7 @@ class _Call:
     def _is_hookable(self, ref: Ref) -> bool:
         """Whether a hook on a value is safe. A hook on a view whose memory was written to has crashed PyTorch."""
         reference = self.case.context.reference
-        return ref not in reference.storages.deleted and not reference.may_be_written_view(ref)
+        return ref not in reference.storages.deleted and not reference.views.may_be_written_view(ref)
 
     def _same(self, rerun: StepObservation) -> bool:
         """Whether the call returned the same values and left the same `.grad` as without the hooks."""

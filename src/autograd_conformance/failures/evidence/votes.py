@@ -65,7 +65,7 @@ def votes(case: Case) -> Votes | None:
     else:
         reference = case.context.reference
         leaf = call.inputs[violation.subject.output] if isinstance(call, Grad) else violation.subject
-        authority = whole.recorded(reference, call, reference.edge(leaf))
+        authority = whole.recorded(reference, call, reference.tape.edge(leaf))
     if authority is not None and not np.isfinite(authority).all():
         authority = None  # not a number: neither confirms nor contradicts
     bound = np.zeros(()) if violation.bound is None else violation.bound

@@ -115,11 +115,11 @@ def _is_contradicted(case: Case) -> bool:
             continue
         reference = Reference(program, target.traits)
         tape, _ = tape_before(program, case.observation, reference, target.capabilities, at)
-        expected = tape.reference.pullback(step)
+        expected = tape.reference.pullbacks.of(step)
         for fault in graph_faults(tape.reference, step):
             if fault.diagnosis != case.violation.diagnosis:
                 continue
-            leaves = (edge for edge in expected if edge not in tape.reference.producer)
+            leaves = (edge for edge in expected if edge not in tape.reference.tape.producer)
             if any(not np.allclose(fault.contributions.get(edge, 0.0), expected[edge]) for edge in leaves):
                 return True
     return False
@@ -139,7 +139,7 @@ def _is_not_only_op(case: Case, violation: Violation) -> bool:
     if violation.rule == slugs.GRADIENTS_OP:
         return any(node.traversals and node.op == violation.op for node in nodes)
     derived = [n for n in nodes if n.derivative and base_op(n.op) == violation.op and n.traversals]
-    entries = [e for e in case.context.reference.entries if e.op == violation.op and not _weights(case, e)]
+    entries = [e for e in case.context.reference.tape.entries if e.op == violation.op and not _weights(case, e)]
     return bool(derived) or len(entries) > 1
 
 
@@ -147,5 +147,5 @@ def _weights(case: Case, entry: TapeEntry) -> bool:
     """Whether an entry of the tape multiplies the result of an op with its cotangent, to make the cotangent
     differentiable.
     """
-    made = [edge in case.context.reference.producer for edge in entry.args]
+    made = [edge in case.context.reference.tape.producer for edge in entry.args]
     return entry.op == WEIGHTS and made.count(True) == 1

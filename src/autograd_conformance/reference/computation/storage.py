@@ -8,8 +8,8 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from autograd_conformance.programs.language import Apply, Attrs, Backward, Delete, Detach, Grad, Instruction, Ref
 from autograd_conformance.programs.operands import operands
@@ -36,48 +36,48 @@ class Derived:
     """The position of the value among the op's results."""
 
 
+@dataclass(slots=True, eq=False)
 class Storages:
     """The memory of all values so far: storages, views, versions and overlaps."""
 
-    def __init__(self, values: Mapping[Ref, Array]) -> None:
-        self.values = values
-        """The current elements of every value."""
-        self.derived: dict[Ref, Derived] = {}
-        """For each value without a separate storage, how it was derived."""
-        self.storage_of_view: dict[Ref, Ref] = {}
-        """For each value without a separate storage, the storage that it uses."""
-        self.alias_lists: dict[Ref, list[Ref]] = {}
-        """For each storage that several values use, all of these values; the one that names the storage is first."""
-        self.versions: dict[Ref, int] = {}
-        """For each storage that was written to, the number of the last instruction that wrote to it."""
-        self.bases: dict[Ref, Ref] = {}
-        """The base of each view."""
-        self.views_of: dict[Ref, list[Ref]] = {}
-        """The views of each base, oldest first."""
-        self.restricted: set[Ref] = set()
-        """Restricted views: made under no_grad, by an op with several results, or from such a view. A recorded write to
-        one may be refused, and so may its use after its storage was written to."""
-        self.views_of_toggled: set[Ref] = set()
-        """Views whose base had its flag or history changed separately; the rules do not say what happens to these
-        views."""
-        self.deleted: set[Ref] = set()
-        """Values that the program has deleted, and gradient tensors that are no longer a `.grad`."""
-        self.unspecified: set[Ref] = set()
-        """Values whose elements or memory the rules leave unspecified."""
-        self.outside_domains: set[Ref] = set()
-        """The unspecified values of which only the elements are unspecified: an op computed them outside its domain, or
-        they were computed from such values."""
-        self.overlapping: dict[Ref, set[Ref]] = {}
-        """For each storage, other storages that were observed to use the same memory although the catalogue does not
-        say so."""
-        self.ids: dict[Ref, int] = {}
-        """For each storage, the number of its memory as observed, as long as some value uses it."""
-        self.strides_observed: set[Ref] = set()
-        """Storages whose strides were observed."""
-        self.internal_overlap: set[Ref] = set()
-        """Storages in which two elements of a value may have the same place in memory, according to the observed
-        strides."""
-        self._offsets: dict[Ref, Array] = {}
+    values: dict[Ref, Array]
+    """The current elements of every value."""
+    derived: dict[Ref, Derived] = field(default_factory=dict)
+    """For each value without a separate storage, how it was derived."""
+    storage_of_view: dict[Ref, Ref] = field(default_factory=dict)
+    """For each value without a separate storage, the storage that it uses."""
+    alias_lists: dict[Ref, list[Ref]] = field(default_factory=dict)
+    """For each storage that several values use, all of these values; the one that names the storage is first."""
+    versions: dict[Ref, int] = field(default_factory=dict)
+    """For each storage that was written to, the number of the last instruction that wrote to it."""
+    bases: dict[Ref, Ref] = field(default_factory=dict)
+    """The base of each view."""
+    views_of: dict[Ref, list[Ref]] = field(default_factory=dict)
+    """The views of each base, oldest first."""
+    restricted: set[Ref] = field(default_factory=set)
+    """Restricted views: made under no_grad, by an op with several results, or from such a view. A recorded write to
+    one may be refused, and so may its use after its storage was written to."""
+    views_of_toggled: set[Ref] = field(default_factory=set)
+    """Views whose base had its flag or history changed separately; the rules do not say what happens to these
+    views."""
+    deleted: set[Ref] = field(default_factory=set)
+    """Values that the program has deleted, and gradient tensors that are no longer a `.grad`."""
+    unspecified: set[Ref] = field(default_factory=set)
+    """Values whose elements or memory the rules leave unspecified."""
+    outside_domains: set[Ref] = field(default_factory=set)
+    """The unspecified values of which only the elements are unspecified: an op computed them outside its domain, or
+    they were computed from such values."""
+    overlapping: dict[Ref, set[Ref]] = field(default_factory=dict)
+    """For each storage, other storages that were observed to use the same memory although the catalogue does not
+    say so."""
+    ids: dict[Ref, int] = field(default_factory=dict)
+    """For each storage, the number of its memory as observed, as long as some value uses it."""
+    strides_observed: set[Ref] = field(default_factory=set)
+    """Storages whose strides were observed."""
+    internal_overlap: set[Ref] = field(default_factory=set)
+    """Storages in which two elements of a value may have the same place in memory, according to the observed
+    strides."""
+    _offsets: dict[Ref, Array] = field(default_factory=dict)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 
@@ -140,6 +140,21 @@ class Storages:
         for storage in {self.storage(ref) for ref in refs}:
             if self.deleted.issuperset(self.alias_lists.get(storage, [storage])):
                 self.ids.pop(storage, None)
+
+    def overwrite(self, at: int, ref: Ref, value: Array) -> None:
+        """Give a value, and so all values that share its storage, new contents, by instruction `at`."""
+        storage = self.storage(ref)
+        self.versions[storage] = at
+        for other in self.overlapping.get(storage, ()):
+            self.unspecified.update(self.aliases(other))
+        aliases = self.aliases(ref)
+        if len(aliases) == 1:
+            self.values[ref] = value
+            return
+        content = np.array(self.values[storage], dtype=np.float64).ravel()
+        content[self.offsets(ref).ravel()] = np.ravel(value)
+        for alias in aliases:
+            self.values[alias] = content[self.offsets(alias)]
 
     # -- offsets -----------------------------------------------------------------------------------------------------
 

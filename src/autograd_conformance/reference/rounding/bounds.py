@@ -117,14 +117,16 @@ def gradient_bound(
     """The bound of a call's contribution to an edge; or, if `until` is given, of the gradient with which that hook on
     the edge is called.
     """
-    contributed = reference.pullback(call).get(edge)
-    exact = contributed if until is None else dict(reference.hook_calls(call)).get(until)
+    contributed = reference.pullbacks.of(call).get(edge)
+    exact = contributed if until is None else dict(reference.pullbacks.hook_calls(call)).get(until)
     if exact is None:
         return Bound(reference, edge, np.zeros(()), dtype, None)
 
     def measure(run: PerturbedRun) -> Array:
         fired: list[tuple[Ref, Array]] = []
-        pulled = pull(run.entries, run.values, reference.roots(call), run.vjp, hooked=reference.hooked(fired))
+        pulled = pull(
+            run.entries, run.values, reference.tape.roots(call), run.vjp, hooked=reference.hooks.functions(fired)
+        )
         return pulled[edge] if until is None else dict(fired)[until]
 
     return Bound(reference, edge, exact, dtype, measure)

@@ -37,7 +37,7 @@ def dtypes_of(reference: Reference, narrow: str) -> Dtypes:
     found: dict[GradientEdge, str] = {
         Ref(at): step.value.dtype for at, step in enumerate(reference.steps) if isinstance(step, Leaf)
     }
-    for entry in reference.entries:
+    for entry in reference.tape.entries:
         if isinstance(entry.op, str) and entry.op in OPS:
             row, given = OPS[entry.op], [found.get(edge, narrow) for edge in entry.args]
             made = result_dtype(row, given, [x.shape for x in entry.operands])
@@ -66,7 +66,7 @@ class PerturbedRun:
         """The tape entries, with the operands of this run."""
         self._moved: dict[GradientEdge, Array] = {}  # the errors of values from which others are computed
         self._detached = {Ref(at): step.source for at, step in enumerate(reference.steps) if isinstance(step, Detach)}
-        for entry in reference.entries:
+        for entry in reference.tape.entries:
             self._compute(entry)
         sources = {ref: self._origin(source) for ref, source in self._detached.items()}
         self.values.update({ref: self.values[source] for ref, source in sources.items() if source in self._moved})

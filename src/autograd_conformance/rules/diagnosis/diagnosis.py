@@ -33,9 +33,9 @@ def diagnose(
     input. `alone` says that the call goes through a single op; a fault that the op itself may have is then attributed
     to `gradients/op`.
     """
-    pulled = reference.pullback(call)
-    into = call.inputs if isinstance(call, Grad) else reference.receivers(call, dict(pulled))
-    expected = {r: pulled[reference.edge(r)] for r in into if r in new and reference.edge(r) in pulled}
+    pulled = reference.pullbacks.of(call)
+    into = call.inputs if isinstance(call, Grad) else reference.calls.receivers(call, dict(pulled))
+    expected = {r: pulled[reference.tape.edge(r)] for r in into if r in new and reference.tape.edge(r) in pulled}
     if leaf not in expected:
         return None
     before = {r: np.zeros_like(c) if old.get(r) is None else np.asarray(old[r]) for r, c in expected.items()}
@@ -58,7 +58,7 @@ def _explanations(
     reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, before: Totals, expected: Totals, alone: bool
 ) -> Iterator[tuple[Diagnosis, Totals]]:
     def total(contributions: Mapping[Ref, Array]) -> Totals:
-        return {r: before[r] + contributions.get(reference.edge(r), 0.0) for r in expected}
+        return {r: before[r] + contributions.get(reference.tape.edge(r), 0.0) for r in expected}
 
     if old.get(leaf) is not None:
         yield from _old_and_new(old, before, expected)

@@ -29,10 +29,10 @@ def faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
 
 def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     """Faults in the traversal of a call's graph. They affect every call through such a graph."""
-    hooked = reference.hooked()
+    hooked = reference.hooks.functions()
 
     def traverse(changed: BackwardCall = call, **options: Any) -> Contributions:
-        return pull(reference.entries, reference.values, reference.roots(changed), hooked=hooked, **options)
+        return pull(reference.tape.entries, reference.values, reference.tape.roots(changed), hooked=hooked, **options)
 
     if any(c is not None for c in call.cotangents):
         shapes = [np.shape(reference.values[r]) for r in call.roots]
@@ -48,7 +48,7 @@ def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
         yield Fault.of(kind, traverse(combine=combine, joined=False))
     for kept in range(max((s.results for s in reference.steps if isinstance(s, Apply)), default=0)):
         yield Fault.of(DiagnosisKind.RESULT_ALONE, traverse(vjp=_results_kept(kept)), kept + 1)
-    if any(isinstance(step, Detach) for step in reference.steps) and not reference.edges:
+    if any(isinstance(step, Detach) for step in reference.steps) and not reference.tape.edges:
         yield Fault.of(DiagnosisKind.DETACH_IGNORED, _through(reference, call))
 
 
@@ -111,7 +111,7 @@ def _through(reference: Reference, call: BackwardCall) -> Contributions:
             renamed[Ref(at)] = renamed.get(step.source, step.source)
             requires[Ref(at)] = requires[renamed[Ref(at)]]
     entries: list[TapeEntry] = []
-    for entry in reference.entries:
+    for entry in reference.tape.entries:
         args = tuple(renamed.get(r, r) for r in entry.args)
         needs_input_grad = tuple(requires.get(r, False) for r in args)
         requires.update({out: any(needs_input_grad) for out in entry.outs})
@@ -122,4 +122,4 @@ def _through(reference: Reference, call: BackwardCall) -> Contributions:
         for r, c in zip(call.roots, call.cotangents, strict=True)
     ]
     roots = zip(changed.roots, ones, strict=True)
-    return pull(entries, reference.values, roots, hooked=reference.hooked())
+    return pull(entries, reference.values, roots, hooked=reference.hooks.functions())

@@ -72,10 +72,10 @@ def state_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     """Faults in the state before a call that would give it other gradients."""
 
     def traverse(
-        entries: Sequence[TapeEntry] = reference.entries, vjp: VjpRule = exact_vjp, hooked: Hooked | None = None
+        entries: Sequence[TapeEntry] = reference.tape.entries, vjp: VjpRule = exact_vjp, hooked: Hooked | None = None
     ) -> Contributions:
-        changes = reference.hooked() if hooked is None else hooked
-        return pull(entries, reference.values, reference.roots(call), vjp, hooked=changes)
+        changes = reference.hooks.functions() if hooked is None else hooked
+        return pull(entries, reference.values, reference.tape.roots(call), vjp, hooked=changes)
 
     yield from _values_now(reference, traverse)
     yield from _writes(reference, traverse)
@@ -102,7 +102,7 @@ def _values_now(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
         return
     since: set[int] = set()
     with np.errstate(all="ignore"):
-        entries = [_now(reference, entry, since) for entry in reference.entries]
+        entries = [_now(reference, entry, since) for entry in reference.tape.entries]
         if since:
             yield Fault.of(DiagnosisKind.CURRENT_VALUES, traverse(entries), *_lines(since))
 
@@ -127,10 +127,10 @@ def _now(reference: Reference, entry: TapeEntry, since: set[int]) -> TapeEntry:
 
 def _writes(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
     """A write passes its gradient on wrongly."""
-    for at in sorted({r.at for r in reference.entries if r.op in WRITES and any(r.needs_input_grad)}):
+    for at in sorted({r.at for r in reference.tape.entries if r.op in WRITES and any(r.needs_input_grad)}):
         line = at + 1
-        views = any(r.at == at and r.op == MOVE and len(r.args) == 2 for r in reference.entries)
-        needs_input_grad = any(r.needs_input_grad[0] for r in reference.entries if r.at == at and r.op in WRITES)
+        views = any(r.at == at and r.op == MOVE and len(r.args) == 2 for r in reference.tape.entries)
+        needs_input_grad = any(r.needs_input_grad[0] for r in reference.tape.entries if r.at == at and r.op in WRITES)
         if needs_input_grad:
             yield Fault.of(DiagnosisKind.WRITE_IGNORED, traverse(vjp=_at(at, _unwritten)), line)
         yield Fault.of(DiagnosisKind.WRITTEN_WITHOUT, traverse(vjp=_at(at, _nothing_in)), line)
@@ -184,7 +184,7 @@ def _constants(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
     if since:
         yield Fault.of(DiagnosisKind.CONSTANT_RECORDED, traverse(entries), *_lines(since))
     cut = [s.target for s in reference.steps if isinstance(s, DetachInPlace)]
-    again = {reference.edges[t]: t for t in cut if t in reference.edges and t in reference.producer}
+    again = {reference.tape.edges[t]: t for t in cut if t in reference.tape.edges and t in reference.tape.producer}
     if again:
         entries, _ = _flowing(reference, {**requires, **dict.fromkeys(again, True)}, again)
         yield Fault.of(DiagnosisKind.DETACH_IN_PLACE_IGNORED, traverse(entries))
@@ -197,7 +197,7 @@ def _flowing(
     recorded before.
     """
     entries, since = [], set()
-    for entry in reference.entries:
+    for entry in reference.tape.entries:
         needs_input_grad = tuple([requires.get(s, False) for s in entry.args])
         if any(needs_input_grad) and not any(entry.needs_input_grad):
             since.add(entry.at)
@@ -215,8 +215,8 @@ def _flowing(
 
 def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iterator[Fault]:
     """A hook is ignored, called twice, in another order, on the wrong gradient, or after its removal."""
-    changes = reference.hooked()
-    for edge, hooks in reference.hooks.items():
+    changes = reference.hooks.functions()
+    for edge, hooks in reference.hooks.on.items():
         for k, (handle, hook) in enumerate(hooks):
             if hook.effect in ("scale", "replace"):
                 yield from _hook(reference, call, traverse, edge, k, handle.at + 1, hook)
@@ -225,7 +225,7 @@ def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iter
     for step in reference.steps:
         removed = reference.steps[step.handle.at] if isinstance(step, RemoveHook) else None
         if isinstance(step, RemoveHook) and isinstance(removed, Hook) and removed.effect == "scale":
-            edge = reference.edge(removed.target)
+            edge = reference.tape.edge(removed.target)
             more = [*changes.get(edge, ()), partial(np.multiply, removed.factor)]
             yield Fault.of(DiagnosisKind.HOOK_KEPT, traverse(hooked={**changes, edge: more}), step.handle.at + 1)
 
@@ -234,11 +234,11 @@ def _hook(
     reference: Reference, call: BackwardCall, traverse: Traverse, edge: GradientEdge, k: int, line: int, hook: Hook
 ) -> Iterator[Fault]:
     """Hook number `k` of an edge, registered on a line, is ignored, called on the wrong gradient, or called twice."""
-    changes = reference.hooked()
+    changes = reference.hooks.functions()
     of_edge = list(changes[edge])
     ignored = {**changes, edge: of_edge[:k] + of_edge[k + 1 :]}
     yield Fault.of(DiagnosisKind.HOOK_IGNORED, traverse(hooked=ignored), line)
-    if isinstance(call, Backward) and hook.effect == "scale" and edge not in reference.producer:
+    if isinstance(call, Backward) and hook.effect == "scale" and edge not in reference.tape.producer:
         raw, old = traverse(hooked=ignored), reference.grad(hook.target)
         if old is not None and edge in raw:
             raw[edge] = hook.factor * (old + raw[edge]) - old
@@ -256,14 +256,15 @@ def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
     calls = [
         step
         for at, step in enumerate(before)
-        if isinstance(step, Backward) and at not in reference.skipped and reference.is_legal(step)
+        if isinstance(step, Backward) and at not in reference.skipped and reference.pullbacks.is_legal(step)
     ]
     if not calls or isinstance(call, Grad):
         return
     kept: Contributions = {}
     for each in (*calls, call):
-        roots, reached = dict(reference.roots(each)), reference.pullback(each)
+        roots, reached = dict(reference.tape.roots(each)), reference.pullbacks.of(each)
         passed = {edge: ct for edge, ct in kept.items() if edge in reached and edge not in roots}
-        made = pull(reference.entries, reference.values, (*roots.items(), *passed.items()), hooked=reference.hooked())
-        kept.update({edge: ct for edge, ct in made.items() if edge in reference.producer})
+        hooked = reference.hooks.functions()
+        made = pull(reference.tape.entries, reference.values, (*roots.items(), *passed.items()), hooked=hooked)
+        kept.update({edge: ct for edge, ct in made.items() if edge in reference.tape.producer})
     yield Fault.of(DiagnosisKind.GRADIENTS_KEPT, made)

@@ -113,7 +113,7 @@ class Context:
         """The instructions on the failing call's path to a value; if no path leads there, all that the call goes
         through.
         """
-        ends, found = {self.reference.edge(ref)}, []
+        ends, found = {self.reference.tape.edge(ref)}, []
         for node in sorted(self.expectation.traversal.nodes, key=lambda node: node.at):
             if ends.intersection(
                 s

@@ -200,7 +200,7 @@ def _detach_note(context: Context, at: int, source: Ref) -> str | None:
 def _write_note(context: Context, at: int, step: InPlace) -> str:
     target, others = context.name(step.target), _alive(context, step.target, at)
     changed = f"changes {target}" + (f", and with it {context.named(others)}, in the same memory" if others else "")
-    mine = [r for r in context.reference.entries if r.at == at and r.op in WRITES]
+    mine = [r for r in context.reference.tape.entries if r.at == at and r.op in WRITES]
     recorded = bool(mine) and any(mine[0].needs_input_grad)
     if recorded:
         from_now = f"; it is recorded: from here on {target} is its result"

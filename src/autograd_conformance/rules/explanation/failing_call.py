@@ -135,7 +135,7 @@ def _version_mismatches(context: Context) -> str:
 def _sum(context: Context, subject: str, call: Backward) -> str:
     violation = context.violation
     assert violation.subject is not None
-    expected = context.reference.pullback(call).get(context.reference.edge(violation.subject))
+    expected = context.reference.pullbacks.of(call).get(context.reference.tape.edge(violation.subject))
     path = context.path(violation.subject)
     way = f" through {lines(path)}" if path else ""
     if violation.grad_before is None:
@@ -199,7 +199,7 @@ def _hook(context: Context, subject: str) -> str:
         comparison = f"{want}, but it was called with {got}{by}."
         return f"the gradient of {subject} is complete when its hook is called: {comparison}"
     reached = context.expectation.traversal.must_reach
-    computed = violation.subject is not None and context.reference.edge(violation.subject) in reached
+    computed = violation.subject is not None and context.reference.tape.edge(violation.subject) in reached
     why = f"computes {subject}'s gradient" if computed else f"does not compute {subject}'s gradient"
     if isinstance(observed, HookOrder):
         return f"{why}: its hooks have to be called {expected.expected_text()}, but they were called in another order."
@@ -240,7 +240,7 @@ def _rootless(context: Context, call: BackwardCall) -> list[str]:
 
 
 def _unused(context: Context, call: BackwardCall) -> list[Ref]:
-    traversal, edge = context.expectation.traversal, context.reference.edge
+    traversal, edge = context.expectation.traversal, context.reference.tape.edge
     return [r for r in call.inputs or () if edge(r) not in traversal.must_reach and edge(r) not in traversal.may_fire]
 
 

@@ -22,15 +22,15 @@ def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
         return traced.observed.outcome.kind in traced.expectation.raises
     if goes_through_views_of_toggled(judging.tape, traced.expectation.traversal):
         return False  # the part of the graph that it goes through is unspecified, too
-    recorded = {*reference.histories}
+    recorded = {*reference.grads.histories}
     record_step(reference, traced.at, step, traced.modes, traced.observed)
     changed = {
         leaf for leaf, got in traced.observed.gradients.items() if not is_unchanged(judging.tape.grads.get(leaf), got)
     }
     for leaf in recorded | (changed if step.create_graph else set()):
-        held = reference.grads.get(leaf)
+        held = reference.grads.tensors.get(leaf)
         if held is not None:
-            reference.outdated.add(held)
+            reference.grads.outdated.add(held)
     if isinstance(step, Grad) and step.create_graph:
         reference.storages.unspecified.update(outputs(traced.at, step))
     return True

@@ -63,10 +63,10 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
         step, observed = traced.step, traced.observed
         if isinstance(step, Backward) and isinstance(observed.outcome, Returned) and ref in reference.values:
             held = observed.gradients.get(ref)
-            total = total + gradient_bound(reference, step, reference.edge(ref), dtype).array()
+            total = total + gradient_bound(reference, step, reference.tape.edge(ref), dtype).array()
             total = total + (0.0 if held is None else 2 * EPSILON[dtype] * np.abs(held.value))
         elif isinstance(step, Grad) and traced.at == ref.at and not traced.skipped:
-            return gradient_bound(reference, step, reference.edge(step.inputs[ref.output]), dtype).array()
+            return gradient_bound(reference, step, reference.tape.edge(step.inputs[ref.output]), dtype).array()
         elif isinstance(step, ZeroGrad) and ref in step.leaves and not traced.skipped:
             total = np.zeros(())
     return total
@@ -86,7 +86,7 @@ def hook_slack(program: Program, observation: Observation, hook: Ref) -> Array:
     call, registered = program[at], program[hook.at]
     assert isinstance(call, Backward | Grad) and isinstance(registered, Hook)
     reference = _followed(program.upto(at), observation)
-    edge = reference.edge(registered.target)
+    edge = reference.tape.edge(registered.target)
     return gradient_bound(reference, call, edge, working_dtype(program), until=hook).array()
 
 

@@ -90,7 +90,7 @@ def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_rais
     """The expectation for a call that cannot complete its traversal; None for a call that can."""
     freed: list[Node] = []
     hooks: Errors = {}
-    if not tape.reference.rebased.intersection(map(tape.reference.edge, call.inputs or ())):
+    if not tape.reference.views.rebased.intersection(map(tape.reference.tape.edge, call.inputs or ())):
         freed = _always_freed(tape, traversal)
         hooks = _always_failing_hooks(tape, call, traversal)
     # an input that is a view of a storage that was written to may have lost its place in the graph
@@ -179,7 +179,7 @@ def _rules_of_freed(
         rules.append(slugs.FUNCTIONAL_FREES)
     if carries_state(tape, traversal, freed):
         rules.append(slugs.RECURRENT_CARRIED_STATE)
-    repeated = any(tape.reference.edge(root) in tape.roots for root in call.roots)
+    repeated = any(tape.reference.tape.edge(root) in tape.roots for root in call.roots)
     rules.append(slugs.LIFETIME_SAME_ROOT_RAISES if repeated else slugs.LIFETIME_FREED_SUBGRAPH_RAISES)
     if any(node.freed_by in tape.by_default for node in freed):
         rules.append(slugs.LIFETIME_DEFAULT_FREES)
@@ -188,7 +188,7 @@ def _rules_of_freed(
 
 def _always_failing_hooks(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
     """The errors of the failing hooks that a call certainly runs."""
-    called = tape.hooks_on(traversal.must_fire - tape.reference.rebased)
+    called = tape.hooks_on(traversal.must_fire - tape.reference.views.rebased)
     failing = [(handle, hook) for handle, hook in called if hook.effect in FAILING_HOOKS]
     missed = tape.may_skip(call, failing)
     return dict(FAILING_HOOKS[hook.effect] for handle, hook in failing if handle not in missed)
@@ -202,7 +202,7 @@ def _refuses_unused(call: BackwardCall) -> bool:
 def _always_unused(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
     if not _refuses_unused(call):
         return {}
-    edges = map(tape.reference.edge, call.inputs or ())
+    edges = map(tape.reference.tape.edge, call.inputs or ())
     unused = any(edge not in traversal.must_reach and edge not in traversal.may_fire for edge in edges)
     return {Kind.UNUSED_INPUT: slugs.FUNCTIONAL_UNUSED_RAISES} if unused else {}
 
@@ -212,7 +212,7 @@ def _always_unused(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
 
 def _may_be_unused(tape: TapeState, call: BackwardCall) -> bool:
     """Whether a call raises for unused inputs, and the gradient of an input is zero, so that it may stay undefined."""
-    return _refuses_unused(call) and any(tape.reference.is_zero(call, r) for r in call.inputs or ())
+    return _refuses_unused(call) and any(tape.reference.pullbacks.is_zero(call, r) for r in call.inputs or ())
 
 
 def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
@@ -228,7 +228,8 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
         found[Kind.OVERLAP] = slugs.WRITES_OVERLAP
     if goes_through_views_of_toggled(tape, traversal):
         found[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED
-    if (reference.rebased | _within_regions(tape, traversal)).intersection(map(reference.edge, call.inputs or ())):
+    edges = map(reference.tape.edge, call.inputs or ())
+    if (reference.views.rebased | _within_regions(tape, traversal)).intersection(edges):
         found[Kind.UNUSED_INPUT] = slugs.FUNCTIONAL_UNUSED_RAISES
     if any(is_invalidated(tape, ref) for ref in (*call.roots, *(call.inputs or ()))):
         found[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED
@@ -249,14 +250,14 @@ def _within_regions(tape: TapeState, traversal: Traversal) -> frozenset[Gradient
 
 def _is_cut_off(tape: TapeState, node: Node) -> bool:
     """Whether a node was recorded from a value whose graph a call has ended since."""
-    ended = tape.reference.ended
+    ended = tape.reference.tape.ended
     return bool(ended) and any(ended.get(edge, -1) > node.at for edge in node.args)
 
 
 def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:
     """Whether a call adds to a gradient in a storage that a node of its traversal may have saved."""
     storages = tape.reference.storages
-    held = [ref for r in traversal.must_accumulate if (ref := tape.reference.grads.get(r)) is not None]
+    held = [ref for r in traversal.must_accumulate if (ref := tape.reference.grads.tensors.get(r)) is not None]
     visible = [r for r in held if not isinstance(r, GradTensor) or len(storages.aliases(r)) > 1]
     added = set(map(storages.storage, visible))
     return bool(added) and any(added & set(kept_storages(node)) for node in traversal.all_nodes)
@@ -265,10 +266,10 @@ def _changes_what_is_saved(tape: TapeState, traversal: Traversal) -> bool:
 def _may_overlap(tape: TapeState, leaf: Ref) -> bool:
     """Whether a leaf was assigned a gradient that may have internal overlap."""
     reference, storages = tape.reference, tape.reference.storages
-    held = reference.grads.get(leaf)
+    held = reference.grads.tensors.get(leaf)
     if held is None or isinstance(held, GradTensor):
         return False
     storage = storages.storage(held)
-    if storage not in storages.strides_observed and reference.is_gradient(storage):
+    if storage not in storages.strides_observed and reference.views.is_gradient(storage):
         return True
     return storages.overlaps_itself(held)

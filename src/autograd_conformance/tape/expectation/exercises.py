@@ -34,7 +34,7 @@ def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: 
     made = {out for n in traversal.nodes for out in n.entry.outs}
     if any(cotangent is not None for cotangent in call.cotangents):
         rules.append(slugs.GRADIENTS_COTANGENT_KEPT)
-    edge = tape.reference.edge
+    edge = tape.reference.tape.edge
     if any(edge(source) in made for source in tape.detached.values()):
         rules.append(slugs.DETACH_KEEPS_SOURCE)
     if tape.refused & (made | {edge(r) for r in call.roots}):
@@ -99,12 +99,12 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slu
     rules: list[Slug] = []
     if isinstance(call, Grad):
         rules += [slugs.FUNCTIONAL_VALUE, slugs.FUNCTIONAL_NO_ACCUMULATION, slugs.GRADIENTS_FORM]
-        edges = [tape.reference.edge(r) for r in call.inputs]
+        edges = [tape.reference.tape.edge(r) for r in call.inputs]
         if len(set(call.inputs)) < len(call.inputs):
             rules.append(slugs.FUNCTIONAL_DUPLICATES)
         if any(s not in traversal.must_reach | traversal.may_fire for s in edges):
             rules.append(slugs.FUNCTIONAL_MATERIALIZED if call.materialize_grads else slugs.FUNCTIONAL_UNUSED_NONE)
-        if any(s in tape.reference.producer for s in edges):
+        if any(s in tape.reference.tape.producer for s in edges):
             rules.append(slugs.FUNCTIONAL_INNER_INPUT)
         if not tape.imperative:
             rules += _linear(tape, call, traversal, [r for r in call.inputs if r in traversal.must_reach])
@@ -124,7 +124,7 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slu
         rules.append(slugs.FUNCTIONAL_INPUTS_ONLY)
     if len(traversal.leaves) > 1:
         rules.append(slugs.ACCUMULATION_OWN_OBJECT)
-    if any(ref in tape.reference.retained for ref in traversal.must_accumulate):
+    if any(ref in tape.reference.calls.retained for ref in traversal.must_accumulate):
         rules.append(slugs.HOOKS_RETAINED)
     requires = tape.reference.requires_grad
     if any(requires[leaf] and leaf not in traversal.leaves for leaf in tape.leaves):
@@ -187,18 +187,18 @@ def _written(tape: TapeState, traversal: Traversal) -> list[Slug]:
 
 def _hooked(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
     reference = tape.reference
-    if not reference.hooks and not reference.accumulated_hooks:
+    if not reference.hooks.on and not reference.hooks.accumulated:
         return []
     hooks = tape.hooks_on(traversal.must_fire)
     rules = [slugs.HOOKS_CALLED] if hooks else []
     if any(hook.effect in ("scale", "replace") for _, hook in hooks):
         rules.append(slugs.HOOKS_RESULT)
-    if any(len(reference.hooks.get(edge, ())) > 1 for edge in traversal.must_fire):
+    if any(len(reference.hooks.on.get(edge, ())) > 1 for edge in traversal.must_fire):
         rules.append(slugs.HOOKS_ORDER)
     removed = [reference.steps[s.handle.at] for s in reference.steps if isinstance(s, RemoveHook)]
-    if any(isinstance(s, Hook) and reference.edge(s.target) in traversal.must_fire for s in removed):
+    if any(isinstance(s, Hook) and reference.tape.edge(s.target) in traversal.must_fire for s in removed):
         rules.append(slugs.HOOKS_REMOVED)
-    if any(reference.accumulated_hooks.get(leaf) for leaf in traversal.leaves) and isinstance(call, Backward):
+    if any(reference.hooks.accumulated.get(leaf) for leaf in traversal.leaves) and isinstance(call, Backward):
         rules.append(slugs.HOOKS_ACCUMULATED)
     return rules
 
@@ -211,7 +211,7 @@ def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list
         return [slugs.LIFETIME_NOTHING_SAVED, *rules]
     freed = [node for node in tape.nodes.values() if node.freed is Certainty.ALWAYS]
     if freed and traversal.nodes:
-        edge, producer = tape.reference.edge, tape.reference.producer
+        edge, producer = tape.reference.tape.edge, tape.reference.tape.producer
         signatures = {_signature(tape, out) for n in freed for out in n.entry.outs[:1]}
         if any(_signature(tape, edge(root)) in signatures for root in call.roots if edge(root) in producer):
             rules.append(slugs.LIFETIME_REBUILT)
@@ -225,10 +225,10 @@ def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list
 def _signature(tape: TapeState, edge: GradientEdge) -> int:
     """A number that two edges share if the same ops computed them from the same leaves."""
     if edge not in tape.signatures:
-        number = tape.reference.producer.get(edge)
+        number = tape.reference.tape.producer.get(edge)
         key: object = edge
         if number is not None:
-            entry = tape.reference.entries[number]
+            entry = tape.reference.tape.entries[number]
             attrs = entry.attrs if entry.op != MOVE else number
             key = (entry.op, attrs, entry.outs.index(edge), *(_signature(tape, s) for s in entry.args))
         tape.signatures[edge] = tape.kinds.setdefault(key, len(tape.kinds))
@@ -242,7 +242,7 @@ def _joined(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) -> boo
     traversed = {out for n in traversal.nodes for out in n.entry.outs}
     of_freed = {out for n in freed for out in n.entry.outs}
     reach: dict[Ref, int] = {}
-    for entry in tape.reference.entries:
+    for entry in tape.reference.tape.entries:
         mask = 0
         for s in entry.args:
             mask |= reach.get(s, 0)

@@ -68,7 +68,7 @@ def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectat
             return Expectation(exercises=(rule, *by_optimizer) if tape.holds_any(leaves) else ())
         case ReadGrad(leaf):
             none_held = {} if tape.grads.get(leaf) is not None else {Kind.UNKNOWN: LEGAL}
-            held = tape.reference.grads.get(leaf)
+            held = tape.reference.grads.tensors.get(leaf)
             return Expectation(raises=none_held, unspecified=held in tape.reference.storages.views_of_toggled)
         case AssignGrad():
             return _assigning(tape, step)
@@ -81,7 +81,7 @@ def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectat
         case DetachInPlace(target):
             return _detaching(tape, target)
         case SetRequiresGrad(target, on):
-            if not on and not tape.reference.is_leaf(target):
+            if not on and not tape.reference.tape.is_leaf(target):
                 return Expectation(None, {Kind.NOT_A_LEAF: slugs.MODES_TOGGLE_REFUSED}, (slugs.MODES_TOGGLE_REFUSED,))
             return Expectation(exercises=(LEGAL,))
         case RetainGrad(target):
@@ -116,7 +116,7 @@ def _rules_of_op(tape: TapeState, step: Apply, modes: Modes) -> tuple[Slug, ...]
 def _optimizing(tape: TapeState, step: Step | Optimizer) -> Expectation:
     reference, leaves = tape.reference, step.leaves
     raises: dict[Kind, Slug] = {}
-    if not all(map(reference.is_leaf, leaves)):  # since a recorded write; frameworks check it at different times
+    if not all(map(reference.tape.is_leaf, leaves)):  # since a recorded write; frameworks check it at different times
         raises[Kind.NOT_A_LEAF] = LEGAL
     if isinstance(step, Optimizer) or not tape.holds_any(leaves):
         return Expectation(raises=raises, exercises=(LEGAL,))
@@ -143,7 +143,7 @@ def _assigning(tape: TapeState, step: AssignGrad) -> Expectation:
             rule = slugs.ACCUMULATION_ASSIGNED_FORM
             return Expectation(None, {Kind.GRADIENT_FORM: rule}, (rule,))
         dtypes = {tape.leaves[r].value.dtype for r in (step.leaf, step.value) if r in tape.leaves}
-        own = step.leaf in tape.reference.same_objects([step.value])
+        own = step.leaf in tape.reference.tape.same_objects([step.value])
         if own or len(dtypes) > 1:  # the documentation does not say whether this is refused
             refusable = {Kind.GRADIENT_FORM: slugs.ACCUMULATION_ASSIGNED_FORM}
             return Expectation(raises=refusable, exercises=(slugs.ACCUMULATION_ASSIGNED,))
@@ -156,7 +156,7 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
     overlap = storages.overlaps_itself(target) or any(_reads_itself(storages, step, r) for r in step.args)
     raises = {Kind.OVERLAP: slugs.WRITES_OVERLAP} if overlap else {}
     unspecified = overlap or storages.storage(target) in storages.overlapping
-    if reference.is_gradient(storages.storage(target)):
+    if reference.views.is_gradient(storages.storage(target)):
         raises |= _writing_gradient(tape, target, recorded)
         unspecified = unspecified or (Kind.OVERLAP in raises and reference.observing)
     family = storages.view_family(target)
@@ -165,9 +165,10 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
     if recorded and any(r in storages.restricted for r in (target, *family)):
         raises[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED
         unspecified = True
-    if recorded and any(r in tape.unrecorded and reference.may_be_view(r) for r in family):
+    if recorded and any(r in tape.unrecorded and reference.views.may_be_view(r) for r in family):
         raises[Kind.VIEW_WRITTEN] = slugs.VIEWS_RESTRICTED  # an op's result may be a view of a hidden tensor
-    if recorded and any(reference.requires_grad[r] and reference.is_leaf(r) for r in (storages.base(target), target)):
+    written = (storages.base(target), target)
+    if recorded and any(reference.requires_grad[r] and reference.tape.is_leaf(r) for r in written):
         raises[Kind.LEAF_WRITTEN] = slugs.WRITES_LEAF_RAISES
         return Expectation(None, raises, (slugs.WRITES_LEAF_RAISES, slugs.WRITES_REFUSED_KEEPS_VALUES))
     exercises = [slugs.WRITES_VALUE, slugs.WRITES_NOTHING_ELSE]
@@ -213,13 +214,14 @@ def _detaching(tape: TapeState, target: Ref) -> Expectation:
 
 def _is_plain(tape: TapeState, target: Ref) -> bool:
     """Whether a value is never a view. Some ops may return a view of a tensor that is not visible to the program."""
-    return isinstance(tape.reference.steps[target.at], (Leaf, Detach, Apply)) and not tape.reference.may_be_view(target)
+    reference = tape.reference
+    return isinstance(reference.steps[target.at], (Leaf, Detach, Apply)) and not reference.views.may_be_view(target)
 
 
 def _hooking(tape: TapeState, step: Hook, invalidated: dict[Kind, Slug]) -> Expectation:
     reference, rule = tape.reference, slugs.HOOKS_REFUSED
     if not reference.requires_grad[step.target]:
         return Expectation(None, {Kind.HOOK_NO_GRAD: rule}, (rule,))
-    if step.accumulated and not reference.is_leaf(step.target):
+    if step.accumulated and not reference.tape.is_leaf(step.target):
         return Expectation(None, {Kind.NOT_A_LEAF: rule, Kind.HOOK_NO_GRAD: rule}, (rule,))
     return Expectation(raises=invalidated, exercises=(LEGAL,))

@@ -25,7 +25,7 @@ def is_unspecified(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
 
 def _adds_to_one_gradient_twice(tape: TapeState, traversal: Traversal) -> bool:
     """Whether several values hold one gradient object to which a call adds."""
-    objects = tape.reference.same_object
+    objects = tape.reference.tape.same_object
     held = {
         objects.get(r, r): gradient for r in traversal.must_accumulate if (gradient := tape.grads.get(r)) is not None
     }
@@ -44,7 +44,7 @@ def _changes_inputs_midway(tape: TapeState, call: Grad, traversal: Traversal) ->
     input. It is unspecified whether the result shows the change.
     """
     passed = {out for node in traversal.all_nodes for out in node.entry.outs}
-    inputs = passed.intersection(map(tape.reference.edge, call.inputs))
+    inputs = passed.intersection(map(tape.reference.tape.edge, call.inputs))
     return any(hook.effect != "observe" for _, hook in tape.hooks_on(inputs))
 
 
@@ -52,7 +52,7 @@ def _differentiates_toggled(tape: TapeState, traversal: Traversal) -> bool:
     """Whether a call goes through uses of leaves that have begun or ceased to require grad since: the derivative that
     it records may depend on the current flag.
     """
-    toggled = tape.reference.toggled
+    toggled = tape.reference.flags.toggled
     return any(toggled.intersection(node.args) for node in traversal.nodes)
 
 
@@ -69,8 +69,8 @@ def _depends_on_choices(tape: TapeState, call: BackwardCall, traversal: Traversa
     an edge from which a derivative may have been computed, or one of a view with a new history.
     """
     reference = tape.reference
-    looked_at = map(reference.edge, (*(call.inputs or ()), *reference.retained, *reference.captured_inputs))
-    if (traversal.may_reach | reference.rebased).intersection(looked_at):
+    looked_at = (*(call.inputs or ()), *reference.calls.retained, *reference.calls.captured_inputs)
+    if (traversal.may_reach | reference.views.rebased).intersection(map(reference.tape.edge, looked_at)):
         return True
-    choices = reference.rebased & (traversal.must_fire | traversal.may_fire) | traversal.may_reach
+    choices = reference.views.rebased & (traversal.must_fire | traversal.may_fire) | traversal.may_reach
     return any(hook.effect != "observe" for _, hook in tape.hooks_on(choices))

@@ -55,7 +55,7 @@ def is_complete(judging: Judging, call: BackwardCall, leaf: Ref, got: Gradient |
     if leaf not in traversal.must_accumulate | traversal.may_accumulate or got is None:
         return False
     old = judging.tape.added_to(leaf)
-    contribution = judging.reference.pullback(call).get(judging.reference.edge(leaf))
+    contribution = judging.reference.pullbacks.of(call).get(judging.reference.tape.edge(leaf))
     if contribution is None or got.value.shape != contribution.shape:
         return contribution is None and not got.value.any()
     want = contribution if old is None else old.value + contribution
@@ -79,7 +79,7 @@ def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution:
 
 def contribution_bound(judging: Judging, call: BackwardCall, ref: Ref) -> Bound:
     """The rounding bound of a call's contribution to a value's gradient."""
-    return gradient_bound(judging.reference, call, judging.reference.edge(ref), judging.dtype)
+    return gradient_bound(judging.reference, call, judging.reference.tape.edge(ref), judging.dtype)
 
 
 def sum_rounding(judging: Judging, old: Gradient | None, want: np.ndarray) -> np.ndarray | float:

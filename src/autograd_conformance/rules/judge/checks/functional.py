@@ -36,9 +36,9 @@ def check(
         if not _may_hold(judging, step, leaf, got, expectation.traversal):
             difference, expected = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
             return judging.differs(slugs.FUNCTIONAL_NO_ACCUMULATION, at, leaf, difference, expected, step)
-    contributions = judging.reference.pullback(step)
+    contributions = judging.reference.pullbacks.of(step)
     for k, (ref, tensor) in enumerate(zip(step.inputs, values, strict=True)):
-        want = contributions.get(judging.reference.edge(ref))
+        want = contributions.get(judging.reference.tape.edge(ref))
         if tensor is None:
             violation = _check_none(judging, at, step, k, values, want)
         else:
@@ -53,7 +53,7 @@ def _may_hold(judging: Judging, step: Grad, leaf: Ref, got: Gradient | None, tra
     if leaf not in traversal.must_accumulate:
         old = judging.tape.grads.get(leaf)
         return is_unchanged(old, got) or is_complete(judging, step, leaf, got, traversal)
-    expected = judging.reference.pullback(step).get(judging.reference.edge(leaf))
+    expected = judging.reference.pullbacks.of(step).get(judging.reference.tape.edge(leaf))
     return is_complete(judging, step, leaf, got, traversal) or expected is None or not expected.any()
 
 
@@ -83,7 +83,7 @@ def _check_result(
     """The violation if a result is not the right gradient, or is recorded although the call creates no graph."""
     out, traversal = Ref(at, place), expectation.traversal
     if want is None and not step.materialize_grads:
-        unused = judging.reference.edge(step.inputs[place]) not in traversal.must_reach | traversal.may_fire
+        unused = judging.reference.tape.edge(step.inputs[place]) not in traversal.must_reach | traversal.may_fire
         if unused or tensor.value.any():
             return judging.differs(slugs.FUNCTIONAL_UNUSED_NONE, at, out, GradientResult(), NoResult(), step)
     violation = _check_gradient(judging, at, step, place, tensor, values, want, expectation)
@@ -115,7 +115,7 @@ def _input_rule(judging: Judging, step: Grad, place: int, values: Values) -> Slu
     if any((t is None) != (tensor is None) for t in twins):
         return slugs.FUNCTIONAL_DUPLICATES
     if tensor is None:
-        return slugs.FUNCTIONAL_VALUE if judging.reference.is_leaf(ref) else slugs.FUNCTIONAL_INNER_INPUT
+        return slugs.FUNCTIONAL_VALUE if judging.reference.tape.is_leaf(ref) else slugs.FUNCTIONAL_INNER_INPUT
     differ = (t is not None and not np.array_equal(t.value, tensor.value, equal_nan=True) for t in twins)
     return slugs.FUNCTIONAL_DUPLICATES if any(differ) else slugs.FUNCTIONAL_VALUE
 

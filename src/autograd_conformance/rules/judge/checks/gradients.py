@@ -54,7 +54,7 @@ def check(
     judging: Judging, at: int, call: Backward, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
     """The first leaf whose gradient is wrong after a call: its elements, its form, or its object."""
-    contributions, traversal = judging.reference.pullback(call), expectation.traversal
+    contributions, traversal = judging.reference.pullbacks.of(call), expectation.traversal
     for leaf, got in observed.gradients.items():
         if leaf not in traversal.must_accumulate:
             fine = is_unchanged(judging.tape.grads.get(leaf), got) or shares_gradient_memory(judging, leaf)
@@ -62,7 +62,7 @@ def check(
             if not fine and not is_complete(judging, call, leaf, got, traversal):
                 return _unreached_violation(judging, at, leaf, got, expectation)
             continue
-        contribution = contributions.get(judging.reference.edge(leaf))
+        contribution = contributions.get(judging.reference.tape.edge(leaf))
         if contribution is None:
             contribution = np.zeros_like(judging.reference.values[leaf])
         violation = _check_reached(judging, at, call, leaf, got, contribution, expectation, observed)
@@ -106,7 +106,7 @@ def _check_reached(
 def _rule_of(judging: Judging, leaf: Ref, traversal: Traversal) -> Slug:
     """The rule by which a call adds to a value's gradient."""
     if leaf not in traversal.leaves:
-        return slugs.HOOKS_RETAINED if leaf in judging.reference.retained else slugs.FUNCTIONAL_INPUTS_ONLY
+        return slugs.HOOKS_RETAINED if leaf in judging.reference.calls.retained else slugs.FUNCTIONAL_INPUTS_ONLY
     return slugs.ACCUMULATION_FIRST if judging.tape.holds_initial_gradient(leaf) else slugs.ACCUMULATION_ADDS
 
 
@@ -236,7 +236,7 @@ def _check_shared(judging: Judging, at: int, observed: StepObservation, traversa
 
 def _shared_before(judging: Judging, one: Ref, other: Ref) -> bool:
     """Whether two leaves held the same object before, because the program assigned it to both."""
-    if other in judging.reference.same_objects([one]):
+    if other in judging.reference.tape.same_objects([one]):
         return True
     mine, its = judging.tape.grads.get(one), judging.tape.grads.get(other)
     return mine is not None and its is not None and mine.identity is not None and mine.identity == its.identity

@@ -26,20 +26,20 @@ def check(
 ) -> Violation | None:
     """The first hook that a call that returned did not call correctly."""
     reference, traversal = judging.reference, expectation.traversal
-    if not reference.hooks and not reference.accumulated_hooks and not observed.fired:
+    if not reference.hooks.on and not reference.hooks.accumulated and not observed.fired:
         return None
-    expected = dict(reference.hook_calls(call))
-    must = {handle for handle, _ in judging.tape.hooks_on(traversal.must_fire - reference.rebased)}
+    expected = dict(reference.pullbacks.hook_calls(call))
+    must = {handle for handle, _ in judging.tape.hooks_on(traversal.must_fire - reference.views.rebased)}
     may = {handle for handle, _ in judging.tape.hooks_on(traversal.may_fire | traversal.must_fire)}
     after: set[Ref] = set()
     """The hooks that run after the gradient was added."""
     if isinstance(call, Backward):
         reached = traversal.must_reach | traversal.may_fire
-        may |= {handle for edge in reached for handle, _ in reference.accumulated_hooks.get(edge, ())}
+        may |= {handle for edge in reached for handle, _ in reference.hooks.accumulated.get(edge, ())}
         after = {
             handle
             for leaf in traversal.leaves
-            for handle, _ in reference.accumulated_hooks.get(reference.edge(leaf), ())
+            for handle, _ in reference.hooks.accumulated.get(reference.tape.edge(leaf), ())
         }
     return (
         _check_calls(judging, at, call, observed, must | may | after)
@@ -76,9 +76,9 @@ def _check_omissions(
     for handle in sorted(must):
         if handle not in called and expected.get(handle) is not None and _must_be_called(expected[handle]):
             return _violation(judging, slugs.HOOKS_CALLED, at, handle, HookNotCalled(), HookCalled(), call)
-    contributed = judging.reference.pullback(call)
+    contributed = judging.reference.pullbacks.of(call)
     for handle in sorted(after):
-        value = contributed.get(judging.reference.edge(_hook_of(judging, handle).target))
+        value = contributed.get(judging.reference.tape.edge(_hook_of(judging, handle).target))
         if handle not in called and value is not None and _must_be_called(value):
             return _violation(judging, slugs.HOOKS_ACCUMULATED, at, handle, HookNotCalled(), HookCalled(), call)
     return None
@@ -129,7 +129,7 @@ def _is_right_gradient(judging: Judging, call: BackwardCall, fired: HookCall, ta
         return False
     if is_right_without_bound(judging, fired.value, want, fired.dtype):
         return True
-    bound = gradient_bound(judging.reference, call, judging.reference.edge(target), judging.dtype, fired.hook)
+    bound = gradient_bound(judging.reference, call, judging.reference.tape.edge(target), judging.dtype, fired.hook)
     return bound.allows(np.abs(fired.value - want))
 
 
@@ -138,7 +138,7 @@ def _check_order(
 ) -> Violation | None:
     """The violation if the hooks of one value were not called in the order of their registration."""
     place = {fired.hook: n for n, fired in enumerate(observed.fired)}
-    for entries in judging.reference.hooks.values():
+    for entries in judging.reference.hooks.on.values():
         order = [place[handle] for handle, _ in entries if handle in place and handle in must]
         if order != sorted(order):
             return _violation(judging, slugs.HOOKS_ORDER, at, entries[0][0], HookOrder(), RegistrationOrder(), call)
@@ -151,7 +151,7 @@ def _must_be_called(value: np.ndarray) -> bool:
 
 
 def _is_removed(judging: Judging, handle: Ref) -> bool:
-    on = (*judging.reference.hooks.values(), *judging.reference.accumulated_hooks.values())
+    on = (*judging.reference.hooks.on.values(), *judging.reference.hooks.accumulated.values())
     return all(handle != other for entries in on for other, _ in entries)
 
 

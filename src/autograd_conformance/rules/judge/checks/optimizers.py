@@ -78,7 +78,7 @@ def _steps_on_gradient(judging: Judging, step: Step) -> bool:
 
 def _holder_of(judging: Judging, step: Step, leaf: Ref) -> Ref | None:
     """The leaf whose gradient is in the memory of the given leaf of the same step; None if there is none."""
-    storages, grads = judging.reference.storages, judging.reference.grads
+    storages, grads = judging.reference.storages, judging.reference.grads.tensors
     own = storages.storage(leaf)
     held = ((other, grads.get(other)) for other in step.leaves if other != leaf)
     return next((other for other, gradient in held if gradient and storages.storage(gradient) == own), None)
@@ -152,7 +152,7 @@ def _is_ungrouped(judging: Judging, step: Step, leaf: Ref, got: Array) -> bool:
 
 def _moved_along(judging: Judging, leaf: Ref, step: Step, got: Gradient | None) -> bool:
     """Whether a gradient uses the memory of a stepped leaf, and equals what that memory now contains."""
-    storages, gradient = judging.reference.storages, judging.reference.grads.get(leaf)
+    storages, gradient = judging.reference.storages, judging.reference.grads.tensors.get(leaf)
     if gradient is None or got is None or storages.storage(gradient) not in map(storages.storage, step.leaves):
         return False
     want = judging.reference.values[gradient]
@@ -163,9 +163,9 @@ def check_clip(judging: Judging, at: int, step: Clip, observed: StepObservation)
     """The violation if clipping did not change the named gradients as it must, or changed others."""
     rule, reference, finfo = slugs.OPTIMIZERS_CLIPS, judging.reference, np.finfo(judging.dtype)
     clipped: Expected = RightGradient(Place.CLIPPED)
-    storages = {reference.storages.storage(grad) for grad in map(reference.grads.get, step.leaves) if grad}
+    storages = {reference.storages.storage(grad) for grad in map(reference.grads.tensors.get, step.leaves) if grad}
     for leaf, got in observed.gradients.items():
-        old, grad = judging.tape.grads.get(leaf), reference.grads.get(leaf)
+        old, grad = judging.tape.grads.get(leaf), reference.grads.tensors.get(leaf)
         if old is None or grad is None or reference.storages.storage(grad) not in storages:
             if not is_unchanged(old, got):
                 return judging.differs(rule, at, leaf, GradientChanged(), Unchanged(Kept.OTHER_GRADIENTS), step)

@@ -94,7 +94,7 @@ def check_values(judging: Judging, traced: TraceStep) -> Violation | None:
             else slugs.WRITES_NOTHING_ELSE
         )
         rule = slugs.GRADIENTS_FORWARD if made and ref not in affected else rule
-        want, edge = judging.reference.values[ref], judging.reference.edge(ref)
+        want, edge = judging.reference.values[ref], judging.reference.tape.edge(ref)
         violation = value_violation(judging, traced.at, traced.step, rule, ref, tensor, want, edge)
         if made and not violation:
             violation = _check_made(judging, traced, ref, tensor)

@@ -218,7 +218,7 @@ def _record_write(judging: Judging, tensors: SavedTensors, at: int, step: InPlac
         tensors.must_keep.pop(ref, None)
         if ref in tensors.may_keep or ref == step.target:
             tensors.may_keep[ref] = history
-    for leaf in judging.reference.grads:  # the target may be a gradient
+    for leaf in judging.reference.grads.tensors:  # the target may be a gradient
         tensors.grad_may_keep[leaf] = tensors.grad_may_keep.get(leaf, NONE) | history
 
 
@@ -260,6 +260,6 @@ def _is_whole(judging: Judging, tensors: SavedTensors, node: Node, call: Backwar
         return False
     if call.inputs is None:
         return True
-    ends = {judging.reference.edge(r) for r in call.inputs}.union(*(each.entry.outs for each in traversal.nodes))
+    ends = {judging.reference.tape.edge(r) for r in call.inputs}.union(*(each.entry.outs for each in traversal.nodes))
     operands = zip(node.entry.args, node.entry.needs_input_grad, strict=True)
     return all(edge in ends for edge, needs_input_grad in operands if needs_input_grad)

@@ -91,7 +91,8 @@ def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObser
             fine = is_unchanged(old, got) or _is_cleared_too(judging, old, step)
             expected = Unchanged(Kept.OTHER_GRADIENTS)
         elif step.set_to_none or old is None:
-            begins = judging.reference.begins_with_zeros and not step.set_to_none  # also a leaf that requires no grad
+            traits = judging.reference.traits
+            begins = traits.begins_with_zeros and not step.set_to_none  # also a leaf that requires no grad
             fine, expected = got is None or (begins and not got.value.any()), NoGradient()
         else:
             fine = got is not None and not got.value.any() and got.value.shape == old.value.shape
@@ -128,7 +129,7 @@ def check_failed_call(
         if begun:
             if is_complete(judging, call, leaf, got, traversal) or shares_gradient_memory(judging, leaf):
                 continue
-            if judging.reference.edge(leaf) in traversal.may_reach:
+            if judging.reference.tape.edge(leaf) in traversal.may_reach:
                 continue
             if is_unspecified(judging.tape, call, traversal):
                 judging.unspecified = True  # its gradients would have been unspecified, too

@@ -133,7 +133,7 @@ def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: T
     requires = judging.reference.requires_grad[ref]
     if tensor.requires_grad is None or tensor.requires_grad == requires:
         return None
-    if isinstance(step, (ReadGrad, Grad)) and requires and not judging.reference.depends(ref):
+    if isinstance(step, (ReadGrad, Grad)) and requires and not judging.reference.pullbacks.depends(ref):
         judging.reference.requires_grad[ref] = False  # the gradient is constant: it need not be recorded
         return None
     rule = _history_rule(judging, ref.at, step, requires)
@@ -165,7 +165,7 @@ def check_written(judging: Judging, at: int, step: InPlace, observed: StepObserv
         if ref in storages.unspecified or ref not in affected:
             continue
         rule = slugs.WRITES_VALUE if ref == target else slugs.WRITES_ALIASES
-        violation = value_violation(judging, at, step, rule, ref, tensor, want, judging.reference.latest)
+        violation = value_violation(judging, at, step, rule, ref, tensor, want, judging.reference.writes.latest)
         if violation:
             return violation
     violation = check_elsewhere(judging, at, step, observed)

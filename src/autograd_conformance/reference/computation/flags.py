@@ -1,0 +1,55 @@
+"""Changes of `requires_grad`, and removals of histories in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autograd_conformance.programs.language import Ref
+from autograd_conformance.reference.computation.grads import Grads
+from autograd_conformance.reference.computation.reverse import GradientEdge
+from autograd_conformance.reference.computation.storage import Storages
+from autograd_conformance.reference.computation.tape import ReferenceTape
+from autograd_conformance.reference.computation.value_types import InternalValue
+
+
+@dataclass(slots=True, eq=False)
+class Flags:
+    """Changes flags and histories of single values. All names of one object change together; its views become
+    unspecified.
+    """
+
+    tape: ReferenceTape
+    storages: Storages
+    grads: Grads
+    toggled: set[Ref] = field(default_factory=set)
+    """Leaves whose `requires_grad` was changed."""
+    new_leaves: dict[GradientEdge, Ref] = field(default_factory=dict)
+    """The values that became leaves by a detach in place, by their edges."""
+
+    def detach_in_place(self, at: int, target: Ref) -> None:
+        """Remove the history of a value, and of all values that are the same object."""
+        tape, names = self.tape, self.tape.same_objects([target])
+        if not tape.is_leaf(target):
+            tape.edges[tape.same_object.get(target, target)] = tape.constant(at, tape.values[target])
+        tape.requires_grad.update(dict.fromkeys(names, False))
+        self.grads.renew_histories(names)
+        self.storages.versions[self.storages.storage(target)] = at  # ops that saved it may miss its history
+        self._toggle_views(target)
+
+    def set_requires_grad(self, leaf: Ref, on: bool) -> None:
+        """Change `requires_grad` of a leaf."""
+        tape = self.tape
+        if tape.requires_grad[leaf] != on:
+            self.toggled.add(leaf)
+        if isinstance(edge := tape.edge(leaf), InternalValue):
+            self.new_leaves[edge] = leaf
+        tape.requires_grad.update(dict.fromkeys(tape.same_objects([leaf]), on))
+        self.grads.renew_histories([leaf])
+        self._toggle_views(leaf)
+
+    def _toggle_views(self, target: Ref) -> None:
+        """Mark the views of a value as unspecified, because its flag or history changed and the rules do not say what
+        happens to views.
+        """
+        views = set(self.storages.view_family(target)) - self.tape.same_objects([target])
+        self.storages.views_of_toggled.update(views)

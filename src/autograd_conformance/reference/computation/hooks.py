@@ -1,0 +1,52 @@
+"""The hooks on gradient edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autograd_conformance.programs.language import Hook, Ref
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.computation.reverse import GradientEdge, Hooked
+from autograd_conformance.reference.staging.derivatives import Array
+
+HookCalls = list[tuple[Ref, Array]]
+"""The handles of hooks with the gradients that they receive, in the order of the calls."""
+
+
+@dataclass(slots=True, eq=False)
+class Hooks:
+    """The hooks on each edge with their handles, oldest first; each handle is on one edge."""
+
+    on: dict[GradientEdge, list[tuple[Ref, Hook]]] = field(default_factory=dict)
+    """The hooks that receive an edge's complete gradient, and may change it."""
+    accumulated: dict[GradientEdge, list[tuple[Ref, Hook]]] = field(default_factory=dict)
+    """The hooks that are called after a leaf's gradient was accumulated."""
+
+    def add(self, edge: GradientEdge, handle: Ref, hook: Hook) -> None:
+        """Add a hook to an edge, after the existing ones."""
+        hooks = self.accumulated if hook.accumulated else self.on
+        hooks.setdefault(edge, []).append((handle, hook))
+
+    def remove(self, handle: Ref) -> None:
+        """Remove a hook."""
+        for on_edge in (*self.on.values(), *self.accumulated.values()):
+            on_edge[:] = [entry for entry in on_edge if entry[0] != handle]
+
+    def functions(self, calls: HookCalls | None = None) -> Hooked:
+        """The hooks of each edge as functions; each call of one is appended to `calls`."""
+        into = [] if calls is None else calls
+        return {edge: [_function(handle, hook, into) for handle, hook in on] for edge, on in self.on.items()}
+
+
+def _function(handle: Ref, hook: Hook, calls: HookCalls) -> Callable[[Array], Array]:
+    def called(cotangent: Array) -> Array:
+        calls.append((handle, cotangent))
+        match hook.effect:
+            case "scale":
+                return cotangent * hook.factor
+            case "replace":
+                return np.full_like(cotangent, hook.factor)
+        return cotangent
+
+    return called

@@ -1,0 +1,77 @@
+"""The contributions of a backward call to each gradient edge, and the gradients with which it calls hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from autograd_conformance.programs.capabilities import Traits
+from autograd_conformance.programs.language import Backward, BackwardCall, Literal, Ref
+from autograd_conformance.reference.computation.hooks import HookCalls, Hooks
+from autograd_conformance.reference.computation.reverse import GradientEdge, pull
+from autograd_conformance.reference.computation.tape import ReferenceTape
+from autograd_conformance.reference.staging.derivatives import Array
+
+
+@dataclass(slots=True, eq=False)
+class Pullbacks:
+    """Reverse accumulation over the tape, with hooks.
+
+    Results are cached. Whoever changes hooks, flags or histories calls `forget`.
+    """
+
+    tape: ReferenceTape
+    hooks: Hooks
+    traits: Traits
+    _cached: dict[object, tuple[dict[GradientEdge, Array], HookCalls]] = field(default_factory=dict)
+
+    def of(self, call: BackwardCall) -> Mapping[GradientEdge, Array]:
+        """The contribution of a call to every edge on which its roots depend, including edges of values that are no
+        leaves.
+        """
+        return self._pulled(call)[0]
+
+    def hook_calls(self, call: BackwardCall) -> HookCalls:
+        """The hooks that a call calls, with the gradients that they receive, in the order of reverse accumulation."""
+        return self._pulled(call)[1]
+
+    def is_zero(self, call: BackwardCall, ref: Ref) -> bool:
+        """Whether a call contributes nothing or zeros to a value, with its hooks or without them. A framework may leave
+        such a gradient undefined, and not call hooks with it.
+        """
+        pulled = [self.of(call)]
+        if self.hooks.on:
+            pulled.append(self._pulled(call, hooked=False)[0])
+        edge = self.tape.edge(ref)
+        return any(edge not in contributed or not contributed[edge].any() for contributed in pulled)
+
+    def is_legal(self, call: BackwardCall) -> bool:
+        """Whether a call can be computed: its roots require grad and have valid cotangents. Implementations refuse all
+        other calls.
+        """
+        tape, pairs = self.tape, zip(call.roots, call.cotangents, strict=True)
+        return all(
+            tape.requires_grad[r]
+            and (self.traits.implies(tape.values[r].shape) if c is None else c.shape == tape.values[r].shape)
+            for r, c in pairs
+        )
+
+    def depends(self, gradient: Ref) -> bool:
+        """Whether a gradient with a history depends on any leaf, according to its own derivative."""
+        tape, value = self.tape, self.tape.values[gradient]
+        ones = Literal((1.0,) * value.size, value.shape)
+        reached = pull(tape.entries, tape.values, tape.roots(Backward((gradient,), (ones,))))
+        return any(contributed.any() for ref, contributed in reached.items() if ref not in tape.producer)
+
+    def forget(self) -> None:
+        """Forget cached results, because hooks, flags or histories changed."""
+        self._cached.clear()
+
+    def _pulled(self, call: BackwardCall, hooked: bool = True) -> tuple[dict[GradientEdge, Array], HookCalls]:
+        tape = self.tape
+        key = (tuple([tape.edge(r) for r in call.roots]), call.cotangents, hooked)
+        if key not in self._cached:
+            calls: HookCalls = []
+            functions = self.hooks.functions(calls) if hooked else {}
+            self._cached[key] = (pull(tape.entries, tape.values, tape.roots(call), hooked=functions), calls)
+        return self._cached[key]
