@@ -1,5 +1,5 @@
-"""The keys of an entry that are true of a violation, each with its value: from these `--update-known` chooses the keys
-that name the case.
+"""Finds the keys of an entry of known differences that are true of a violation, each with its value: from these
+`--update-known` chooses the keys that name the case.
 
 A key names the case if it is true of all programs that broke the rule, and false for some program that kept the rule. A
 key that is true of every program that tests the rule names nothing.
@@ -18,7 +18,7 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.violations.violation import Violation
 
 Clause: TypeAlias = tuple[str, Value]
-"""A key of an entry and its value."""
+"""A key of an entry of known differences and its value, such as ``("makes_view", True)``."""
 
 OUTCOMES = (Returned.key,)
 """Keys for the observed outcome. They narrow an entry and do not name its case, since any violation of the rule may
@@ -27,21 +27,21 @@ have the same outcome.
 
 
 def clauses_of(program: Program, violation: Violation) -> frozenset[Clause]:
-    """All clauses that an entry for this violation may contain."""
+    """Returns all clauses, pairs of a key and its value, that an entry for this violation may contain."""
     tried = {(key, value) for key, each in CONDITIONS.items() for value in each.values_of(program, violation)}
     return holding(tried, program, violation)
 
 
 def holding(clauses: Iterable[Clause], program: Program, violation: Violation) -> frozenset[Clause]:
-    """The clauses that are true of a violation."""
+    """Returns those of the given clauses that are true of a violation."""
     return frozenset(clause for clause in clauses if _holds(clause, program, violation))
 
 
 def in_common(
     program: Program, regions: Mapping[int, tuple[int, ...]], among: Collection[Clause] | None
 ) -> frozenset[Clause]:
-    """The clauses that are true at some instruction of a program which broke no rule: of all clauses, or of those in
-    `among`.
+    """Returns the clauses that are true at some instruction of a program which broke no rule: of all clauses, or of
+    those in `among`.
     """
     places = [each.in_regions(regions) for each in imagined(program)]
     if among is None:
@@ -50,7 +50,7 @@ def in_common(
 
 
 def naming(clauses: Iterable[Clause]) -> frozenset[Clause]:
-    """The clauses that name a case."""
+    """Returns those of the given clauses that separate a case from other violations of the same rule."""
     return frozenset(
         (key, value) for key, value in clauses if key not in OUTCOMES and CONDITIONS[key](value).names_case
     )

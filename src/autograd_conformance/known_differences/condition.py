@@ -1,4 +1,4 @@
-"""The base classes of the conditions of an entry: one for each type of value."""
+"""The base classes of the conditions of an entry of known differences: one for each type of value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.violations.violation import Violation
 
 Value: TypeAlias = bool | int | str
-"""The value of a condition in a file."""
+"""The value of a condition in a TOML file of known differences."""
 
 
 class Outcome(Enum):
@@ -44,8 +44,8 @@ class Condition(ABC):
     outcome: ClassVar[Outcome | None] = None
     """The kind of outcome that the key is about, if it is about the outcome."""
     by_program: ClassVar[bool] = False
-    """Whether the program decides the condition, given the failing instruction and the value in question. Then some
-    instruction of the witness has to fulfil it.
+    """Whether the condition depends only on the program, the failing instruction and the value in question, and not on
+    what the framework did. Then some instruction of the entry's witness program has to fulfil the condition.
     """
     about_op: ClassVar[str | None] = None
     """Why the key needs an op in the entry, as a part of a message; None if it needs none."""
@@ -70,17 +70,17 @@ class Condition(ABC):
 
     @classmethod
     def values_of(cls, program: Program, violation: Violation) -> Iterable[Value]:
-        """The values that `--update-known` tries for a violation."""
+        """Returns the values of this key that `--update-known` tries for a violation."""
         return ()
 
     @classmethod
     def values_in(cls, program: Program) -> Iterable[Value]:
-        """The values that `--update-known` tries for a program that kept its rules."""
+        """Returns the values of this key that `--update-known` tries for a program that kept its rules."""
         return ()
 
 
 class Flag(Condition):
-    """A condition that is true or absent."""
+    """The base class of conditions whose value is true or false; a false one counts as absent."""
 
     value: bool
     expects = "true or false"
@@ -93,23 +93,23 @@ class Flag(Condition):
 
     @classmethod
     def values_of(cls, program: Program, violation: Violation) -> Iterable[Value]:
-        """True, unless the flag is about an op and the violation names none."""
+        """Returns true as the only value to try, or none if the flag is about an op and the violation names no op."""
         return cls.values_in(program) if violation.op is None else (True,)
 
     @classmethod
     def values_in(cls, program: Program) -> Iterable[Value]:
-        """True, unless the flag is about an op."""
+        """Returns true as the only value to try, or none if the flag is about an op."""
         return (True,) if cls.about_op is None else ()
 
 
 class ProgramFlag(Flag):
-    """A flag that the program decides."""
+    """The base class of flags that depend on the program, and not on what the framework did."""
 
     by_program = True
 
 
 class Count(Condition):
-    """A condition with a whole number."""
+    """The base class of conditions whose value is a whole number."""
 
     value: int
     expects = "a whole number, 0 or more"
@@ -117,7 +117,7 @@ class Count(Condition):
 
 
 class Word(Condition):
-    """A condition with a text or a name."""
+    """The base class of conditions whose value is a text or a name."""
 
     value: str
     expects = "a text"

@@ -44,15 +44,15 @@ class Known:
     rule: str
     """The violated rule, or a more general rule that includes it."""
     reason: str
-    """Why the framework differs."""
+    """A text that says why the framework differs."""
     witness: Program
     """A program that shows the difference. Each run tries it, and reports the entry as stale if the program no longer
     shows it.
     """
     conditions: tuple[Condition, ...] = ()
-    """The conditions of the case, the cheap ones first."""
+    """The conditions that a violation has to fulfil, the cheap ones first."""
     limits: Limits = NO_LIMITS
-    """How far values may be off."""
+    """Limits on how far wrong values may be off."""
     link: str | None = None
     """Address of the discussion, or `NOT_REPORTED`."""
     since: str | None = None
@@ -64,7 +64,7 @@ class Known:
     platform: str | None = None
     """The operating system or the processor that differs, such as Linux or x86_64."""
     left_out: bool = True
-    """Whether tests about other rules leave the op out of their programs."""
+    """Whether tests of other rules leave the entry's op out of their programs."""
     where: str = field(default="", compare=False)
     """Path of the file that contains the entry."""
     inherited: bool = field(default=False, compare=False)
@@ -79,7 +79,7 @@ class Known:
         return None if found is None else found.value
 
     def get(self, kind: type[C]) -> C | None:
-        """The condition of this class; None if the entry has none."""
+        """Returns the condition of this class; None if the entry has none."""
         return next((each for each in self.conditions if isinstance(each, kind)), None)
 
     def applies(self, run: Environment) -> bool:

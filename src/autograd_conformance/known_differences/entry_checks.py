@@ -1,5 +1,5 @@
-"""Checks of an entry for contradictions: no key names the case, limits waive everything, keys exclude each other, or
-the witness cannot show the difference.
+"""Checks of an entry of known differences for contradictions: no key names the case, limits waive everything, keys
+exclude each other, or the witness program cannot show the difference.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 def problem(entry: Known) -> str | None:
-    """The first contradiction in an entry, as a message; None if there is none."""
+    """Returns the first contradiction in an entry, as a message that begins with a key; None if there is none."""
     return next(filter(None, (check(entry) for check in CHECKS)), None)
 
 
 def witness_problem(entry: Known) -> str | None:
-    """Why the witness cannot show the difference, as a message; None if it can. Computes the witness."""
+    """Returns the reason why the entry's witness program cannot show the difference, as a message; None if it can.
+    Computes the values of the program.
+    """
     try:
         made = values(entry.witness)
     except Exception as error:  # operands of shapes that no op takes
@@ -50,8 +52,8 @@ def _fits(entry: Known, size: int, dimensions: int) -> bool:
 
 
 def imagined(program: Program) -> Iterator[Violation]:
-    """One violation for each instruction and for each value that exists by then, for testing conditions without a
-    framework.
+    """Yields a made-up violation for each instruction and for each value that exists by then, for testing conditions
+    without a framework.
     """
     refs: list[Ref] = []
     for at, step in enumerate(program):
@@ -123,4 +125,4 @@ def _has_no_limit(entry: Known) -> str | None:
 CHECKS: tuple[Callable[[Known], str | None], ...] = (
     _op_is_missing, _has_several_outcomes, _is_boundless, _is_impossible, _has_no_limit, _names_nothing,
 )  # fmt: skip
-"""The checks of each entry, in this order."""
+"""The functions that check each entry, in this order; each returns a message or None."""

@@ -21,7 +21,7 @@ from autograd_conformance.known_differences.table import ALWAYS, CONDITIONS, KEY
 from autograd_conformance.package.places import PACKAGE
 
 FOLDERS = tuple(sorted(folder for room in ("frameworks", "adapters") for folder in (PACKAGE / room).glob("*/known")))
-"""Folders of the files that come with the suite, one for each adapter with known differences."""
+"""Folders of the known differences that come with the suite, one for each adapter with known differences."""
 
 LARGEST = 4 * 2**20
 """Largest size of a file, in bytes."""
@@ -30,8 +30,8 @@ LONGEST = 100_000
 """Largest number of characters in a line."""
 
 PARTS = re.compile(r"(?:\.\s*[\w\"'-]+\s*){16}[=\]]")
-"""A dotted key of 16 parts or more. No key has so many, and the TOML reader's time for it grows at least with the
-square of their number.
+"""Pattern of a dotted key of 16 parts or more. No key has so many, and the TOML reader's time for it grows at least
+with the square of their number.
 """
 
 SHOWN = 80
@@ -39,31 +39,34 @@ SHOWN = 80
 
 
 class MalformedKnownDifferences(Exception):
-    """An unusable file of known differences. The message names the file, the entry's line and the key."""
+    """Raised if a file of known differences is unusable. The message names the file, the entry's line and the key."""
 
 
 def known(framework: str, folders: Sequence[Path] = FOLDERS) -> tuple[Known, ...]:
-    """The known differences of a framework that come with the suite; empty if it has none."""
+    """Returns the known differences that come with the suite, or else with the package of the framework's adapter;
+    empty if there are none.
+    """
     path = shipped(framework, folders)
     return read(path) if path is not None else ()
 
 
 def shipped(framework: str, folders: Sequence[Path] = FOLDERS) -> Path | None:
-    """Path of the framework's file that comes with the suite; None if there is none."""
+    """Returns the path of the framework's file of known differences that comes with the suite, or else with the package
+    of the framework's adapter; None if there is none.
+    """
     ours = next((path for folder in folders if (path := folder / f"{framework}.toml").exists()), None)
     return ours or known_file(framework)
 
 
 def read(path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
-    """The known differences in a file. Raises `MalformedKnownDifferences` if the file is unreadable or invalid.
-
+    """Returns the known differences in a file. Raises `MalformedKnownDifferences` if the file is unreadable or invalid.
     `within` are the files that include this one, the outermost first.
     """
     return parsed(_text(path), path, within)
 
 
 def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known, ...]:
-    """The known differences in the text of a file, which need not be written yet."""
+    """Returns the known differences in the text of a file, which need not be written yet; `path` is the file's path."""
     entries, others = _parts(text, path)
     inherited = [replace(each, inherited=True) for other in others for each in _included(path, other, (*within, path))]
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
@@ -78,7 +81,9 @@ def parsed(text: str, path: Path, within: tuple[Path, ...] = ()) -> tuple[Known,
 
 
 def own_files(path: Path) -> tuple[Path, ...]:
-    """A readable file and all files that it includes, except those that come with the suite."""
+    """Returns the path of a readable file and of all files that it includes, except included files that come with the
+    suite.
+    """
     found = [path]
     for other in _parts(_text(path), path)[1]:
         file = _place(path, other)
@@ -87,7 +92,7 @@ def own_files(path: Path) -> tuple[Path, ...]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file. Refuses a file that is too large, or has too long lines or keys."""
+    """Returns the text of a file. Refuses a file that is too large, or has too long lines or keys."""
     try:
         if path.stat().st_size > LARGEST:
             raise MalformedKnownDifferences(f"{path}: the file is larger than {LARGEST >> 20} MiB; write several files")
@@ -107,7 +112,7 @@ def _text(path: Path) -> str:
 
 
 def _parts(text: str, path: Path) -> tuple[list[Any], list[str]]:
-    """The entries of a file, and the names of the files that it includes."""
+    """Returns the entries of a file, and the names of the files that the file includes."""
     try:
         form = tomllib.loads(text)
     except RecursionError as error:
@@ -125,7 +130,9 @@ def _parts(text: str, path: Path) -> tuple[list[Any], list[str]]:
 
 
 def _place(path: Path, other: str) -> Path:
-    """Path of an included file: beside the including file, or else among those that come with the suite."""
+    """Returns the path of an included file: beside the including file, or else among the files that come with the
+    suite.
+    """
     places = [folder / f"{other}.toml" for folder in (path.parent, *FOLDERS)]
     file = next(filter(Path.is_file, places), None)
     if file is None:
@@ -136,7 +143,7 @@ def _place(path: Path, other: str) -> Path:
 
 
 def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, ...]:
-    """The entries of a file that the last file of `within` includes."""
+    """Returns the entries of the file `other`, which the last file of `within` includes."""
     file = _place(path, other)
     if file in within:
         raise MalformedKnownDifferences(f"{path}: include: {file.name} includes this file")
@@ -144,8 +151,8 @@ def _included(path: Path, other: str, within: tuple[Path, ...]) -> tuple[Known, 
 
 
 def _entry(form: Mapping[str, Any], own: bool) -> Known:
-    """Reads an entry; raises `RefusedEntry` if it is invalid. For a user's `own` entry the witness is computed
-    as well.
+    """Reads an entry; raises `RefusedEntry` if it is invalid. If the entry is from a user's `own` file, its witness
+    program is computed as well.
     """
     values: dict[str, Any] = {}
     for name, (key, value) in by_present_name(form).items():
@@ -169,7 +176,7 @@ def _entry(form: Mapping[str, Any], own: bool) -> Known:
 
 
 def entry_of(values: Mapping[str, Any]) -> Known:
-    """The entry with these values of keys; a flag that is false is no condition."""
+    """Returns the entry with these values of keys; a flag that is false is no condition."""
     said = {key: value for key, value in values.items() if key in CONDITIONS and value is not False}
     conditions = tuple(each(said[key]) for key, each in CONDITIONS.items() if key in said)
     limits = Limits(**{key: value for key, value in values.items() if key in LIMITS})
@@ -178,8 +185,8 @@ def entry_of(values: Mapping[str, Any]) -> Known:
 
 
 def by_present_name(form: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
-    """The keys of an entry by their present names, each with its name in the file and its value. Raises `RefusedEntry`
-    if an entry has a key under both its names.
+    """Returns the keys of an entry by their present names, each with its name in the file and its value. Raises
+    `RefusedEntry` if an entry has a key under both its names.
     """
     found: dict[str, tuple[str, Any]] = {}
     for key, value in form.items():
@@ -192,7 +199,7 @@ def by_present_name(form: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
 
 
 def _short(value: Any) -> str:
-    """A value as a message shows it."""
+    """Returns a value as text for a message, cut off after `SHOWN` characters."""
     try:
         text = repr(value)
     except ValueError:  # an integer of more digits than Python writes
@@ -206,8 +213,8 @@ def _unknown(key: str, keys: Any) -> str:
 
 
 def _line(text: str, number: int) -> int:
-    """Line on which entry `number` begins, from 1: the first line up to which the text has more entries than
-    `number`.
+    """Returns the line on which entry `number` begins, from 1: the first line up to which the text has more entries
+    than `number`.
     """
     lines = text.splitlines(keepends=True)
     named = [n for n, line in enumerate(lines, 1) if line.lstrip().startswith("[[")]

@@ -1,4 +1,4 @@
-"""Limits of an entry: how far values may be off."""
+"""Limits of an entry of known differences: how far wrong values may be off."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from autograd_conformance.rules.violations.violation import Violation
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far values may be off; without any of these limits, no wrong value is waived."""
+    """How far wrong values may be off; without any of these limits, an entry waives no wrong value."""
 
     relative: float | None = None
-    """Largest error, as a part of the largest expected magnitude; at most 1."""
+    """Largest error that is waived, as a fraction of the largest expected magnitude; at most 1."""
     absolute: float | None = None
-    """Error allowed in addition to `relative`; at most 1."""
+    """Largest error that is waived, in addition to `relative`; at most 1."""
     nan: bool = False
-    """Some values are NaN. All other values are within the limits, or within rounding if the entry has no limits."""
+    """Whether some of the values must be NaN. All other values are within the limits, or within rounding if the entry
+    has no limits.
+    """
     any_value: bool = False
-    """Values may be anything: the framework reads or writes memory with unknown contents, or nothing bounds the error.
+    """Whether any wrong value is waived: the framework reads or writes memory with unknown contents, or nothing bounds
+    the error.
     """
 
     @property
@@ -28,7 +31,9 @@ class Limits:
         return self.relative is not None or self.absolute is not None
 
     def allow(self, violation: Violation) -> bool:
-        """Whether a wrong value is within the limits. If no values were compared, whether there are no limits."""
+        """Whether the wrong value of a violation is within the limits. If no values were compared, whether there are no
+        limits.
+        """
         got, want = violation.got, violation.want
         if self.any_value:
             return True

@@ -19,10 +19,10 @@ from autograd_conformance.rules.violations.violation import Allowed, Violation
 from autograd_conformance.tape.expectation.backward_calls import RAISED_MIDWAY
 
 MOVING = tuple(rule.slug for rule in RULES.values() if rule.compares is Compares.MOVES)
-"""The rules about the new value of a leaf after an optimizer step."""
+"""The slugs of the rules about the new value of a leaf after an optimizer step."""
 
 GENERAL = frozenset({*MOVING, slugs.GRADIENTS_GRAPH, slugs.HIGHER_DIFFERENTIABLE, slugs.ERRORS_LEGAL_RETURNS})
-"""The rules whose entries may cover violations of other rules, by `_general`."""
+"""The slugs of rules whose entries may cover violations of other rules; `_general` decides for which."""
 
 
 def is_known(entry: Known, program: Program, violation: Violation) -> bool:
@@ -43,12 +43,12 @@ def _is_more_general(entry: Known, program: Program, violation: Violation) -> bo
 
 
 def _has_no_values(entry: Known) -> bool:
-    """Whether the entry is about the form of a result, for which no values are compared."""
+    """Whether the entry is about the dtype or shape of a result, for which no values are compared."""
     return any(each.outcome in (Outcome.DTYPE, Outcome.SHAPE) for each in entry.conditions)
 
 
 def _general(entry: Known, violation: Violation) -> tuple[str, ...]:
-    """The more general rules whose entries may cover this violation.
+    """Returns the slugs of the more general rules whose entries may cover this violation.
 
     An entry with an error kind or message covers a legal call that raised this error, and a call that raised it before
     reaching the expected error. An entry about gradients covers gradients of gradients too, if it names an op, certain

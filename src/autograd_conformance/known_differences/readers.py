@@ -1,4 +1,6 @@
-"""Readers of the values in a file of known differences. Each raises ValueError or `RefusedEntry` for an invalid one."""
+"""Functions that read the values in a file of known differences. Each returns the value, or raises ValueError or
+`RefusedEntry` for an invalid one.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,20 @@ NOT_REPORTED = "not reported"
 
 
 class RefusedEntry(Exception):
-    """An invalid entry; the message says why."""
+    """Raised for an invalid entry of known differences; the message says why."""
 
 
 def text(value: object, /) -> str:
-    """A text that is not blank."""
+    """Returns the value if it is a text that is not blank; else raises ValueError."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError
     return value
 
 
 def rule(value: object) -> str:
-    """The slug of a rule, by its present or a former name."""
+    """Returns the present slug of a rule, given its present or a former slug; raises `RefusedEntry` if there is no such
+    rule.
+    """
     slug = current_slug(text(value))
     if slug not in RULES:
         raise RefusedEntry(f"there is no rule {slug!r}")
@@ -40,7 +44,7 @@ def rule(value: object) -> str:
 
 
 def op(value: object) -> str:
-    """The name of an op, in-place ops included."""
+    """Returns the value if it is the name of an op or in-place op; raises `RefusedEntry` if there is no such op."""
     name = text(value)
     if name not in APPLIED and name not in WRITES:
         raise RefusedEntry(f"there is no op {name!r}")
@@ -48,7 +52,9 @@ def op(value: object) -> str:
 
 
 def optimizer_step(value: object) -> str:
-    """An optimizer with settings."""
+    """Returns the value if it is a text that begins with an optimizer, such as "sgd fused=True"; else raises
+    ValueError.
+    """
     described = text(value)
     if described.split()[0] not in OPTIMIZERS:
         raise ValueError
@@ -56,7 +62,9 @@ def optimizer_step(value: object) -> str:
 
 
 def witness(value: object) -> Program:
-    """A program in the notation of texts."""
+    """Reads a program in the text form, with instructions separated by semicolons or lines; raises `RefusedEntry` if it
+    is malformed.
+    """
     try:
         return parse(text(value), VOCABULARY)
     except MalformedProgram as error:
@@ -64,7 +72,7 @@ def witness(value: object) -> Program:
 
 
 def link(value: object) -> str:
-    """An address, or `NOT_REPORTED`."""
+    """Returns the value if it is an address that begins with http, or `NOT_REPORTED`; else raises ValueError."""
     address = text(value)
     if address != NOT_REPORTED and not address.startswith(("https://", "http://")):
         raise ValueError
@@ -72,35 +80,37 @@ def link(value: object) -> str:
 
 
 def day(value: object) -> str:
-    """A day as a date of TOML or as a text, in ISO form."""
+    """Returns a day in ISO form, such as 2026-11-22, from a date of TOML or a text; raises ValueError for anything
+    else.
+    """
     if isinstance(value, datetime.datetime):
         raise ValueError
     return (value if isinstance(value, datetime.date) else datetime.date.fromisoformat(text(value))).isoformat()
 
 
 def limit(value: object) -> float:
-    """A finite number, 0 or more."""
+    """Returns a finite number, 0 or more, as a float; raises ValueError for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= 0):
         raise ValueError
     return float(value)
 
 
 def count(value: object) -> int:
-    """A whole number, 0 or more."""
+    """Returns the value if it is a whole number, 0 or more; else raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError
     return value
 
 
 def flag(value: object) -> bool:
-    """True or false."""
+    """Returns the value if it is true or false; else raises ValueError."""
     if not isinstance(value, bool):
         raise ValueError
     return value
 
 
 def one_of(names: Collection[str]) -> Callable[[object], str]:
-    """A reader of one of these names."""
+    """Returns a reader of a key whose value is one of these names; the reader raises ValueError for any other value."""
 
     def read(value: object) -> str:
         if text(value) not in names:
@@ -111,5 +121,5 @@ def one_of(names: Collection[str]) -> Callable[[object], str]:
 
 
 def versions(value: object) -> SpecifierSet:
-    """Versions of a framework."""
+    """Reads a set of a framework's versions, such as ">=2.12,<2.14"; raises ValueError if the text is malformed."""
     return SpecifierSet(text(value))

@@ -1,4 +1,4 @@
-"""The tables of all keys of an entry, and the names of renamed keys."""
+"""The tables of all keys of an entry of known differences, and the names of renamed keys."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Field:
     """A key of an entry that is no condition."""
 
     read: Callable[[object], object]
-    """Converts the TOML value, or raises ValueError or `RefusedEntry`."""
+    """A function that converts the TOML value, or raises ValueError or `RefusedEntry`."""
     expects: str
-    """Description of valid values, as a part of a message."""
+    """Description of valid values, as a part of a message: "the name of a rule"."""
 
 
 def _conditions(module: ModuleType) -> Iterator[type[Condition]]:
-    """The conditions that a module defines, in its order."""
+    """Yields the conditions that a module defines, in its order."""
     for each in vars(module).values():
         if isinstance(each, type) and issubclass(each, Condition) and each.key and each.__module__ == module.__name__:
             yield each
@@ -64,13 +64,13 @@ FIELDS: Mapping[str, Field] = {
     "platform": Field(readers.text, "an operating system or a processor, such as 'Linux' or 'x86_64'"),
     "left_out": Field(readers.flag, "true or false"),
 }
-"""The other keys."""
+"""The keys of an entry that are neither conditions nor limits, such as `reason`."""
 
 KEYS: Mapping[str, Field | type[Condition]] = {**FIELDS, **LIMITS, **CONDITIONS}
-"""All keys of an entry, by name."""
+"""All keys of an entry, by name: how each is read, and a description of valid values."""
 
 RENAMED: Mapping[str, str] = {each.old_key: key for key, each in CONDITIONS.items() if each.old_key is not None}
 """The present name of each renamed key. Files may use the old names for ever; `file` reads both."""
 
 ALWAYS = ("rule", "reason", "witness")
-"""Keys that every entry has."""
+"""Keys that every entry must have."""

@@ -1,5 +1,5 @@
-"""Entries that a run writes for the violations that it found (`--update-known`), one for each kind of violation, with
-the tightest limits.
+"""Writes entries of known differences for the violations that a run with `--update-known` found, one for each kind of
+violation, with the tightest limits.
 
 Each process collects the violations of its tests; one process writes the entries at the end of the run. An entry names
 its case by the op at fault, by the error message, or by clauses that are true of all programs with the violation and
@@ -27,7 +27,9 @@ from autograd_conformance.rules.violations.shared import ResultShape
 from autograd_conformance.rules.violations.violation import Violation
 
 Common = Mapping[str, frozenset[Clause]]
-"""For each rule, the clauses that are true of all programs that tested the rule and kept it."""
+"""For each rule, the clauses (pairs of an entry's key and its value) that are true of all programs that tested the rule
+and kept it.
+"""
 
 HEADER = """\
 # Known differences. The reasons are what the run observed: write your own, and a link if you report the difference.
@@ -56,7 +58,7 @@ class Signature:
 
     @staticmethod
     def of(program: Program, violation: Violation) -> Signature:
-        """The signature of a violation."""
+        """Returns the signature of a violation."""
         raised = violation.observed if isinstance(violation.observed, RaisedError) else None
         got, want = violation.got, violation.want
         compared = got is not None and want is not None and got.shape == want.shape
@@ -82,11 +84,11 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One kind of violation, with what all programs that showed it have in common."""
+    """One kind of violation that a run found, with what all programs that showed it have in common."""
 
     signature: Signature
     relative: float | None
-    """Largest error as a part of the largest expected magnitude; None if no values were compared."""
+    """Largest error as a fraction of the largest expected magnitude; None if no values were compared."""
     absolute: float
     """Largest absolute error."""
     witness: str
@@ -94,9 +96,9 @@ class Finding:
     observed: str
     """Observed outcome of the witness, as a sentence."""
     left_out: bool
-    """Whether tests about other rules leave the op out of their programs."""
+    """Whether tests of other rules leave the op out of their programs."""
     clauses: frozenset[Clause]
-    """Clauses that are true of all programs that showed the violation."""
+    """Clauses, pairs of an entry's key and its value, that are true of all programs that showed the violation."""
     seen: int = 1
     """Number of programs that showed the violation."""
 
@@ -104,7 +106,7 @@ class Finding:
     def of(
         program: Program, violation: Violation, left_out: bool, seen: int = 1, among: Iterable[Clause] | None = None
     ) -> Finding:
-        """A finding of one violation; with `among`, only these clauses are tried."""
+        """Returns a finding of one violation, shown by `seen` programs; with `among`, only these clauses are tried."""
         signature, relative, absolute = Signature.of(program, violation), None, 0.0
         got, want = violation.got, violation.want
         if signature.dtype is not None and not signature.any_value and got is not None and want is not None:
@@ -115,7 +117,9 @@ class Finding:
         return Finding(signature, relative, absolute, witness, violation.observed_text(), left_out, clauses, seen)
 
     def joined(self, other: Finding) -> Finding:
-        """Merges two findings with the same signature: the larger errors, the shorter witness, the clauses of both."""
+        """Returns one finding for two with the same signature: the larger errors, the shorter witness, and the clauses
+        that both have.
+        """
         small = min(self, other, key=lambda each: (len(each.witness), each.witness))
         relative = None if self.relative is None else max(self.relative, other.relative or 0.0)
         absolute = max(self.absolute, other.absolute)
@@ -123,7 +127,7 @@ class Finding:
         return replace(small, relative=relative, absolute=absolute, clauses=clauses, seen=self.seen + other.seen)
 
     def entry(self, since: str, common: Common) -> str | None:
-        """The entry as TOML; None if nothing names the case."""
+        """Returns the entry as TOML text; None if nothing separates the case from others that violate the same rule."""
         signature, kept = self.signature, common.get(self.signature.rule)
         stated = {} if kept is None else _stated(self.clauses - kept, signature.op, self.witness)
         named = {"op": signature.op, "message": signature.message, **stated}
@@ -149,8 +153,8 @@ class Finding:
         return "\n[[known]]\n" + "".join(f"{key} = {_toml(v)}\n" for key, v in written.items() if v is not None)
 
     def _limits(self) -> dict[str, float | bool]:
-        """The limits for values: relative if at most 1, or else absolute if at most 1, or else `any_value`. After
-        cancellation, a relative limit says little.
+        """Returns the limits for values: relative if at most 1, or else absolute if at most 1, or else `any_value`.
+        After cancellation, a relative limit says little.
         """
         if self.signature.any_value:
             return {"any_value": True}
@@ -162,20 +166,20 @@ class Finding:
         return {"absolute": min(_above(self.absolute), 1.0), **nan} if self.absolute <= 1 else {"any_value": True}
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as JSON data, for pytest-xdist."""
+        """Returns the finding as JSON data, which pytest-xdist sends from a worker process to the main process."""
         signature = {name: getattr(self.signature, name) for name in Signature.__slots__}
         plain = {name: getattr(self, name) for name in Finding.__slots__}
         return {**plain, "signature": signature, "clauses": [list(clause) for clause in sorted(self.clauses, key=repr)]}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Finding:
-        """The finding from JSON data."""
+        """Returns the finding from JSON data."""
         clauses = frozenset((key, value) for key, value in form["clauses"])
         return cls(**{**form, "signature": Signature(**form["signature"]), "clauses": clauses})
 
 
 def joined(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, merged by signature."""
+    """Returns the findings, with those of the same signature merged to one."""
     found: dict[Signature, Finding] = {}
     for each in findings:
         found[each.signature] = found[each.signature].joined(each) if each.signature in found else each
@@ -183,13 +187,13 @@ def joined(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def common_to_both(one: Common, other: Common) -> dict[str, frozenset[Clause]]:
-    """For each rule, the clauses that the programs of both processes have in common."""
+    """Returns, for each rule, the clauses that are true of the programs of both processes."""
     return {**one, **{rule: one.get(rule, clauses) & clauses for rule, clauses in other.items()}}
 
 
 def _stated(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str, str | int]:
-    """The clauses that an entry contains, one for each key. Of several `op` or `after` clauses, it contains the one
-    that occurs last in the witness.
+    """Returns the clauses that an entry contains, as a dictionary with one value for each key. Of several `op` or
+    `after` clauses, the entry contains the one that occurs last in the witness.
     """
     found = dict(sorted(clauses, key=lambda clause: (clause[0], witness.rfind(f" {clause[1]} "), repr(clause[1]))))
     if op is not None or "grad_already_set" in found:  # the key is about the op, if the entry has one
@@ -200,7 +204,7 @@ def _stated(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str
 
 
 def _above(x: float) -> float:
-    """A short number slightly larger than x."""
+    """Returns a short number slightly larger than x."""
     return float(f"{x * 1.01:.2e}")
 
 

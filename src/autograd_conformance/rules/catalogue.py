@@ -91,7 +91,7 @@ class Compares(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. Its slug never changes."""
+    """One rule, with its sentence, such as "A legal call MUST return." The slug of a rule never changes."""
 
     slug: Slug
     level: Level
@@ -99,18 +99,21 @@ class Rule:
     sources: tuple[Source, ...]
     needs: frozenset[Capability] = frozenset()
     situation: tuple[Need, ...] = (CALLS,)
-    """Further features without which the rule's situation cannot occur."""
+    """Features of a framework, besides the capabilities in `needs`, without which no program can test the rule."""
     compares: Compares = Compares.OTHER
     graph_rule: Slug | None = None
-    """For a rule about a single op: the rule about graphs that replaces it if other things may be wrong as well."""
+    """For a rule about a single op: the rule about graphs that is reported instead if the op may not be the cause of
+    the violation.
+    """
     general: bool = False
-    """Whether the rule that a diagnosis names replaces this one, because it says more."""
+    """Whether, if a known fault explains a violation of this rule, the rule that the fault breaks is reported instead.
+    """
     same_work: bool = False
     """For a rule about pairs of programs: whether both do the same on the same tensors, whatever their numbers are."""
 
     @property
     def family(self) -> Family:
-        """The family of the rule, which is also the name of its suite."""
+        """The family of the rule: the part of the slug before the slash, such as `hooks`."""
         return family(self.slug)
 
     @property
@@ -120,7 +123,9 @@ class Rule:
 
     @property
     def compares_values(self) -> bool:
-        """Whether wrong elements of values or gradients violate the rule, or errors in place of values."""
+        """Whether the rule is about the elements of values or gradients, or about the places to which optimizer steps
+        move leaves.
+        """
         return self.compares in (Compares.VALUES, Compares.MOVES)
 
     @property

@@ -1,4 +1,4 @@
-"""Lists, lines, counts and arrays in words."""
+"""Writes lists, line numbers, counts and arrays as English text."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from autograd_conformance.programs.own_numpy import np
 
 
 def joined(words: Iterable[str]) -> str:
-    """A list in words."""
+    """Returns a list in words, such as "x, y and z"; "nothing" for an empty list."""
     found = list(words)
     return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}" if found else "nothing"
 
 
 def lines(at: Iterable[int]) -> str:
-    """Instruction numbers as line numbers, in words."""
+    """Returns the line numbers of instructions, which count from 0, in words, such as "lines 1 and 3"."""
     numbers = sorted({n + 1 for n in at})
     return f"line {numbers[0]}" if len(numbers) == 1 else f"lines {joined(map(str, numbers))}"
 
 
 def saved_tensors(least: int | None, most: int | None, required: bool = False) -> str:
-    """The number of saved tensors that are, or have to be, alive, as a clause; None means no bound, and equal bounds an
-    exact number.
+    """Returns a clause on the number of saved tensors that are, or have to be, alive, such as "at most 2 saved tensors
+    are alive"; None means no bound, and equal bounds an exact number.
     """
     count = (most if least is None else least) or 0
     bound = "" if least == most else "at most " if least is None else "at least "
@@ -41,12 +41,12 @@ NEAR = 1e4
 
 
 def shown(value: np.ndarray | None) -> str:
-    """An array on one line; `none` if there is none."""
+    """Returns an array as text on one line; `none` if there is no array."""
     return _written(value, DIGITS)
 
 
 def shown_distinct(*values: np.ndarray | None) -> tuple[str, ...]:
-    """Arrays on one line each, with enough digits to distinguish those that differ."""
+    """Returns arrays as texts on one line each, with enough digits to distinguish those that differ."""
     texts = tuple(map(shown, values))
     if not _look_alike(values, texts):
         return texts
@@ -56,7 +56,9 @@ def shown_distinct(*values: np.ndarray | None) -> tuple[str, ...]:
 
 
 def shown_with_distance(value: np.ndarray | None, other: np.ndarray | None) -> tuple[str, str, str]:
-    """Two arrays that differ, and a clause that gives their distance if it is small; an empty clause if it is large."""
+    """Returns the texts of two arrays that differ, and a clause that gives their distance in units in the last place;
+    the clause is empty if the distance is large.
+    """
     one, two = shown_distinct(value, other)
     ulps = None if value is None or other is None else ulps_apart(value, other)
     if ulps is None or not 0 < ulps <= NEAR:
@@ -66,8 +68,8 @@ def shown_with_distance(value: np.ndarray | None, other: np.ndarray | None) -> t
 
 
 def ulps_apart(value: np.ndarray, other: np.ndarray) -> float | None:
-    """The largest distance between the elements of two arrays, in units in the last place of the narrower dtype; None
-    if the shapes differ or an element is not finite.
+    """Returns the largest distance between the elements of two arrays, in units in the last place of the narrower
+    dtype; None if the shapes differ, there are no elements, or an element is not finite.
     """
     one, two = (np.asarray(each, dtype=np.float64) for each in (value, other))
     if one.shape != two.shape or not one.size or not np.isfinite([one, two]).all():
@@ -77,7 +79,7 @@ def ulps_apart(value: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def _narrowest(*values: np.ndarray | None) -> np.dtype:
-    """The dtype with the fewest digits among some floating-point arrays."""
+    """Returns the dtype with the fewest digits among some floating-point arrays."""
     given = (np.asarray(value).dtype for value in values if value is not None)
     floating = [dtype for dtype in given if dtype.kind == "f"]
     return min(floating, key=lambda dtype: dtype.itemsize, default=np.dtype(np.float64))
@@ -96,8 +98,8 @@ def _is_same(value: np.ndarray | None, other: np.ndarray | None) -> bool:
 
 
 def _with_elements(values: Sequence[np.ndarray | None], texts: Sequence[str]) -> tuple[str, ...]:
-    """The texts of arrays, each followed by the first element in which two of the arrays differ; for arrays printed
-    without all elements.
+    """Returns the texts of arrays, each followed by the first element in which two of the arrays differ; for arrays
+    printed without all elements.
     """
     pairs = combinations([value for value in values if value is not None], 2)
     differing = (np.argwhere(one != two) for one, two in pairs if np.shape(one) == np.shape(two))
@@ -112,7 +114,9 @@ def _with_elements(values: Sequence[np.ndarray | None], texts: Sequence[str]) ->
 
 
 def _written(value: np.ndarray | None, digits: int | None) -> str:
-    """An array on one line, with the given number of digits; if None, with as few digits as identify the numbers."""
+    """Returns an array as text on one line, with the given number of digits; if None, with as few digits as identify
+    the numbers.
+    """
     if value is None:
         return "none"
     mode: Literal["maxprec", "unique"] = "maxprec" if digits else "unique"

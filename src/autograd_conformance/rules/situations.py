@@ -1,8 +1,9 @@
-"""Requirements of a rule's situation besides capabilities, such as ops of a certain kind, in the words of a report.
+"""Features that programs for a rule need besides capabilities, such as ops of a certain kind, each with its text in
+reports.
 
-A rule does not apply to a framework whose claims cannot bring its situation about; the report names the missing
-requirement. Claims alone decide that, never observations: a rule whose situation was possible but did not occur was not
-tested. Kinds of ops are derived from the rows of the op tables wherever a row contains the information.
+A rule does not apply to a framework whose claims cannot bring about the situation that the rule is about; the report
+names the missing feature. Claims alone decide that, never observations: a rule whose situation was possible but did not
+occur was not tested. Kinds of ops are derived from the rows of the op tables wherever a row contains the information.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Offer:
     """The ops, capabilities and other features that a framework claims."""
 
     ops: frozenset[str]
-    """Its ops, except for ops known to be faulty, which are never drawn."""
+    """The framework's ops, except for ops known to be faulty, which programs never contain."""
     capabilities: frozenset[Capability] = frozenset()
     traits: Traits = PYTORCH
     writes: frozenset[str] = frozenset()
@@ -33,34 +34,36 @@ class Offer:
     modules: frozenset[str] = frozenset()
 
     def can(self, *needs: Capability) -> bool:
-        """Whether the framework claims all of some capabilities."""
+        """Whether the framework claims all of the given capabilities."""
         return self.capabilities.issuperset(needs)
 
     @property
     def single(self) -> bool:
-        """Whether every value has one element, because there are no others or because no call can begin at others."""
+        """Whether every value that a call begins at has one element, because the framework has no others or because no
+        call can begin at others.
+        """
         return self.traits.scalars or not (self.can(Capability.COTANGENTS) or "sum" in self.ops)
 
 
 @dataclass(frozen=True)
 class Need:
-    """A feature that a framework needs for a situation to be possible."""
+    """A feature that a framework needs so that programs can test a rule."""
 
     words: str
-    """The feature, as the end of a sentence that begins with "needs"."""
+    """The feature, as the end of a sentence that begins with "needs", such as "an in-place op"."""
     satisfied_by: Callable[[Offer], bool]
-    """Whether a framework has the feature."""
+    """A function that says whether a framework has the feature."""
 
 
 def either(*needs: Need) -> Need:
-    """A need that any of several needs satisfies."""
+    """Returns a need that is satisfied if any of several needs is."""
     return Need(
         " or ".join(each.words for each in needs), lambda offer: any(each.satisfied_by(offer) for each in needs)
     )
 
 
 def claimed(*capabilities: Capability) -> Need:
-    """A need for all of some capabilities, for use where they are one of several ways to reach a situation."""
+    """Returns a need for all of the given capabilities, for use where they are one of several ways to test a rule."""
     words = " and ".join(capability.value for capability in capabilities)
     return Need(words, lambda offer: offer.can(*capabilities))
 
@@ -73,7 +76,7 @@ TUPLES = frozenset({"slogdet"})
 
 
 def _operands(op: str) -> int | None:
-    """The number of an op's operands; None for a module, whose settings decide it."""
+    """Returns the number of an op's operands; None for a module, whose settings decide it."""
     return None if op in MODULES else arity(row_of(op))
 
 
@@ -88,12 +91,16 @@ ONE_ELEMENT: tuple[Shape, ...] = ((), (1,))
 """The shapes of one element."""
 
 NAMESPACE = SimpleNamespace(np=np)
-"""The array library for reference functions when only shapes are computed."""
+"""The array library with which reference functions of ops are called when only the shape of the result matters: NumPy
+alone.
+"""
 
 
 @lru_cache(maxsize=None)
 def _made_of_one(op: str, shape: Shape) -> Shape | None:
-    """The shape of an op's result for two operands of one element each; None if the op does not take such operands."""
+    """Returns the shape of an op's result for two operands of one element each; None if the op does not take such
+    operands.
+    """
     row = row_of(op)
     if _operands(op) != 2 or shape not in row.fresh or not row.accepts(shape) or (shape,) not in rest_of(row, shape):
         return None
@@ -110,7 +117,7 @@ def _unites(op: str) -> bool:
 
 
 def _is_closed(op: str) -> bool:
-    """Whether an op computes one element from two, in the same shape as both."""
+    """Whether an op computes one element from two, where the result and both operands have the same shape."""
     return any(_made_of_one(op, shape) == shape for shape in ONE_ELEMENT)
 
 
@@ -130,7 +137,7 @@ CALLS = Need(
     "a call that computes gradients",
     lambda offer: offer.can(Capability.IMPERATIVE) or offer.can(Capability.FUNCTIONAL),
 )
-"""The need of every rule: without such a call a framework differentiates nothing."""
+"""The need of every rule: without a call that computes gradients, a framework differentiates nothing."""
 
 SAVING = Need("an op whose derivative needs saved tensors", _some(_saves))
 TWO_OPERANDS = Need(
@@ -154,7 +161,7 @@ STATE = Need("the ops add and multiply", lambda offer: {"add", "multiply"} <= of
 WRITING = Need("an in-place op", lambda offer: bool(offer.writes))
 
 JOINED = either(TWO_OPERANDS, claimed(Capability.MULTIPLE_ROOTS))
-"""The need for two values to contribute to one call."""
+"""The need of rules about a call to which two values contribute."""
 
 CHANGES = either(claimed(Capability.WRITES), claimed(Capability.OPTIMIZERS))
-"""The need for a way to change a value after it was saved."""
+"""The need of rules about a value that changes after an op saved it."""

@@ -1,4 +1,4 @@
-"""The keys of entries that are conditions on a violation: one class for each key.
+"""The keys of entries of known differences that are conditions on a violation: one class for each key.
 
 A new key is one class in one of these modules. `table` finds it; the reader of files, the documentation and
 `--update-known` use it from there.

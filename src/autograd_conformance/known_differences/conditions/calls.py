@@ -162,12 +162,14 @@ def _goes_through(program: Program, call: Instruction, leaf: Ref, op: str) -> bo
 
 
 def upstream_of_call(program: Program, call: BackwardCall, writes: Sequence[InPlace] = ()) -> set[Ref]:
-    """The roots of a call and all values upstream of them, through ops and through the given in-place writes."""
+    """Returns the roots of a call and all values upstream of these roots, through ops and through the given in-place
+    writes.
+    """
     return upstream_of(program, call.roots, writes)
 
 
 def upstream_of(program: Program, refs: Sequence[Ref], writes: Sequence[InPlace] = ()) -> set[Ref]:
-    """The given values and all values upstream of them, through ops and through the given in-place writes."""
+    """Returns the given values and all values upstream of these, through ops and through the given in-place writes."""
     found: set[Ref] = set()
     waiting = list(refs)
     while waiting:

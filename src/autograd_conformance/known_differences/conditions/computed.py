@@ -46,13 +46,15 @@ class EmptyValue(ProgramFlag):
 
 @lru_cache(maxsize=64)
 def values(program: Program) -> Mapping[Ref, np.ndarray]:
-    """The reference values of a program, cached because several entries need them."""
+    """Returns the right values of a program, which the reference computes; the result is cached because several entries
+    need it.
+    """
     return MappingProxyType(dict(Reference(program).values))
 
 
 def _base(program: Program, ref: Ref, made: Mapping[Ref, np.ndarray]) -> Ref:
-    """The value that this value may be a view of, or identical to. An op with one operand may return its operand if it
-    has nothing to do, such as a sum over one element.
+    """Returns the value that this value may be a view of, or identical to. An op with one operand may return its
+    operand if it has nothing to do, such as a sum over one element.
     """
     step = program[ref.at]
     if not isinstance(step, Apply) or not step.args:

@@ -175,7 +175,9 @@ class RequiresGradToggled(ProgramFlag):
 
 
 def _is_step(step: Instruction, described: str) -> bool:
-    """Whether an instruction is a step of this optimizer, and one of its leaves has all these settings."""
+    """Whether an instruction is a step of the described optimizer, such as "sgd fused=True", and one of its leaves has
+    all these settings.
+    """
     optimizer, *settings = described.split()
     if not isinstance(step, Step) or step.optimizer != optimizer:
         return False
@@ -184,7 +186,9 @@ def _is_step(step: Instruction, described: str) -> bool:
 
 
 def _words(step: Instruction) -> Iterator[str]:
-    """The words by which `after` finds an instruction."""
+    """Yields the text that the key `after` compares with an instruction: an op, "hook raise", an optimizer, or the
+    instruction's word.
+    """
     match step:
         case Apply(op):
             yield op

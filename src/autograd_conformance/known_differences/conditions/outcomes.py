@@ -13,7 +13,7 @@ from autograd_conformance.rules.violations.shared import GradientForm, ResultDty
 from autograd_conformance.rules.violations.violation import Violation
 
 SHORTEST = 5
-"""Smallest number of characters of a `message` that names a case."""
+"""Smallest number of characters of a `message` that separates a case from others."""
 
 RESULT_DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16", "float16", "float32",
@@ -89,7 +89,9 @@ class WrongShape(Flag):
 
 
 def unexpected_dtype(violation: Violation) -> str | None:
-    """Dtype of a result, or of a gradient with the expected shape, if the dtype is not the expected one."""
+    """Returns the dtype of a result, or of a gradient with the expected shape, if the dtype is not the expected one;
+    else None.
+    """
     observed = violation.observed
     if isinstance(observed, ResultDtype):
         return observed.dtype

@@ -1,4 +1,4 @@
-"""Conditions about the regions of a program: ops that are compiled or recomputed together."""
+"""Conditions about regions of a program: groups of instructions that run as one compiled or checkpointed function."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ class RegionReturnsDetached(Flag):
 
 
 def _is_left_through_region(program: Program, at: int, regions: Collection[int]) -> bool:
-    """Whether instruction `at` reads a gradient that an earlier call with create_graph computed through a region."""
+    """Whether instruction `at` reads a gradient that an earlier call with create_graph computed through a region, a
+    compiled or checkpointed function.
+    """
     read = program[at]
     if not isinstance(read, ReadGrad):
         return False
@@ -74,8 +76,8 @@ def _is_left_through_region(program: Program, at: int, regions: Collection[int])
 
 
 def _before(program: Program, at: int) -> set[Ref]:
-    """The values that call `at` passes through: upstream of its roots, through ops and earlier writes, and of the roots
-    of `grad` calls whose results it differentiates. Empty if instruction `at` is no call.
+    """Returns the values that call `at` passes through: upstream of its roots, through ops and earlier writes, and of
+    the roots of `grad` calls whose results it differentiates. Empty if instruction `at` is no call.
     """
     call = program[at]
     if not isinstance(call, CALLS):
@@ -95,7 +97,7 @@ def _returns_detached(program: Program, region: tuple[int, ...]) -> bool:
 
 
 def _aliases(program: Program, ref: Ref) -> Iterator[Apply | Detach]:
-    """The view ops and detaches that lead from a value back to the value which owns its memory."""
+    """Yields the view ops and detaches that lead from a value back to the value which owns its memory."""
     match program[ref.at]:
         case Detach(source) as step:
             yield step

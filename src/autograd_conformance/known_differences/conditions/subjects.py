@@ -40,12 +40,12 @@ class Op(Word):
 
 
 class _Size(Count):
-    """A condition on the shape of the value that a violation is about."""
+    """The base class of conditions on the shape of the value that a violation is about."""
 
     @staticmethod
     @abstractmethod
     def size(shape: Shape) -> int:
-        """The number that the condition is about."""
+        """Returns the number that the condition is about, such as the number of elements of the shape."""
 
     @classmethod
     def values_of(cls, program: Program, violation: Violation) -> Iterable[int]:
@@ -103,15 +103,15 @@ class WrongElements(Count):
 
 
 def _ops(program: Program, violation: Violation) -> set[str]:
-    """The op that a violation names; without one, all ops that the program applies or writes with."""
+    """Returns the op that a violation names; without one, all ops that the program applies or writes with."""
     if violation.op:
         return {violation.op}
     return {step.op for step in program if isinstance(step, (Apply, InPlace))}
 
 
 def _subject(program: Program, violation: Violation) -> Ref | None:
-    """The value or leaf that a violation is about. If the violation names none, it is the target of a failing write, or
-    the only root of a failing call.
+    """Returns the value or leaf that a violation is about. If the violation names none, it is the target of a failing
+    write, or the only root of a failing call.
     """
     failing = program[violation.at]
     if violation.subject is not None:
@@ -122,7 +122,9 @@ def _subject(program: Program, violation: Violation) -> Ref | None:
 
 
 def _shape(program: Program, violation: Violation) -> Shape | None:
-    """Shape of the leaf or of the expected value; for an error, the shape of the value that the error is about."""
+    """Returns the shape of the leaf or of the expected value; for an error, the shape of the value that the error is
+    about.
+    """
     subject = _subject(program, violation)
     if subject is not None and isinstance(leaf := program[subject.at], Leaf):
         return leaf.value.shape
@@ -136,7 +138,9 @@ def _shape(program: Program, violation: Violation) -> Shape | None:
 
 
 def _dtype(program: Program, ref: Ref) -> str | None:
-    """Dtype of a value; None if the program alone does not determine it, as for an op on operands of several dtypes."""
+    """Returns the dtype of a value; None if the program alone does not determine it, as for an op on operands of
+    several dtypes.
+    """
     found: list[str | None] = []
     for step in program.instructions[: ref.at + 1]:
         match step:

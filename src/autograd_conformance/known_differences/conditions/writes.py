@@ -103,7 +103,7 @@ def _overlaps(program: Program, ref: Ref, detached: bool = False) -> bool:
 
 
 def owner(program: Program, ref: Ref) -> int:
-    """Index of the instruction that allocated the memory of a value."""
+    """Returns the number of the instruction that allocated the memory of a value."""
     match program[ref.at]:
         case Detach(source):
             return owner(program, source)
@@ -117,6 +117,8 @@ def owner(program: Program, ref: Ref) -> int:
 
 
 def _assigned(program: Program, leaf: Ref, at: int) -> Ref | None:
-    """The value that was last assigned to the `.grad` of a leaf before instruction `at`; None without an assignment."""
+    """Returns the value that was last assigned to the `.grad` of a leaf before instruction `at`; None without an
+    assignment.
+    """
     steps = (step for step in reversed(program.instructions[:at]) if isinstance(step, AssignGrad) and step.leaf == leaf)
     return next((step.value for step in steps), None)

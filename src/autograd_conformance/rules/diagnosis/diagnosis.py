@@ -26,8 +26,8 @@ Totals = dict[Ref, Array]
 def diagnose(
     reference: Reference, call: BackwardCall, leaf: Ref, old: Gradients, new: Gradients, alone: bool = False
 ) -> Diagnosis | None:
-    """The first known fault that gives `leaf` a wrong gradient and explains all observed gradients, up to a thousand
-    roundings.
+    """Returns the first known fault that gives `leaf` a wrong gradient and explains all observed gradients, up to a
+    thousand roundings; None if no known fault does.
 
     `old` are the gradients before the call, `new` those after it. For the functional form, `new` are the results, by
     input. `alone` says that the call goes through a single op; a fault that the op itself may have is then attributed
@@ -85,7 +85,7 @@ def _explanations(
 
 
 def _old_and_new(old: Gradients, before: Totals, expected: Totals) -> Iterator[tuple[Diagnosis, Totals]]:
-    """Faults of accumulation: leaves that held a gradient do not hold the sum; all other leaves hold the right
+    """Yields faults of accumulation: leaves that held a gradient do not hold the sum; all other leaves hold the right
     gradient.
     """
     had = {r: old.get(r) is not None for r in expected}
@@ -95,7 +95,9 @@ def _old_and_new(old: Gradients, before: Totals, expected: Totals) -> Iterator[t
 
 
 def _equals(reference: Reference, expected: Totals) -> Iterator[tuple[DiagnosisKind, Totals]]:
-    """Faults that confuse leaves of equal values: the first or the last gets both gradients, or they are swapped."""
+    """Yields faults that confuse leaves of equal values: the first or the last gets both gradients, both get both, or
+    the gradients are swapped.
+    """
     for first in expected:
         for second in expected:
             if first < second and isinstance(step := reference.steps[first.at], Leaf):

@@ -20,15 +20,17 @@ from autograd_conformance.rules.diagnosis.state_faults import Contributions, Fau
 
 
 def faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """The faults that would give a call other gradients: first those of the state before it, then those of its
-    traversal.
+    """Yields the faults that would give a call other gradients: first those of the state before the call, then those of
+    its traversal of the graph.
     """
     yield from state_faults(reference, call)
     yield from graph_faults(reference, call)
 
 
 def graph_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """Faults in the traversal of a call's graph. They affect every call through such a graph."""
+    """Yields faults in the traversal of a call's graph, which would give wrong gradients to every call through such a
+    graph.
+    """
     hooked = reference.hooks.functions()
 
     def traverse(changed: BackwardCall = call, **options: Any) -> Contributions:
@@ -103,7 +105,7 @@ def _results_kept(kept: int) -> Callable[..., tuple[Array, ...]]:
 
 
 def _through(reference: Reference, call: BackwardCall) -> Contributions:
-    """The gradients of the program if every detach were the identity."""
+    """Returns the gradients that the call would compute if every detach were the identity."""
     renamed: dict[Ref, Ref] = {}
     requires: dict[Ref, bool] = dict(reference.requires_grad)
     for at, step in enumerate(reference.steps):

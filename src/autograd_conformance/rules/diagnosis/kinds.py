@@ -1,4 +1,4 @@
-"""A diagnosis as data: the kind of fault, and the lines, roots or results that it is about.
+"""A diagnosis of wrong gradients as data: the kind of fault, and the lines, roots or results that the fault is about.
 
 Each kind has its rule and its sentence. Two diagnoses are compared by kind and numbers; no code reads the sentences.
 """
@@ -15,7 +15,8 @@ from autograd_conformance.programs.slugs import Slug
 class DiagnosisKind(Enum):
     """The known faults, each with the rule that it breaks and a template of the sentence that describes it.
 
-    A fault without a rule breaks another rule for each kind of call. `{}` is replaced with the diagnosis's numbers.
+    If a kind has no rule, the rule that the fault breaks depends on the call. `{}` is replaced with the diagnosis's
+    numbers.
     """
 
     # accumulation
@@ -118,13 +119,13 @@ class DiagnosisKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A fault that would give exactly the observed gradients."""
+    """A known fault that would give exactly the observed gradients."""
 
     kind: DiagnosisKind
     numbers: tuple[int, ...] = ()
     """The numbers of the lines, the root or the result that the fault is about, which count from 1."""
     rule_of_call: Slug | None = field(default=None, compare=False)
-    """The rule that the fault breaks, if its kind names none."""
+    """The rule that the fault breaks in this call, if the kind of fault names none."""
 
     @property
     def rule(self) -> Slug:
@@ -134,5 +135,5 @@ class Diagnosis:
         return rule
 
     def __str__(self) -> str:
-        """A sentence that describes the fault."""
+        """Returns a sentence that describes the fault."""
         return self.kind.sentence.format(" and ".join(map(str, self.numbers)))

@@ -1,5 +1,5 @@
-"""Faults in the state before a call, and the gradients that each of them would give: stale or new values after writes,
-writes without gradients, constants with gradients, hooks forgotten or called too often.
+"""Faults in the state before a call, and the gradients that each of them would give: stale or new values after in-place
+changes, in-place changes without gradients, constants with gradients, hooks forgotten or called too often.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Fault(NamedTuple):
 
     @staticmethod
     def of(kind: DiagnosisKind, contributions: Contributions, *numbers: int) -> Fault:
-        """A fault of a kind; the numbers are those of its lines, root or result."""
+        """Returns a fault of a kind, with the numbers of the lines, root or result that the fault is about, from 1."""
         return Fault(Diagnosis(kind, numbers), contributions)
 
 
@@ -65,11 +65,13 @@ INVERSES: Mapping[str, Callable[[Array], Array]] = {
     "expm1": np.log1p,
     "exp2": np.log2,
 }
-"""For ops whose derivative is usually computed from the result: the operand that would give a changed result."""
+"""For ops whose derivative is usually computed from the result: a function that computes, from a changed result, the
+operand that would give it.
+"""
 
 
 def state_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """Faults in the state before a call that would give it other gradients."""
+    """Yields the faults in the state before a call that would give the call other gradients."""
 
     def traverse(
         entries: Sequence[TapeEntry] = reference.tape.entries, vjp: VjpRule = exact_vjp, hooked: Hooked | None = None
@@ -85,11 +87,11 @@ def state_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
 
 
 Traverse = Callable[..., Contributions]
-"""Reverse accumulation for the call, with one change."""
+"""A function that computes a call's contributions by reverse accumulation, with one change."""
 
 
 def _lines(at: Collection[int]) -> list[int]:
-    """The line numbers of some instructions, in order."""
+    """Returns the line numbers, from 1, of some instructions, in order."""
     return [number + 1 for number in sorted(at)]
 
 
@@ -97,7 +99,7 @@ def _lines(at: Collection[int]) -> list[int]:
 
 
 def _values_now(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
-    """Derivatives are taken at the current values instead of the recorded ones."""
+    """Yields the fault that takes derivatives at the current values instead of the recorded ones."""
     if not reference.storages.versions:
         return
     since: set[int] = set()
@@ -108,7 +110,9 @@ def _values_now(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
 
 
 def _now(reference: Reference, entry: TapeEntry, since: set[int]) -> TapeEntry:
-    """A tape entry with its operands' current values. Adds the writes that changed them to `since`."""
+    """Returns a tape entry with its operands' current values. Adds the in-place changes that made these values to
+    `since`.
+    """
     step, versions, storage = reference.steps[entry.at], reference.storages.versions, reference.storages.storage
     if not isinstance(step, (Apply, InPlace)) or entry.op != step.op:
         return entry
@@ -126,7 +130,7 @@ def _now(reference: Reference, entry: TapeEntry, since: set[int]) -> TapeEntry:
 
 
 def _writes(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
-    """A write passes its gradient on wrongly."""
+    """Yields the faults in which an in-place change passes its gradient on wrongly."""
     for at in sorted({r.at for r in reference.tape.entries if r.op in WRITES and any(r.needs_input_grad)}):
         line = at + 1
         views = any(r.at == at and r.op == MOVE and len(r.args) == 2 for r in reference.tape.entries)
@@ -145,7 +149,7 @@ ChangedVjp = Callable[[TapeEntry, list[Array], tuple[Array, ...]], tuple[Array, 
 
 
 def _at(at: int, changed: ChangedVjp) -> VjpRule:
-    """The vector-Jacobian products, with those of one instruction changed."""
+    """Returns a function that computes vector-Jacobian products, with those of instruction `at` changed."""
 
     def vjp(entry: TapeEntry, given: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         made = exact_vjp(entry, given, cotangents)
@@ -178,7 +182,7 @@ def _view_lost(entry: TapeEntry, cts: list[Array], made: tuple[Array, ...]) -> t
 
 
 def _constants(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
-    """A value that was computed under no_grad, or detached in place, passes a gradient on."""
+    """Yields the faults in which a value that was computed under no_grad, or detached in place, passes gradients on."""
     requires = dict(reference.requires_grad)
     entries, since = _flowing(reference, requires, {})
     if since:
@@ -193,8 +197,8 @@ def _constants(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
 def _flowing(
     reference: Reference, requires: dict[GradientEdge, bool], renamed: Mapping[GradientEdge, GradientEdge]
 ) -> tuple[list[TapeEntry], set[int]]:
-    """The tape entries with every op recorded that has a differentiable operand; and the instructions that were not
-    recorded before.
+    """Returns the tape entries, with every op recorded that has a differentiable operand, and the numbers of the
+    instructions that were not recorded before.
     """
     entries, since = [], set()
     for entry in reference.tape.entries:
@@ -214,7 +218,9 @@ def _flowing(
 
 
 def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iterator[Fault]:
-    """A hook is ignored, called twice, in another order, on the wrong gradient, or after its removal."""
+    """Yields the faults in which a hook is ignored, called twice, in another order, on the wrong gradient, or after its
+    removal.
+    """
     changes = reference.hooks.functions()
     for edge, hooks in reference.hooks.on.items():
         for k, (handle, hook) in enumerate(hooks):
@@ -233,7 +239,9 @@ def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iter
 def _hook(
     reference: Reference, call: BackwardCall, traverse: Traverse, edge: GradientEdge, k: int, line: int, hook: Hook
 ) -> Iterator[Fault]:
-    """Hook number `k` of an edge, registered on a line, is ignored, called on the wrong gradient, or called twice."""
+    """Yields the faults in which hook number `k` of an edge, registered on a line, is ignored, called on the wrong
+    gradient, or called twice.
+    """
     changes = reference.hooks.functions()
     of_edge = list(changes[edge])
     ignored = {**changes, edge: of_edge[:k] + of_edge[k + 1 :]}
@@ -251,7 +259,7 @@ def _hook(
 
 
 def _left_over(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
-    """Non-leaf values keep the gradients of earlier calls and pass them on again."""
+    """Yields the fault in which non-leaf values keep the gradients of earlier calls and pass these on again."""
     before = takewhile(lambda step: step is not call, reference.steps)
     calls = [
         step

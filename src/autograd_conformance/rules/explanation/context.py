@@ -1,4 +1,6 @@
-"""The context of a failure: the program, the observation, and the tape before the failing line."""
+"""The context of a failure, from which explanations are written: the program, the observation, and the tape (the model
+of what the framework recorded) before the failing line.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ from autograd_conformance.tape.versions import kept_storages
 
 @dataclass(frozen=True)
 class Context:
-    """A failure with the tape before the failing line. Lines count from 1, as in the printed code."""
+    """A failure with the tape (the model of what the framework recorded) before the failing line. Lines count from 1,
+    as in the printed code.
+    """
 
     program: Program
     observation: Observation
@@ -41,12 +45,12 @@ class Context:
 
     @property
     def reference(self) -> Reference:
-        """The reference before the failing line."""
+        """The reference, which computes right values and gradients, in its state before the failing line."""
         return self.tape.reference
 
     @cached_property
     def names(self) -> dict[Ref, str]:
-        """The name of every value."""
+        """The name of every value in the program's text."""
         return names(self.program)
 
     @cached_property
@@ -56,7 +60,7 @@ class Context:
 
     @cached_property
     def lines_traversed(self) -> frozenset[int]:
-        """The instructions that recorded the nodes that the failing call goes through."""
+        """The numbers of the instructions that recorded the nodes that the failing call goes through."""
         return frozenset(node.at for node in self.nodes)
 
     @property
@@ -65,26 +69,28 @@ class Context:
         return RULES[self.violation.rule].is_about_lifetime
 
     def raised(self, at: int) -> Raised | None:
-        """The error that an instruction raised; None if it raised none."""
+        """Returns the error that an instruction raised; None if it raised none."""
         outcome = self.observation[at].outcome
         return outcome if isinstance(outcome, Raised) else None
 
     @property
     def kinds(self) -> str:
-        """The kinds of errors that the failing line may raise, in words."""
+        """The kinds of errors that the failing line may raise, in words, such as "graph freed or modified in place"."""
         return " or ".join(kind.value for kind in self.expectation.raises)
 
     def name(self, ref: Ref | None) -> str:
-        """A value's name. A gradient that no instruction makes has none, and is called "a gradient"."""
+        """Returns a value's name. A gradient that no instruction makes has none, and is called "a gradient"; for None,
+        returns "nothing".
+        """
         return self.names.get(ref, "a gradient") if ref is not None else "nothing"
 
     def named(self, refs: Iterable[Ref]) -> str:
-        """The names of several values, as a list in words."""
+        """Returns the names of several values as a list in words, such as "x, y and z"."""
         return joined(self.name(r) for r in dict.fromkeys(refs))
 
     @cached_property
     def writes(self) -> dict[Ref, list[int]]:
-        """For each storage, the instructions before the failing one that wrote to it."""
+        """For each storage, the numbers of the instructions before the failing one that changed it in place."""
         found: dict[Ref, list[int]] = {}
         for at in range(self.violation.at):
             step = self.program[at]
@@ -97,11 +103,11 @@ class Context:
         return found
 
     def aliases(self, ref: Ref) -> list[Ref]:
-        """The other values of the program that share a value's memory before the failing line."""
+        """Returns the other values of the program that share a value's memory before the failing line."""
         return [r for r in self.reference.storages.aliases(ref) if r != ref and r in self.names]
 
     def needs(self, node: Node) -> list[Ref]:
-        """The operands that a node's derivative depends on."""
+        """Returns the operands that a node's derivative depends on."""
         entry = node.entry
         refs = operands(self.program[entry.at]) if entry.at < len(self.program) else ()
         if entry.op == MOVE or node.derivative or len(refs) != len(entry.args):
@@ -110,8 +116,8 @@ class Context:
         return [refs[k] for k in sorted(needs(entry.op, entry.attrs, shapes, entry.needs_input_grad))]
 
     def path(self, ref: Ref) -> list[int]:
-        """The instructions on the failing call's path to a value; if no path leads there, all that the call goes
-        through.
+        """Returns the numbers of the instructions on the failing call's path to a value; if no path leads there, of all
+        that the call goes through.
         """
         ends, found = {self.reference.tape.edge(ref)}, []
         for node in sorted(self.expectation.traversal.nodes, key=lambda node: node.at):
@@ -125,7 +131,9 @@ class Context:
         return found or [node.at for node in self.expectation.traversal.nodes]
 
     def keepers(self, storage: Ref, before: int) -> list[Node]:
-        """The nodes of the failing call, recorded before an instruction, that may have saved a tensor in a storage."""
+        """Returns the nodes of the failing call, recorded before an instruction, that may have saved a tensor in a
+        storage.
+        """
         found = [node for node in self.nodes if node.at < before and node.saves is not Certainty.NEVER]
         return sorted((node for node in found if storage in set(kept_storages(node))), key=lambda node: node.at)
 
@@ -137,7 +145,7 @@ def context_of(
     capabilities: Collection[Capability],
     violation: Violation,
 ) -> Context:
-    """The context of a violation. The program is traced again, up to the failing line."""
+    """Returns the context of a violation. The program is traced again, up to the failing line."""
     tape, expectation = tape_before(program, observation, reference, capabilities, violation.at)
     return Context(program, observation, tape, violation, expectation)
 
@@ -145,7 +153,8 @@ def context_of(
 def tape_before(
     program: Program, observation: Observation, reference: Reference, capabilities: Collection[Capability], until: int
 ) -> tuple[Tape, Expectation]:
-    """The tape before instruction `until`, and the outcomes that the rules allow there.
+    """Returns the tape (the model of what the framework recorded) before instruction `until`, and the outcomes that the
+    rules allow there.
 
     `reference` is the reference of the program. If the program's right values depend on what is observed, an empty
     reference that follows the observation is used instead.
@@ -161,7 +170,9 @@ def tape_before(
 
 
 def op_name(node: Node) -> str:
-    """The name of a node in explanations: its op, or "the view", "the write ..." or "the derivative of ..."."""
+    """Returns the name of a node in explanations: its op, or "the view", "the write add_" or "the derivative of exp",
+    for example.
+    """
     base = base_op(node.op)
     if node.derivative:
         return f"the derivative of {base}"

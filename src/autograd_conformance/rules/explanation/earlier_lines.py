@@ -1,4 +1,4 @@
-"""Notes on earlier lines: the effect of a line on the failure, or no note if it has none."""
+"""Writes the notes on lines before the failing line: the effect of a line on the failure, or None if it has none."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ from autograd_conformance.tape.versions import kept_storages
 
 
 def note(context: Context, at: int) -> str | None:
-    """The note on instruction `at`, which comes before the failing one."""
+    """Returns the note on instruction `at`, which comes before the failing one; None if the instruction has no effect
+    on the failure. If the failure is about memory, the note gives the number of live saved tensors, too.
+    """
     text = _note(context, at)
     saved, before = context.observation[at].saved, context.observation[at - 1].saved if at else 0
     if RULES[context.violation.rule].family != slugs.MEMORY or saved is None or saved == before:
@@ -94,7 +96,7 @@ def _note(context: Context, at: int) -> str | None:
 
 
 def _value_note(context: Context, step: RetainGrad | Hook | RemoveHook | DetachInPlace | SetRequiresGrad) -> str:
-    """The effect of an instruction on later calls through a value."""
+    """Returns a sentence on the effect of an instruction on later calls through a value."""
     name = context.name
     match step:
         case DetachInPlace(target):
@@ -112,7 +114,9 @@ def _value_note(context: Context, step: RetainGrad | Hook | RemoveHook | DetachI
 
 
 def _gradient_note(context: Context, at: int, step: ZeroGrad | ReadGrad | AssignGrad | Step | Clip) -> str | None:
-    """The effect of an instruction on the gradients that leaves hold."""
+    """Returns a sentence on the effect of an instruction on the gradients that leaves hold; None if the effect does not
+    matter.
+    """
     name = context.name
     match step:
         case ZeroGrad(leaves, set_to_none):
@@ -138,7 +142,7 @@ def _gradient_note(context: Context, at: int, step: ZeroGrad | ReadGrad | Assign
 
 
 def _is_written(context: Context, ref: Ref) -> bool:
-    """Whether a write changes a value, before the failing line or on it."""
+    """Whether an in-place change alters a value, before the failing line or on it."""
     storages, failing = context.reference.storages, context.program[context.violation.at]
     storage = storages.storage(ref)
     return storage in context.writes or (isinstance(failing, InPlace) and storages.storage(failing.target) == storage)
@@ -169,7 +173,9 @@ def _apply_note(context: Context, at: int, step: Apply) -> str | None:
 
 
 def _saving_note(context: Context, node: Node) -> str | None:
-    """A note on the tensors that an op saved for its derivative, if the failure depends on them."""
+    """Returns a note on the tensors that an op saved for its derivative; None if the failure does not depend on these
+    tensors.
+    """
     storages = context.reference.storages
     hit = {c for c in kept_storages(node) if any(w > node.at for w in context.writes.get(c, ()))}
     if hit and node.saves is not Certainty.NEVER:
@@ -216,8 +222,8 @@ def _alive(context: Context, ref: Ref, at: int) -> list[Ref]:
 
 
 def _overwritten_note(context: Context, target: Ref, at: int) -> str:
-    """A sentence on the ops that may have saved the tensor that a write changed, after a space; empty if there are
-    none.
+    """Returns a sentence, after a space, on the ops that may have saved the tensor that an in-place change overwrote;
+    empty if there are no such ops.
     """
     keepers = context.keepers(context.reference.storages.storage(target), at)
     # a call may have recorded several derivatives of one op
@@ -253,7 +259,9 @@ def _hook_note(context: Context, step: Hook) -> str:
 
 
 def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
-    """A note on an earlier call: the tensors that it freed or kept, and the gradients that it returned or added."""
+    """Returns a note on an earlier call: the tensors that the call freed or kept, and the gradients that it returned or
+    added.
+    """
     raised = context.raised(at)
     if raised is not None:
         if raised.kind not in RAISED_MIDWAY:
@@ -271,7 +279,7 @@ def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
 
 
 def _changed_gradients(context: Context, at: int) -> list[tuple[Ref, np.ndarray]]:
-    """The gradients that a call changed, among those that the failure is about."""
+    """Returns the leaves whose gradient a call changed, each with the new gradient, where the failure is about it."""
     failing, subject = context.program[context.violation.at], context.violation.subject
     about = failing.leaves if isinstance(failing, Clip) else () if subject is None else (subject,)
     held = context.observation[at - 1].gradients if at else {}
@@ -290,7 +298,9 @@ def _gradients_matter(context: Context) -> bool:
 
 
 def _freeing_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
-    """A note on whether a call freed or kept tensors that the failing call needs; empty if that does not matter."""
+    """Returns a note on whether a call freed or kept tensors that the failing call needs; empty if that does not
+    matter.
+    """
     shared = [n for n in context.tape.traverse(call).nodes if n.at in context.lines_traversed]
     if not shared or not context.lifetime:
         return []
@@ -304,7 +314,7 @@ def _freeing_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
 
 
 def _result_notes(context: Context, at: int, call: BackwardCall) -> list[str]:
-    """Notes on a call's results, on its inputs, and on whether it recorded itself."""
+    """Returns notes on a call's results, on its inputs, and on whether the call was recorded with create_graph."""
     found = []
     if isinstance(call, Backward) and call.inputs is not None:
         found.append(f"adds to the gradient of {context.named(call.inputs)} alone.")

@@ -20,13 +20,13 @@ Notes = list[tuple[int, str]]
 
 
 def explain(context: Context) -> Notes:
-    """The notes that lead to a violation, in the order of the program's lines."""
+    """Returns the notes that explain a violation, in the order of the program's lines, with the failing line last."""
     before = [(at + 1, note(context, at)) for at in range(context.violation.at)]
     return [*((line, text) for line, text in before if text), (context.violation.at + 1, failing_note(context))]
 
 
 def failing_note(context: Context) -> str:
-    """The note on the failing line itself."""
+    """Returns the note on the failing line."""
     step = context.program[context.violation.at]
     if RULES[context.violation.rule].family == slugs.MEMORY:
         return saved_tensor_note(context)

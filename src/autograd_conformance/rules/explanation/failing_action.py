@@ -45,7 +45,9 @@ from autograd_conformance.rules.violations.shared import Flag, Flagged, OwnMemor
 
 
 def action_note(context: Context) -> str:
-    """The note on a failing line that is no backward call."""
+    """Returns the note on a failing line that is no backward call: why the line must raise, return, or leave a certain
+    state.
+    """
     observed = context.violation.observed
     if isinstance(observed, ReturnedUnexpectedly):
         return f"{_refusal(context)}: it must raise ({context.kinds})."
@@ -55,7 +57,7 @@ def action_note(context: Context) -> str:
 
 
 def _refusal(context: Context) -> str:
-    """The reason why the instruction must raise."""
+    """Returns the reason why the instruction must raise."""
     step, name = context.program[context.violation.at], context.name
     match step:
         case InPlace(_, target):
@@ -86,7 +88,7 @@ def _refusal(context: Context) -> str:
 
 
 def _legal(context: Context) -> str:
-    """The reason why the instruction must not raise, or must raise another error."""
+    """Returns the reason why the instruction must not raise, or must raise another error."""
     if context.expectation.returns is None:
         return f"must raise another error ({context.kinds})."
     step = context.program[context.violation.at]
@@ -103,7 +105,7 @@ def _legal(context: Context) -> str:
 
 
 def _state(context: Context) -> str:
-    """The value, flag or gradient that the instruction must leave."""
+    """Returns a sentence on the value, flag or gradient that the instruction must leave, and on what was observed."""
     violation, step = context.violation, context.program[context.violation.at]
     subject, expected, observed = context.name(violation.subject), violation.allowed[0].expected, violation.observed
     if violation.want is not None:
@@ -131,7 +133,7 @@ def _state(context: Context) -> str:
 
 
 def _value(context: Context, subject: str) -> str:
-    """The reason for a value's expected elements."""
+    """Returns a sentence on the expected and the observed elements of a value, and the reason for the expected ones."""
     violation, step = context.violation, context.program[context.violation.at]
     want, got, by = shown_with_distance(violation.want, violation.got)
     comparison = f"{want}, but it is {got}{by}."
@@ -172,7 +174,7 @@ def _value(context: Context, subject: str) -> str:
 
 
 def _flag(context: Context, step: Instruction, observed: Flag, subject: str) -> str:
-    """The reason why a value must require grad after an instruction, or must not."""
+    """Returns the reason why a value must require grad after an instruction, or must not."""
     if isinstance(step, DetachInPlace):
         return f"{subject} is cut off from its history here, so it must not require grad; it does."
     if observed.of is Flagged.TARGET:
@@ -181,7 +183,7 @@ def _flag(context: Context, step: Instruction, observed: Flag, subject: str) -> 
 
 
 def _history(context: Context, step: Instruction, subject: str) -> str:
-    """The reason why a result must require grad, or must not."""
+    """Returns the reason why a result must require grad, or must not."""
     flagged = [r for r in operands(step) if context.reference.requires_grad[r]]
     modes = context.program.mode(context.violation.at)
     if isinstance(step, Detach):
@@ -195,7 +197,7 @@ def _history(context: Context, step: Instruction, subject: str) -> str:
 
 
 def _written_flag(context: Context, step: Instruction, observed: Flag, subject: str) -> str:
-    """The reason why the target of a write must require grad, or must not."""
+    """Returns the reason why the target of an in-place change must require grad, or must not."""
     flagged = [r for r in operands(step) if context.reference.requires_grad[r]]
     if flagged and is_recorded(context.program.mode(context.violation.at)):
         of = joined(context.name(r) for r in dict.fromkeys(flagged))

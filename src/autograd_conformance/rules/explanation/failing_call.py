@@ -28,7 +28,7 @@ from autograd_conformance.tape.versions import kept_storages, version_mismatch
 
 
 def saved_tensor_note(context: Context) -> str:
-    """The number of saved tensors that must be alive after the failing line, and the reason."""
+    """Returns a sentence on the number of saved tensors that must be alive after the failing line, with the reason."""
     violation, step = context.violation, context.program[context.violation.at]
     expected = violation.allowed[0].expected
     assert isinstance(expected, SavedTensorBounds)
@@ -54,14 +54,14 @@ OBJECTS = {
     slugs.ACCUMULATION_LAYOUT: "gives {subject} its first gradient, with the strides of {subject} if that is dense, "
     "and with row-major ones otherwise: it has to have {expected}, but {observed}.",
 }
-"""For rules about gradient objects: the reason why a gradient must be a particular object."""
+"""For each rule about gradient objects, a template of the reason why a gradient must be a particular object."""
 
 
 # -- calls ------------------------------------------------------------------------------------------------------------
 
 
 def call_note(context: Context, call: BackwardCall) -> str:
-    """The note on a failing call."""
+    """Returns the note on a failing backward call: what the rules expect of the call, why, and what was observed."""
     violation = context.violation
     if isinstance(violation.observed, CotangentWritten):
         return "must not change the cotangent that the caller passed, but it wrote into it."
@@ -90,7 +90,7 @@ def call_note(context: Context, call: BackwardCall) -> str:
 
 
 def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
-    """The reason why a call must leave a gradient alone."""
+    """Returns the reason why a call must leave a gradient unchanged."""
     ref, violation = context.violation.subject, context.violation
     assert ref is not None
     held, got = shown_distinct(violation.grad_before, violation.got)
@@ -106,7 +106,9 @@ def _unreached(context: Context, call: BackwardCall, subject: str) -> str:
 
 
 def _cut(context: Context) -> str | None:
-    """The place where the path to a leaf ends, according to the broken rule."""
+    """Returns the reason why the path to a leaf ends, if the broken rule gives one, such as "no gradient flows through
+    a detached value"; else None.
+    """
     if context.violation.rule == slugs.MODES_CONSTANT:
         return "no gradient flows through values that were computed under no_grad"
     return "no gradient flows through a detached value" if context.violation.rule == slugs.DETACH_BLOCKS else None
@@ -118,7 +120,9 @@ def _way(context: Context, ref: Ref) -> str:
 
 
 def _version_mismatches(context: Context) -> str:
-    """The start of a note that names the ops whose saved tensors were overwritten; empty if there are none."""
+    """Returns the start of a note, which names the ops whose saved tensors were overwritten; empty if there are no such
+    ops.
+    """
     nodes = [node for node in context.nodes if node.at < context.violation.at and version_mismatch(context.tape, node)]
     kept = {storage for node in nodes for storage in kept_storages(node)}
     since = {w for storage in kept for w in context.writes.get(storage, ()) if any(w > node.at for node in nodes)}
@@ -148,7 +152,7 @@ def _sum(context: Context, subject: str, call: Backward) -> str:
 
 
 def _with_hooks(context: Context) -> str:
-    """The hooks that change the call's contribution, in parentheses; empty if there are none."""
+    """Returns a text in parentheses that names the hooks that change the call's contribution; empty without hooks."""
     hooks = [
         handle.at
         for handle, hook in context.tape.hooks_on(context.expectation.traversal.must_fire)
@@ -169,7 +173,9 @@ def _result(context: Context, call: Grad) -> str:
 
 
 def _functional(context: Context, call: Grad, subject: str) -> str:
-    """The expected properties of a functional result, apart from its elements."""
+    """Returns the note on a result of the functional form that is wrong in something other than its elements, such as
+    the shape or the flag.
+    """
     violation = context.violation
     assert violation.subject is not None
     observed, expected = violation.observed, violation.allowed[0].expected
@@ -191,7 +197,7 @@ def _functional(context: Context, call: Grad, subject: str) -> str:
 
 
 def _hook(context: Context, subject: str) -> str:
-    """The reason why a hook must be called, or must not, and with which gradient."""
+    """Returns the reason why a hook must be called, or must not, and with which gradient."""
     violation = context.violation
     observed, expected = violation.observed, violation.allowed[0].expected
     if violation.want is not None:

@@ -15,7 +15,9 @@ Json = Any
 
 
 def to_json(related: Related) -> dict[str, Json]:
-    """The JSON form of two related programs, as plain dicts and lists; values are written as in programs."""
+    """Returns the JSON form of two related programs, as plain dicts and lists; values are written as in the JSON form
+    of one program.
+    """
     return {
         "relation": related.rule,
         "first": codec.to_json(related.first),
@@ -28,12 +30,12 @@ def to_json(related: Related) -> dict[str, Json]:
 
 
 def is_relation(form: Json) -> bool:
-    """Whether a JSON form is that of two related programs."""
+    """Whether a JSON form is that of two related programs, and not of a single program."""
     return isinstance(form, Mapping) and "relation" in form
 
 
 def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Related:
-    """The related programs of a JSON form; raises `MalformedProgram`, which describes the error."""
+    """Returns the related programs of a JSON form; raises `MalformedProgram`, whose message describes the error."""
     try:
         first, second = (codec.from_json(form[name], vocabulary) for name in ("first", "second"))
         alike = tuple(_alike(*each) for each in form["alike"])

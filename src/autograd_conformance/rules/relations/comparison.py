@@ -33,7 +33,9 @@ def same_form(left: ObservedValue, right: ObservedValue) -> bool:
 
 
 def final_gradient(program: Program, observation: Observation, ref: Ref) -> ObservedValue:
-    """The gradient that a value holds at the end of a program; for a result of the functional form, the result."""
+    """Returns the gradient that a value holds at the end of a program, or, for a result of the functional form, that
+    result; None if there is none.
+    """
     outcome = observation[ref.at].outcome
     if isinstance(program[ref.at], Grad):
         return outcome.values[ref.output] if isinstance(outcome, Returned) else None
@@ -41,12 +43,12 @@ def final_gradient(program: Program, observation: Observation, ref: Ref) -> Obse
 
 
 def hook_arguments(observed: StepObservation) -> dict[Ref, ObservedValue]:
-    """The gradient with which each hook was last called."""
+    """Returns the gradient with which an instruction last called each hook."""
     return {f.hook: None if f.value is None else Tensor(f.value, f.value.dtype.name, None) for f in observed.fired}
 
 
 def share_gradients(observation: Observation) -> bool:
-    """Whether two values held the same gradient object at some time."""
+    """Whether two values held the same gradient object after some instruction of the observed program."""
     for observed in observation:
         objects = [g.identity for g in observed.gradients.values() if g is not None and g.value.size]
         if any(one == other is not None for one, other in combinations(objects, 2)):
@@ -55,7 +57,9 @@ def share_gradients(observation: Observation) -> bool:
 
 
 def slack(program: Program, observation: Observation, ref: Ref) -> Array:
-    """The rounding bound of the gradient that a value holds at the end, or that the functional form returned."""
+    """Returns the rounding bound of the gradient that a value holds at the end of a program, or that the functional
+    form returned.
+    """
     reference, dtype = Reference(), working_dtype(program)
     reference.observing = True
     total: Array = np.zeros(())
@@ -73,7 +77,7 @@ def slack(program: Program, observation: Observation, ref: Ref) -> Array:
 
 
 def value_slack(program: Program, observation: Observation, ref: Ref) -> Array | None:
-    """The rounding bound of a value that an op or a detach made; None for other values."""
+    """Returns the rounding bound of a value that an op or a detach made; None for other values."""
     if not isinstance(program[ref.at], (Apply, Detach)):
         return None
     reference = _followed(program, observation)
@@ -81,7 +85,7 @@ def value_slack(program: Program, observation: Observation, ref: Ref) -> Array |
 
 
 def hook_slack(program: Program, observation: Observation, hook: Ref) -> Array:
-    """The rounding bound of the gradient with which a hook is called by the last instruction."""
+    """Returns the rounding bound of the gradient with which a program's last instruction calls a hook."""
     at = len(program) - 1
     call, registered = program[at], program[hook.at]
     assert isinstance(call, Backward | Grad) and isinstance(registered, Hook)
@@ -91,7 +95,7 @@ def hook_slack(program: Program, observation: Observation, hook: Ref) -> Array:
 
 
 def _followed(program: Program, observation: Observation) -> Reference:
-    """A reference that has followed a program as it was observed."""
+    """Returns a reference that has computed the right values of a program, given the observation of the program."""
     reference = Reference()
     reference.observing = True
     for _ in trace(program, observation, reference, None, follows=True):
@@ -100,6 +104,8 @@ def _followed(program: Program, observation: Observation) -> Reference:
 
 
 def regions_run(program: Program, observation: Observation, among: Collection[int]) -> list[Hashable]:
-    """The regions in which a program ran, in order, as far as they contain some of the given instructions."""
+    """Returns keys of the regions (instructions that ran as one compiled or checkpointed function) in which a program
+    ran, in order; regions without any instruction of `among` are left out.
+    """
     regions = observed_regions(program, observation)
     return [region_key(program, region) for region in regions if not set(among).isdisjoint(region.steps)]

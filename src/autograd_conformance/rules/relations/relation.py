@@ -3,8 +3,8 @@
 Neither program needs a reference: each is the standard for the other. Results are compared bit for bit if an
 implementation cannot distinguish the two computations. If sums may be taken in another order, the results are compared
 within the bounds of both programs, which follow from the computation (`reference.rounding.bounds`). A framework that
-compiles or recomputes regions may reorder sums within a region; bits are then compared only where it ran the same
-regions.
+compiles or recomputes several instructions as one function, a region, may reorder sums within the region; bits are then
+compared only where both programs ran the same regions.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ RETURNING = (ReadGrad, Grad, Step, AssignGrad)
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """A gradient of the first program, held at the end or returned by the functional form, that must be a multiple of a
-    sum of gradients of the second.
+    """A requirement: a gradient of the first program, held at the end or returned by the functional form, must be
+    `factor` times a sum of gradients of the second program.
     """
 
     first: Ref
@@ -80,20 +80,24 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Two programs that a rule relates."""
+    """Two programs that must give the same results by a rule, with the results to compare."""
 
     rule: Slug
     first: Program
     second: Program
     alike: tuple[Alike, ...] = ()
-    """Gradients that are compared at the end."""
+    """The requirements on gradients that are checked at the end of both programs."""
     same: tuple[tuple[int, int], ...] = ()
-    """Pairs of instructions, one of each program, with the same outcomes, values, gradients and arguments of hooks."""
+    """Pairs of instructions, one of each program, that must have the same outcomes, values, gradients and arguments of
+    hooks.
+    """
     exact: bool = False
-    """Whether those are the same bit for bit, if the framework runs both in the same regions."""
+    """Whether the results of the instructions in `same` must be equal bit for bit, if the framework compiles or
+    recomputes the same groups of instructions in both programs.
+    """
     interrupted: bool = False
-    """Whether calls may fail during their traversal. Their effects are then unspecified, and nothing is compared after
-    them.
+    """Whether backward calls may fail during their traversal. The effects of such a call are unspecified, and nothing
+    after the call is compared.
     """
 
 
@@ -103,11 +107,13 @@ class Relation:
 
     violation: Violation | None
     decided: bool
-    """Whether anything was compared."""
+    """Whether the comparison could have found a violation: it compared a gradient that has elements, or it found a
+    violation.
+    """
 
 
 def relate(related: Related, one: Observation, other: Observation, deterministic: bool = True) -> Relation:
-    """Compare the observations of two related programs. The violation is about the first program.
+    """Compares the observations of two related programs. The violation names an instruction of the first program.
 
     If the framework is not `deterministic`, so that it computes other bits each time, bits are not compared.
     """
@@ -129,14 +135,16 @@ class _Comparison:
         self.deterministic, self.exact = deterministic, deterministic and related.exact and not self.has_other_regions
 
     def _runs_same_regions(self) -> bool:
-        """Whether the paired instructions ran in the same regions, in the same order, in both programs."""
+        """Whether the paired instructions ran in the same regions (compiled or checkpointed functions), in the same
+        order, in both programs.
+        """
         first = regions_run(self.related.first, self.one, self.places.keys())
         return first == regions_run(self.related.second, self.other, self.places.values())
 
     # -- the same instructions ----------------------------------------------------------------------------------------
 
     def outcomes(self) -> Violation | None:
-        """The first pair of instructions with different results."""
+        """Returns the violation at the first pair of instructions with different results; None if no results differ."""
         follows = any(isinstance(step, RETURNING) for step in self.related.first)
         for at, place in self.related.same:
             mine, its = self.one[at], self.other[place]
@@ -170,14 +178,16 @@ class _Comparison:
         return None
 
     def _decides(self, at: int, found: ObservedValue) -> bool:
-        """Whether equal values put the relation to the test: only gradients do."""
+        """Whether an equal value counts as a test of the relation: only a gradient that has elements does."""
         gradient = isinstance(found, Gradient) or isinstance(self.related.first[at], Grad)
         return gradient and found is not None and bool(found.value.size)
 
     def _pairs(
         self, at: int, mine: StepObservation, its: StepObservation
     ) -> Iterator[tuple[Ref, ObservedValue, ObservedValue]]:
-        """All comparable data of an instruction: results, values after a write, gradients, and arguments of hooks."""
+        """Yields each result, value after a write, gradient and argument of a hook that was observed of an instruction,
+        with the second program's observation of the same thing.
+        """
         if isinstance(mine.outcome, Returned) and isinstance(its.outcome, Returned):
             step = self.related.first[at]
             for k, (left, right) in enumerate(zip(mine.outcome.values, its.outcome.values, strict=True)):
@@ -194,11 +204,11 @@ class _Comparison:
                 yield hook, left_hooks[hook], right_hooks.get(self._twin(hook))
 
     def _twin(self, ref: Ref) -> Ref:
-        """The same value in the second program."""
+        """Returns the value of the second program that corresponds to a value of the first."""
         return Ref(self.places.get(ref.at, -1), ref.output)
 
     def _is_within_bounds(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue, place: int) -> bool:
-        """Whether rounding explains the difference between two gradients."""
+        """Whether rounding explains the difference between two gradients; False for all other values."""
         if left is None or right is None or not same_form(left, right):
             return False
         if not isinstance(left, Gradient) and not (ref.at == at and isinstance(self.related.first[at], Grad)):
@@ -221,7 +231,9 @@ class _Comparison:
         return bounds is None or bool((np.abs(left.value - right.value) <= bounds).all())
 
     def _bounds(self, at: int, ref: Ref, left: ObservedValue, place: int) -> Array | None:
-        """The sum of both programs' rounding bounds for a number; None if one has no bound."""
+        """Returns the sum of both programs' rounding bounds for a value, a gradient or a hook's argument; None if one
+        of the programs has no bound.
+        """
         first, second = self.related.first.upto(at + 1), self.related.second.upto(place + 1)
         step, twin = first[at], self._twin(ref)
         if isinstance(first[ref.at], Hook):
@@ -234,7 +246,7 @@ class _Comparison:
         return None if one is None or two is None or isinstance(step, WRITING) else one + two
 
     def _values_differ(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue) -> Violation:
-        """The violation for a value, or the gradient that it holds, that differs between the programs."""
+        """Returns the violation for a value, or the gradient that it holds, that differs between the programs."""
         gradient = isinstance(left, Gradient) or isinstance(right, Gradient)
         name = self.names[0][ref]
         arrays = (None, None) if left is None or right is None else (left.value, right.value)
@@ -244,7 +256,9 @@ class _Comparison:
     # -- gradients at the end -----------------------------------------------------------------------------------------
 
     def gradients(self) -> Violation | None:
-        """The first gradient at the end that differs between the programs."""
+        """Returns the violation at the first gradient that breaks a requirement at the end of both programs, or at a
+        call that failed in only one of the programs.
+        """
         if not self.related.alike:
             return None
         raised = [_failed(program, observed) for program, observed in self._programs()]
@@ -299,7 +313,7 @@ class _Comparison:
 
 
 def _failed(program: Program, observation: Observation) -> int | None:
-    """The first call that did not return."""
+    """Returns the number of the first backward call that did not return; None if all returned."""
     calls = (at for at, step in enumerate(program) if isinstance(step, BackwardCall))
     return next((at for at in calls if not isinstance(observation[at].outcome, Returned)), None)
 

@@ -1,6 +1,8 @@
-"""The bases of all observed and expected behaviours. A subclass has its words as class attributes.
+"""The base classes of behaviours: `Observed` is what a framework did, `Expected` is what a rule requires or permits
+instead.
 
-The words are templates: `{self.shape}` is replaced with the field `shape`. No code reads the texts.
+A subclass has its English texts as class attributes. The texts are templates: `{self.shape}` is replaced with the field
+`shape`. No code reads the texts.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from collections.abc import Collection
 from typing import ClassVar, Literal
 
 Severity = Literal["value", "lost error", "wrong error", "form"]
-"""Damage to the user, the worst first: wrong numbers, a missing error, an unexpected error, wrong dtypes or memory."""
+"""The damage that a violation does to the user, the worst first: wrong numbers, a missing error, an unexpected error,
+wrong dtypes or memory.
+"""
 
 
 class Expected:
@@ -23,11 +27,11 @@ class Expected:
     """The behaviour as a requirement: "{subject} has to hold zeros". If empty, the expected clause is used."""
 
     def expected_text(self) -> str:
-        """The behaviour as a clause."""
+        """Returns the behaviour as a clause, such as "the leaf holds zeros"."""
         return self.expected_clause.format(self=self)
 
     def required_text(self, subject: str) -> str:
-        """The clause that says what the rule requires of a named value, leaf or hook."""
+        """Returns the requirement on a named value, leaf or hook as a clause, such as "x has to hold zeros"."""
         return self.required_clause.format(subject=subject) if self.required_clause else self.expected_text()
 
 
@@ -41,28 +45,32 @@ class Observed:
     subject_clause: ClassVar[str] = ""
     """The clause for a subject that was named before: "it is none". If empty, the observed clause is used."""
     category: ClassVar[str]
-    """The kind of difference, in words that records hold and that never change."""
+    """The kind of difference, as the text that records contain and that never changes: "no gradient"."""
     severity: ClassVar[Severity] = "value"
 
     def observed_text(self) -> str:
-        """The behaviour as a clause."""
+        """Returns the behaviour as a clause, such as "the leaf holds no gradient"."""
         return self.observed_clause.format(self=self)
 
     def subject_text(self) -> str:
-        """The behaviour as a clause about a value, leaf or hook that was named before."""
+        """Returns the behaviour as a clause about a subject (value, leaf or hook) that the sentence named before, such
+        as "it is none".
+        """
         return self.subject_clause.format(self=self) if self.subject_clause else self.observed_text()
 
     def category_text(self) -> str:
-        """The kind of difference, in the words of records."""
+        """Returns the kind of difference, as the text that records contain: "no gradient"."""
         return self.category.format(self=self)
 
     def severity_among(self, expected: Collection[Expected]) -> Severity:
-        """The damage to the user where the rules allow these behaviours."""
+        """Returns the damage that this behaviour does to the user, if `expected` are the behaviours that the rules
+        allow instead.
+        """
         return self.severity
 
     def error_among(self, expected: Collection[Expected]) -> str | None:
-        """The kind of the missing or unexpected error where the rules allow these behaviours; None if the difference is
-        not about errors.
+        """Returns the kind of the missing or unexpected error, if `expected` are the behaviours that the rules allow
+        instead; None if the difference is not about errors.
         """
         return None
 

@@ -1,6 +1,5 @@
-"""The behaviour that the rules allow where a framework differed, as data: one small class, with its words, for each.
-
-`shared` has the behaviours that are also observed in other programs, and `pairs` those of two programs.
+"""The behaviour that the rules allow where a framework differed, as data: one small class, with its English text, for
+each. `shared` has the behaviours that may also be what a framework did, and `pairs` those of two programs.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ class Movement(Enum):
     GROUP = "the leaf moves by the settings of its parameter group"
     """The place that the formula gives with the settings of the leaf's parameter group."""
     NOWHERE = "a leaf without a gradient stays as it is"
-    """The same place, because the leaf holds no gradient."""
+    """The place where the leaf was before, because it holds no gradient."""
     WITHOUT_SKIPPED = "the leaf moves as if the steps that skipped it had not happened"
     """The place that the formula gives if the steps at which the leaf held no gradient are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMove(Expected):
-    """The step moves the leaf."""
+    """An optimizer step moves the leaf to the place that `where` names."""
 
     expected_clause = "{self.where.value}"
 
@@ -80,14 +79,16 @@ class ExpectedMove(Expected):
 
 @dataclass(frozen=True, slots=True)
 class RightGradient(Expected):
-    """The right gradient, in the place where it was observed."""
+    """The right gradient, in the place where a wrong one was observed: a leaf, a result of the functional form, or a
+    hook.
+    """
 
     expected_clause = "{self.place.right}"
 
     place: Place
 
     def required_text(self, subject: str) -> str:
-        """The clause that says what the rule requires of a named leaf."""
+        """Returns the requirement on a named leaf as a clause, such as "x has to hold its gradient, clipped"."""
         clipped = self.place is Place.CLIPPED
         return f"{subject} has to hold its gradient, clipped" if clipped else self.expected_text()
 
@@ -100,7 +101,7 @@ class OldGradient(Expected):
     """Whether a leaf may hold the complete new gradient instead."""
 
     def expected_text(self) -> str:
-        """The behaviour as a clause."""
+        """Returns the behaviour as a clause, such as "each leaf holds its old gradient"."""
         return f"each leaf holds its old gradient{' or the complete new one' if self.or_new else ''}"
 
 
@@ -161,7 +162,7 @@ class Unchanged(Expected):
     what: Kept
 
     def required_text(self, subject: str) -> str:
-        """The clause that says what has to stay."""
+        """Returns the clause that says which values or gradients have to stay as they were."""
         return "gradients have to stay as they were" if self.what is Kept.GRADIENTS else self.expected_text()
 
 
@@ -204,5 +205,5 @@ class SavedTensorBounds(Expected):
     most: int | None
 
     def expected_text(self) -> str:
-        """The bound as a clause."""
+        """Returns the bound as a clause, such as "at most 2 saved tensors are alive"."""
         return saved_tensors(self.least, self.most)

@@ -1,6 +1,6 @@
-"""Differences from the rules, as data: one small class, with its words, for each way in which a framework can differ.
-
-`shared` has those that are also expected in other programs, and `pairs` the differences between two programs.
+"""Differences from the rules, as data: one small class, with its English text, for each way in which a framework can
+differ. `shared` has those that may also be what the rules require of another program, and `pairs` the differences
+between two programs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ReturnedUnexpectedly(Observed):
     severity = "lost error"
 
     def error_among(self, expected: Collection[Expected]) -> str | None:
-        """The kind of the missing error."""
+        """Returns the kind of the missing error: the first kind that the rules allow."""
         return next((each.kind.value for each in expected if isinstance(each, ExpectedError)), None)
 
 
@@ -54,13 +54,13 @@ class RaisedError(Observed):
 
     @staticmethod
     def of(raised: Raised) -> RaisedError:
-        """The error of an outcome."""
+        """Returns the behaviour for the outcome of an instruction that raised, with a shortened message."""
         first, *more = raised.message.splitlines() or [""]
         first = f"{first} {more[0]}" if more and first.endswith(":") else first
         return RaisedError(raised.kind, raised.type, first[:MESSAGE])
 
     def error_among(self, expected: Collection[Expected]) -> str | None:
-        """The kind of the error."""
+        """Returns the kind of the unexpected error that the instruction raised, whatever behaviours were expected."""
         return self.kind.value
 
 
@@ -84,13 +84,13 @@ class ImpossibleSample(Observed):
     value: np.ndarray
 
     def observed_text(self) -> str:
-        """The numbers that were drawn, as a clause."""
+        """Returns the numbers that the op drew as a clause, such as "it drew [2.0]"."""
         return f"it drew {self.value.tolist()}"
 
 
 @dataclass(frozen=True, slots=True)
 class OtherMove(Observed):
-    """An optimizer step moved a leaf to another place."""
+    """An optimizer step moved a leaf to a wrong place, or moved a leaf that has to stay."""
 
     observed_clause = "the leaf has another value"
     category = "other place"
@@ -135,7 +135,9 @@ class ValueMemory(Observed):
 
     @property
     def owner(self) -> str:
-        """The owner of the memory: a value, or the gradient of a value."""
+        """The name of the value or gradient that the memory belongs to, such as "the gradient of x", in the program's
+        text.
+        """
         return f"the gradient of {self.of}" if self.of_gradient else self.of
 
 
@@ -155,12 +157,12 @@ class OtherGradient(Observed):
         return f"other gradient, {self.place.name.lower().replace('_', ' ')}"
 
     def is_about_hook(self) -> bool:
-        """Whether a hook got the gradient."""
+        """Whether the wrong gradient is one with which a hook was called."""
         return self.place in (Place.HOOK, Place.ACCUMULATED_HOOK)
 
 
 class Change(Enum):
-    """How a gradient changed that must stay as it was, as a clause."""
+    """The way in which a gradient changed although it must stay as it was, as a clause."""
 
     CHANGED = "the leaf's gradient changed"
     RECEIVED = "the leaf received a gradient"
@@ -180,7 +182,7 @@ class GradientChanged(Observed):
     how: Change = Change.CHANGED
 
     def subject_text(self) -> str:
-        """The change as a clause about a leaf that was named before."""
+        """Returns the change as a clause about a leaf that was named before, such as "its gradient changed"."""
         return "its gradient changed" if self.how is Change.CHANGED else self.observed_text()
 
     def category_text(self) -> str:
@@ -190,7 +192,7 @@ class GradientChanged(Observed):
 
 @dataclass(frozen=True, slots=True)
 class ObjectKept(Observed):
-    """The gradient object that a leaf already held was changed."""
+    """A call changed the gradient object that a leaf held, although it must give the leaf a new object."""
 
     observed_clause = "the same object was changed"
     category = "same gradient object"
@@ -199,7 +201,7 @@ class ObjectKept(Observed):
 
 @dataclass(frozen=True, slots=True)
 class ObjectReplaced(Observed):
-    """A leaf holds another gradient object than before."""
+    """A call gave a leaf a new gradient object, although it must add to the old object in place."""
 
     observed_clause = "the leaf holds another object"
     category = "other gradient object"
@@ -222,7 +224,7 @@ class SharedGradient(Observed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HoldsGradient(Observed):
-    """The gradient that a leaf holds after it was cleared or assigned; None if it holds none."""
+    """The leaf holds a wrong gradient after gradients were cleared or assigned: `value`, or none if `value` is None."""
 
     observed_clause = "the leaf holds {self.elements}"
     subject_clause = "it holds {self.elements}"
@@ -260,7 +262,7 @@ class HookOrder(HookDifference):
 
 @dataclass(frozen=True, slots=True)
 class SavedTensorCount(Observed):
-    """The number of saved tensors that are alive."""
+    """A number of live saved tensors that is outside the bounds that the rules allow."""
 
     category = "saved tensors"
     severity = "form"
@@ -268,5 +270,5 @@ class SavedTensorCount(Observed):
     count: int
 
     def observed_text(self) -> str:
-        """The number as a clause."""
+        """Returns the number as a clause, such as "2 saved tensors are alive"."""
         return saved_tensors(self.count, self.count)

@@ -19,7 +19,7 @@ ObservedValue = Tensor | Gradient | None
 
 @dataclass(frozen=True, slots=True)
 class OutcomesDiffer(Observed):
-    """The same instruction has different outcomes in the two programs."""
+    """The same instruction has different outcomes in two related programs."""
 
     category = "other outcome"
     severity = "wrong error"
@@ -30,17 +30,17 @@ class OutcomesDiffer(Observed):
     """The number of the instruction in the second program."""
 
     def observed_text(self) -> str:
-        """Both outcomes as a clause."""
+        """Returns both outcomes as a clause, such as "returns; the second program raises ... on line 3"."""
         return f"{_outcome(self.first)}; the second program {_outcome(self.second)} on line {self.place + 1}"
 
     def error_among(self, expected: Collection[Expected]) -> str | None:
-        """The kind of the error that one of the programs raised."""
+        """Returns the kind of the error that one of the two programs raised, whatever behaviours were expected."""
         return _raised(self.first) or _raised(self.second)
 
 
 @dataclass(frozen=True, slots=True)
 class CallFailed(Observed):
-    """A call of one of the programs did not return."""
+    """A backward call of one program did not return, although all backward calls of the related program did."""
 
     category = "call failed"
     severity = "wrong error"
@@ -48,33 +48,37 @@ class CallFailed(Observed):
     which: int
     """0 for the first program, 1 for the second."""
     at: int
-    """The number of the call in that program."""
+    """The number of the call among the instructions of the program that `which` names."""
     outcome: Outcome
 
     def observed_text(self) -> str:
-        """The outcome of the call as a clause."""
+        """Returns the outcome of the call as a clause, such as "the second program raises ... on line 3"."""
         return f"the {('first', 'second')[self.which]} program {_outcome(self.outcome)} on line {self.at + 1}"
 
     def error_among(self, expected: Collection[Expected]) -> str | None:
-        """The kind of the error that the call raised."""
+        """Returns the kind of the error that the call raised, whatever behaviours were expected; None if the call was
+        not run.
+        """
         return _raised(self.outcome)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValuesDiffer(Observed):
-    """A value, or the gradient that it holds, differs between the two programs."""
+    """A value, or the gradient that it holds, differs between two related programs."""
 
     category = "values differ"
 
     name: str
     """The value's name in the first program's text."""
     gradient: bool
-    """Whether the gradient that the value holds is meant."""
+    """Whether the gradient that the value holds differs, and not the value itself."""
     first: ObservedValue
     second: ObservedValue
 
     def observed_text(self) -> str:
-        """Both values as a clause; if their forms differ, the forms."""
+        """Returns both values as a clause, such as "x is 1.0, but 2.0 in the second program"; if their dtypes, shapes
+        or flags differ, these instead of the elements.
+        """
         what = _named(self.name, self.gradient)
         forms = _form(self.first), _form(self.second)
         if forms[0] != forms[1]:
@@ -95,10 +99,10 @@ class SumsDiffer(Observed):
     """The names of the values in the second program whose gradients are summed."""
     first: ObservedValue
     total: np.ndarray | None
-    """The sum; None if the second program computed no gradients."""
+    """The sum of the second program's gradients; None if the second program computed none."""
 
     def observed_text(self) -> str:
-        """The gradient and the sum as a clause."""
+        """Returns the gradient and the sum as a clause."""
         gets = "gets" if len(self.names) == 1 else "is"
         one, other, by = shown_with_distance(_value(self.first), self.total)
         return f"{self.name} gets {one}; in the second program {' + '.join(self.names)} {gets} {other}{by}"
@@ -126,7 +130,7 @@ def _named(name: str, gradient: bool) -> str:
 
 
 def _form(found: ObservedValue) -> str:
-    """The dtype, the shape and the flag of a value."""
+    """Returns the dtype, shape and flag of a value as text, such as "a float32 of shape (2,) that requires grad"."""
     if found is None:
         return "none"
     flag = " that requires grad" if found.requires_grad else ""
@@ -142,26 +146,26 @@ def _value(found: ObservedValue) -> np.ndarray | None:
 
 @dataclass(frozen=True, slots=True)
 class SameOutcome(Expected):
-    """The instruction has the same outcome in both programs."""
+    """The instruction has the same outcome in both related programs."""
 
     expected_clause = "has the same outcome in both programs"
 
 
 @dataclass(frozen=True, slots=True)
 class BothReturn(Expected):
-    """The calls of both programs return."""
+    """All backward calls of both related programs return."""
 
     expected_clause = "both programs return"
 
 
 @dataclass(frozen=True, slots=True)
 class SameValue(Expected):
-    """A value, or the gradient that it holds, is the same in both programs."""
+    """A value, or the gradient that it holds, is the same in both related programs."""
 
     name: str
     """The value's name in the first program's text."""
     gradient: bool
-    """Whether the gradient that the value holds is meant."""
+    """Whether the gradient that the value holds has to be the same, and not the value itself."""
 
     def expected_text(self) -> str:
         """The behaviour as a clause."""
@@ -170,7 +174,7 @@ class SameValue(Expected):
 
 @dataclass(frozen=True, slots=True)
 class Multiple(Expected):
-    """The gradient is a multiple of the second program's."""
+    """A gradient of the first program is `factor` times a gradient, or a sum of gradients, of the second program."""
 
     factor: float
 

@@ -1,4 +1,6 @@
-"""Behaviours that are observed in one program and expected in another, as data."""
+"""Behaviours that are a framework's wrong behaviour in one violation, and the behaviour that the rules require in
+another; each is data with its English texts for both.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from autograd_conformance.rules.violations.behaviour import Expected, Observed, 
 
 @dataclass(frozen=True, slots=True)
 class ResultShape(Observed, Expected):
-    """The shape of a result."""
+    """Says that a result has this shape: as the wrong shape that was observed, or as the required one."""
 
     observed_clause = "a result of shape {self.shape}"
     expected_clause = "shape {self.shape}"
@@ -25,7 +27,9 @@ class ResultShape(Observed, Expected):
 
 @dataclass(frozen=True, slots=True)
 class ResultDtype(Observed, Expected):
-    """The dtype of a result or of the target of a write."""
+    """Says that a result, or the target of an in-place change, has this dtype: as the wrong dtype that was observed, or
+    as the required one.
+    """
 
     observed_clause = "the value is {self.dtype}"
     expected_clause = "{self.dtype}"
@@ -36,7 +40,9 @@ class ResultDtype(Observed, Expected):
 
 
 class Flagged(Enum):
-    """The value whose `requires_grad` flag is meant."""
+    """The value whose `requires_grad` flag is compared: the result of an instruction, or the target of an in-place
+    change.
+    """
 
     RESULT = "result"
     TARGET = "target"
@@ -44,7 +50,7 @@ class Flagged(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Flag(Observed, Expected):
-    """A value requires grad, or does not."""
+    """Says that a value requires grad, or does not: as the wrong flag that was observed, or as the required one."""
 
     observed_clause = expected_clause = "the {self.of.value} requires {self.grad}"
     subject_clause = "it requires {self.grad}"
@@ -56,17 +62,19 @@ class Flag(Observed, Expected):
 
     @property
     def grad(self) -> str:
-        """The object of the verb "requires"."""
+        """The text "grad" or "no grad", which follows the verb "requires" in a clause."""
         return "grad" if self.requires else "no grad"
 
     def required_text(self, subject: str) -> str:
-        """The clause that says whether a named value has to require grad."""
+        """Returns the clause "x has to require grad" or "x must not require grad", where x is the name of a value."""
         return f"{subject} {'has to' if self.requires else 'must not'} require grad"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnMemory(Observed, Expected):
-    """A result has memory that no other value uses."""
+    """Says that a result has memory that no other value uses: as the wrong behaviour of a view, or as the required one
+    of a copy.
+    """
 
     observed_clause = expected_clause = "the result has separate memory"
     category = "own memory"
@@ -75,7 +83,9 @@ class OwnMemory(Observed, Expected):
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory(Observed, Expected):
-    """A result shares an operand's memory."""
+    """Says that a result shares an operand's memory: as the wrong behaviour of a copy, or as the required one of a
+    view.
+    """
 
     observed_clause = "the result shares an operand's memory"
     expected_clause = "the result shares its operand's memory"
@@ -85,7 +95,9 @@ class SharedMemory(Observed, Expected):
 
 @dataclass(frozen=True, slots=True)
 class NoResult(Observed, Expected):
-    """A result of the functional form is None."""
+    """Says that a result of the functional form is None: as the wrong result for a used input, or as the required one
+    for an unused input.
+    """
 
     observed_clause = expected_clause = "the result is none"
     subject_clause = "it is none"
@@ -95,7 +107,9 @@ class NoResult(Observed, Expected):
 
 @dataclass(frozen=True, slots=True)
 class GradientResult(Observed, Expected):
-    """A result of the functional form is a gradient."""
+    """Says that a result of the functional form is a gradient: as the wrong result for an unused input, or as the
+    required one in place of None.
+    """
 
     observed_clause = "the result is a gradient"
     expected_clause = "the result is the gradient"
@@ -133,7 +147,9 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NoGradient(Observed, Expected):
-    """A leaf holds no gradient."""
+    """Says that a leaf holds no gradient: as the wrong behaviour where a call reaches the leaf, or as the required one
+    after clearing.
+    """
 
     observed_clause = expected_clause = "the leaf holds no gradient"
     required_clause = "{subject} has to hold no gradient"
@@ -142,7 +158,9 @@ class NoGradient(Observed, Expected):
 
 @dataclass(frozen=True, slots=True)
 class GradientForm(Observed, Expected):
-    """The shape and dtype of a leaf's gradient."""
+    """Says that a leaf's gradient has this shape and dtype: as the wrong form that was observed, or as the required
+    one.
+    """
 
     observed_clause = "a gradient of shape {self.shape}, {self.dtype}"
     expected_clause = "shape {self.shape}, {self.dtype}"
@@ -152,14 +170,18 @@ class GradientForm(Observed, Expected):
     dtype: str
 
     def severity_among(self, expected: Collection[Expected]) -> Severity:
-        """A wrong dtype is only a wrong form; a gradient of another shape has wrong numbers."""
+        """Returns "form" if only the dtype is wrong, and "value" if the gradient has none of the shapes in `expected`,
+        because its numbers are then wrong.
+        """
         shapes = [each.shape for each in expected if isinstance(each, GradientForm)]
         return "form" if not shapes or self.shape in shapes else "value"
 
 
 @dataclass(frozen=True, slots=True)
 class Strides(Observed, Expected):
-    """The strides of a leaf's gradient, in elements."""
+    """Says that a leaf's gradient has these strides, in elements: as the wrong strides that were observed, or as the
+    required ones.
+    """
 
     observed_clause = "the gradient has strides {self.strides}"
     expected_clause = "strides {self.strides}"
@@ -173,18 +195,20 @@ class Strides(Observed, Expected):
 
 
 class HookDifference(Observed):
-    """A difference about a hook."""
+    """The base class of wrong behaviours that concern a hook."""
 
     __slots__ = ()
 
     def is_about_hook(self) -> bool:
-        """It is about a hook."""
+        """Returns True, because every subclass concerns a hook."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class HookCalled(HookDifference, Expected):
-    """A hook is called."""
+    """Says that a hook is called: as the wrong behaviour where the rules forbid the call, or as the required one where
+    the call is missing.
+    """
 
     observed_clause = "the hook was called"
     expected_clause = "the hook is called"
@@ -194,7 +218,9 @@ class HookCalled(HookDifference, Expected):
 
 @dataclass(frozen=True, slots=True)
 class HookNotCalled(HookDifference, Expected):
-    """A hook is not called."""
+    """Says that a hook is not called: as the wrong behaviour where the rules require a call, or as the required one
+    where they forbid it.
+    """
 
     observed_clause = "the hook was not called"
     expected_clause = "the hook is not called"
@@ -204,7 +230,9 @@ class HookNotCalled(HookDifference, Expected):
 
 @dataclass(frozen=True, slots=True)
 class HookCalledTimes(HookDifference, Expected):
-    """The number of times that one backward call calls a hook."""
+    """Says how many times one backward call calls a hook: as the wrong number that was observed, or as the required
+    one.
+    """
 
     observed_clause = "the hook was called {self.times} times"
     subject_clause = "it was called {self.times} times"
@@ -213,5 +241,5 @@ class HookCalledTimes(HookDifference, Expected):
     times: int
 
     def expected_text(self) -> str:
-        """The behaviour as a clause."""
+        """Returns the behaviour as a clause, such as "the hook is called once"."""
         return "the hook is called once" if self.times == 1 else f"the hook is called {self.times} times"

@@ -45,11 +45,13 @@ class Violation:
     bound: np.ndarray | None = None
     """The rounding error that is allowed for each element of `got - want`."""
     diagnosis: Diagnosis | None = None
-    """The fault that would give exactly `got`."""
+    """The known fault that would give exactly `got`; None if no known fault does."""
     partner: Ref | None = None
     """The leaf that shares the subject's gradient object."""
     regions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """For each instruction that ran in a region, the numbers of all instructions of that region."""
+    """For each instruction that ran in a region (several instructions as one compiled or checkpointed function), the
+    numbers of all instructions of that region.
+    """
     undiagnosed: Violation | None = None
     """The same violation without the diagnosis and without the rule that it names; used if the diagnosis turns out to
     be a coincidence.
@@ -60,7 +62,7 @@ class Violation:
         return self.observed.observed_text()
 
     def allowed_texts(self) -> tuple[tuple[str, str], ...]:
-        """The behaviours that the rules allow instead, as clauses, each with its rule."""
+        """Returns the behaviours that the rules allow instead, as clauses, each with the slug of its rule."""
         return tuple((each.expected.expected_text(), each.rule) for each in self.allowed)
 
     def diagnosis_text(self) -> str | None:
@@ -68,15 +70,19 @@ class Violation:
         return None if self.diagnosis is None else str(self.diagnosis)
 
     def in_regions(self, regions: Mapping[int, tuple[int, ...]]) -> Violation:
-        """The same violation for a program that ran in these regions."""
+        """Returns the same violation for a program that ran in these regions, which are compiled or checkpointed
+        functions of several instructions.
+        """
         return replace(self, regions=regions, undiagnosed=self.undiagnosed and self.undiagnosed.in_regions(regions))
 
 
 def diagnosed(undiagnosed: Violation, diagnosis: Diagnosis, rule: Slug, op: str | None = None) -> Violation:
-    """The violation with a diagnosis, which may name another rule."""
+    """Returns the violation with a diagnosis, and with the given rule and op; `undiagnosed` of the result is the
+    violation without these.
+    """
     return replace(undiagnosed, rule=rule, op=op, diagnosis=diagnosis, undiagnosed=undiagnosed)
 
 
 def op_of(step: Instruction) -> str | None:
-    """The op that an instruction applies, if it applies one."""
+    """Returns the name of the op that an instruction applies, in-place ops included; None if it applies none."""
     return step.op if isinstance(step, (Apply, InPlace)) else None
