@@ -1,4 +1,4 @@
-"""Articles: tests of the articles' claims, and the situations that generalise their examples.
+"""Articles: tests of the articles' claims, and of programs that generalise the articles' examples.
 
 A test passes if the framework follows the official semantics, which may differ from an article's claim. Whether the
 programs of a claim confirm the claim is recorded in the report.

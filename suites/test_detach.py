@@ -1,4 +1,4 @@
-"""Detach: values without history."""
+"""Detach: programs with detached values, through which no gradient flows."""
 
 from __future__ import annotations
 

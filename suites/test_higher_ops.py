@@ -18,14 +18,14 @@ from autograd_conformance.strategies.higher_order import WEIGHT_OP, derivatives_
 rule = pytest.mark.rule
 
 FEW = settings().max_examples // 120
-"""Number of drawn programs for one op besides the fixed ones; a quick run draws none. A third of them differentiate
-three times.
+"""Number of drawn programs for the second derivative of one op, besides the fixed programs; a third as many are drawn
+for its third derivative. A quick run draws none.
 """
 
 SEEDS = 1 if settings().max_examples < 500 else 4
 
 SAMPLED = 5
-"""One in this many ops is differentiated three times in a quick run, because tracing all of them takes minutes."""
+"""In a quick run, one in this many ops is tested with third derivatives, because tracing all of them takes minutes."""
 
 
 @rule("higher/op")
@@ -59,8 +59,8 @@ if FEW >= 3:
 
 
 def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> None:
-    """Check an op's fixed programs. The test is skipped if the framework reports that the op's derivative is not
-    implemented.
+    """Checks the fixed programs that differentiate an op `times` times. The test is skipped if the framework reports
+    that the op's derivative is not implemented.
     """
     suspect = op in session.faulty_ops | session.faulty_second_order | session.faulty_third_order
     unsupported = False
@@ -77,8 +77,8 @@ def passes_lower_orders(program: Program, op: str, session: Session) -> bool:
     """Whether a program can test the op's highest derivative: all calls but the last follow the rules. Otherwise the
     fault is in a lower derivative, which has its own rule.
 
-    If the op's highest derivative is known to be faulty, the program must have no other op. Otherwise it would violate
-    a rule about several ops.
+    If the op's highest derivative is known to be faulty, the program must have no other op. Otherwise the program would
+    violate a rule about several ops.
     """
     calls = [at for at, step in enumerate(program) if isinstance(step, BackwardCall)]
     faulty = session.faulty_second_order if len(calls) == 2 else session.faulty_third_order

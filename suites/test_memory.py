@@ -17,7 +17,7 @@ from autograd_conformance.strategies.situations import memory
 rule = pytest.mark.rule
 
 FEW = max(40, settings().max_examples // 3)
-"""Number of programs that repeat their instructions; each is as long as ten others."""
+"""Number of programs that repeat their instructions up to a hundred times, which makes them long."""
 
 
 @rule("memory/freed")

@@ -1,4 +1,4 @@
-"""Optimizers: the steps of each, and clearing, clipping and assigning of gradients before and after them."""
+"""Optimizers: their steps, and clearing, clipping and assigning of gradients before and after the steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences: actions of every kind in any order."""
+"""Sequences: programs in which instructions of every kind follow each other in any order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.strategies.sequences import sequences
 rule = pytest.mark.rule
 
 MANY = 10 * settings().max_examples
-"""Number of programs; ten times as many as for a situation, because sequences have the most instructions to combine."""
+"""Number of programs; ten times as many as in a usual test, because sequences have the most instructions to combine."""
 
 
 @rule("sequences/history")

@@ -1,6 +1,5 @@
-"""Regions: ops that a framework compiles or recomputes together, with writes, hooks, steps and calls around them.
-
-The rules are those of other suites; only the situations are specific to regions.
+"""Regions: ops that a framework compiles or recomputes together, with writes, hooks, steps and calls around them. The
+rules are those of other suites; only the programs are specific to regions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write pairs: every value that an op reads or makes, written to in every way and at every time before a backward
+"""Write pairs: every value that an op reads or makes, changed in place in every way and at every time before a backward
 call.
 """
 
@@ -23,7 +23,9 @@ from autograd_conformance.strategies import write_pairs
 rule = pytest.mark.rule
 
 MOST = settings().max_examples // 10 if settings().max_examples < 1_000 else sys.maxsize
-"""Largest number of programs of one row: a few in the quick profile, more in the standard one, all in the others."""
+"""Largest number of programs for one op or one in-place op: a few in the quick profile, more in the standard one, all
+in the others.
+"""
 
 
 @rule("writes/error-or-recorded")
@@ -38,7 +40,9 @@ def test_write(check: Check, prepared: Session, write: str):
 
 
 def check_pairs(check: Check, session: Session, name: str) -> None:
-    """Check the programs of a row's pairs. The first violation is raised after all programs have run."""
+    """Checks the programs in which a value of the op is changed in place, or in which the in-place op changes a value.
+    The first violation is raised after all programs have run.
+    """
     first = None
     for program in programs(session.target, session.drawable, name, program_limit(session.target)):
         try:
@@ -52,12 +56,14 @@ def check_pairs(check: Check, session: Session, name: str) -> None:
 
 
 def program_limit(target: Target) -> int:
-    """Number of programs of one row; fewer if compiling the regions of each program takes long."""
+    """Returns the largest number of programs for one op or in-place op; fewer if compiling the regions of each program
+    takes long.
+    """
     return max(1, MOST // target.programs_each) if target.programs_each else MOST
 
 
 def skip_reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
-    """The reason why no program of a row's pairs was run."""
+    """Returns the reason why no program of an op or in-place op was run."""
     found = [sample.program(*pair) for sample, *pair in write_pairs.pairs(name, session.drawable)]
     missing = Counter(each for program in found for each in unsupported_by(program, session.target))
     if missing:
@@ -66,8 +72,8 @@ def skip_reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
 
 
 def programs(target: Target, dtypes: Sequence[str], name: str, most: int) -> Iterator[Program]:
-    """The programs of a row's pairs that the framework supports, if their sample follows the rules without the
-    write.
+    """Yields the programs for an op or in-place op that the framework supports, if the op follows the rules without the
+    in-place change.
     """
     passing: dict[write_pairs.Sample, bool] = {}
     for sample, *pair in write_pairs.some_pairs(name, dtypes, most):

@@ -1,4 +1,4 @@
-"""Chainer: each instruction is one call of its public interface."""
+"""Adapter for Chainer: each instruction of a program is one call of Chainer's public interface."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODES = {"no_grad": chainer.no_backprop_mode, "enable_grad": chainer.force_backp
 
 
 class Chainer(Adapter):
-    """Chainer's `Variable` over NumPy's arrays."""
+    """Runs programs on Chainer's `Variable` over NumPy's arrays."""
 
     name = "chainer"
     version = chainer.__version__
@@ -66,16 +66,18 @@ class Chainer(Adapter):
         self.made: dict[object, chainer.optimizer.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Variable:
-        """A parameter over a copy of the array (an optimizer writes into it), or a variable that gets no gradient."""
+        """Returns a parameter over a copy of the array (an optimizer writes into it), or a variable that gets no
+        gradient.
+        """
         return chainer.Parameter(data.copy()) if requires_grad else chainer.as_variable(data.copy())
 
     def apply(self, op: str, operands: Sequence[Variable], attrs: Attrs) -> Sequence[Variable]:
-        """All results of an op."""
+        """Returns all results of an op."""
         out = self.templates.op(op, attrs, len(operands))(*operands)
         return (out,) if isinstance(out, chainer.Variable) else tuple(out)
 
     def detach(self, value: Variable) -> Variable:
-        """A variable without history that shares the array."""
+        """Returns a variable without history that shares the array."""
         return chainer.as_variable(value.array)
 
     def backward(
@@ -85,7 +87,9 @@ class Chainer(Adapter):
         retain_graph: bool | None,
         create_graph: bool = False,
     ) -> None:
-        """`Variable.backward`, or `chainer.backward` with the gradient of the root."""
+        """Calls `Variable.backward`, or, with a cotangent, `chainer.backward` with the cotangent as the root's
+        gradient.
+        """
         (root,), (cotangent,) = roots, cotangents
         if cotangent is None:
             root.backward(enable_double_backprop=create_graph)
@@ -93,25 +97,25 @@ class Chainer(Adapter):
             chainer.backward([root], [chainer.as_variable(cotangent)], enable_double_backprop=create_graph)
 
     def zero_grad(self, leaves: Sequence[Variable], set_to_none: bool) -> None:
-        """`Variable.cleargrad`."""
+        """Calls `Variable.cleargrad` of each leaf."""
         assert set_to_none, "clearing to zeros is not claimed"
         for leaf in leaves:
             leaf.cleargrad()
 
     def gradient(self, leaf: Variable) -> Variable | None:
-        """`Variable.grad_var`."""
+        """Returns `Variable.grad_var`."""
         return leaf.grad_var
 
     def assign_grad(self, leaf: Variable, value: Variable | None) -> None:
-        """`Variable.grad_var`, assigned."""
+        """Assigns the value to `Variable.grad_var`."""
         leaf.grad_var = value
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """`no_backprop_mode` or `force_backprop_mode`."""
+        """Returns Chainer's context manager `no_backprop_mode` or `force_backprop_mode`."""
         return MODES[name]()
 
     def step(self, leaves: Sequence[Variable], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """`Optimizer.update`, on a link that owns the leaves."""
+        """Calls `Optimizer.update`, on a link that owns the leaves."""
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made:
             name = DIALECT.optimizers[optimizer]
@@ -119,23 +123,25 @@ class Chainer(Adapter):
         self.made[key].update()
 
     def identity(self, gradient: Variable) -> int:
-        """Address of a gradient's array. The array is kept alive, so that no other array gets the same address."""
+        """Returns the address of a gradient's array. The array is kept alive, so that no other array gets the same
+        address.
+        """
         self.read_arrays.append(gradient.array)
         return int(gradient.array.__array_interface__["data"][0])
 
     def read(self, value: Variable) -> np.ndarray:
-        """A copy of the elements."""
+        """Returns a copy of the elements."""
         return np.array(value.array)
 
     def dtype(self, value: Variable) -> str:
-        """The name of the dtype."""
+        """Returns the name of the dtype."""
         return value.dtype.name
 
     def requires_grad(self, value: Variable) -> None:
-        """Not claimed."""
+        """Returns None: the adapter does not claim the capability `REQUIRES_GRAD`."""
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its type and message."""
+        """Returns the kind of an error by its type and message."""
         match error:
             case ValueError() | TypeError() if "of data and grad mismatch" in str(error):
                 return Kind.GRADIENT_FORM

@@ -1,4 +1,4 @@
-"""Programs as Chainer code: Chainer's own ops, each called as its documentation shows."""
+"""Templates with which programs are printed as Chainer code: Chainer's own ops, called as its documentation shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REDUCED = {"mean": "F.mean({})", "sum": "F.sum({})", "none": "{}"}
 
 
 def _loss(code: str) -> Template:
-    """A loss computed for each element and then reduced."""
+    """Makes a template of a loss that is computed for each element and then reduced."""
 
     def reduced(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return REDUCED[attrs["reduction"]].format(code.format(*x, **attrs))
@@ -141,9 +141,9 @@ OPS: Mapping[str, Template] = {
     "conv2d": f"F.convolution_2d({{0}}, {{1}}, {_CONVOLUTION})",
     "conv2d_bias": f"F.convolution_2d({{0}}, {{1}}, {{2}}, {_CONVOLUTION})",
 }
-"""Code for each op that Chainer has, by the catalogue's name. An op is left out if Chainer lacks some of its attributes
-(`logsumexp` keeps no dimensions, `pad` does not crop) or some of its shapes (`linear` and poolings need a batch, `det`,
-`inv` and `cholesky` take none), or if the op needs SciPy (`erfinv`, `lgamma`, `digamma`).
+"""Template of the code for each op that Chainer has, by the suite's name of the op. An op is left out if Chainer lacks
+some of its attributes (`logsumexp` keeps no dimensions, `pad` does not crop) or some of its shapes (`linear` and
+poolings need a batch, `det`, `inv` and `cholesky` take none), or if the op needs SciPy (`erfinv`, `lgamma`, `digamma`).
 """
 
 PRELUDE = """\
@@ -170,8 +170,8 @@ def optimizer(name, parameters, momentum=0.0, nesterov=False, **settings):
             setattr(link, f"parameter{k}", parameter)
     return getattr(chainer.optimizers, name)(**settings).setup(link)
 """
-"""Definitions that the code uses: a function for both ways to call backward, and an optimizer of a link that owns the
-parameters.
+"""Imports and definitions with which each printed program begins: a function for both ways to call backward, and an
+optimizer of a link that owns the parameters.
 """
 
 DIALECT = Dialect(
@@ -199,4 +199,4 @@ DIALECT = Dialect(
     modes={"no_grad": "chainer.no_backprop_mode()", "enable_grad": "chainer.force_backprop_mode()"},
     in_full="{value}.array.tolist()",
 )
-"""How each instruction is written as Chainer code."""
+"""Templates with which programs are printed as Chainer code."""

@@ -1,4 +1,4 @@
-"""DeZero: each instruction is one call of its public interface."""
+"""Adapter for DeZero: each instruction of a program is one call of DeZero's public interface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Variable = Any
 
 
 class DeZero(Adapter):
-    """DeZero's `Variable`."""
+    """Runs programs on DeZero's `Variable`."""
 
     name = "dezero"
     version = version("dezero")
@@ -56,16 +56,16 @@ class DeZero(Adapter):
         self.made: dict[object, dezero.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Variable:
-        """A parameter over a copy of the array: an optimizer writes into it."""
+        """Returns a parameter over a copy of the array: an optimizer writes into it."""
         assert requires_grad, "constants are not claimed, so no program has any"
         return dezero.Parameter(data.copy())
 
     def apply(self, op: str, operands: Sequence[Variable], attrs: Attrs) -> Sequence[Variable]:
-        """The result of an op, in a tuple; no op has several."""
+        """Returns the result of an op, in a tuple; no op has several."""
         return (self.templates.op(op, attrs, len(operands))(*operands),)
 
     def detach(self, value: Variable) -> Variable:
-        """Not claimed."""
+        """Raises NotImplementedError: DeZero has no detach, so no program contains one."""
         raise NotImplementedError
 
     def backward(
@@ -75,32 +75,34 @@ class DeZero(Adapter):
         retain_graph: bool | None,
         create_graph: bool = False,
     ) -> None:
-        """`Variable.backward`, which takes the cotangent from the root's own `grad`."""
+        """Calls `Variable.backward`, which takes the cotangent from the root's own `grad`."""
         (root,), (cotangent,) = roots, cotangents
         if cotangent is not None:
             root.grad = dezero.Variable(cotangent)
         root.backward(create_graph=create_graph)
 
     def zero_grad(self, leaves: Sequence[Variable], set_to_none: bool) -> None:
-        """`Variable.cleargrad`."""
+        """Calls `Variable.cleargrad` of each leaf."""
         assert set_to_none, "clearing to zeros is not claimed"
         for leaf in leaves:
             leaf.cleargrad()
 
     def gradient(self, leaf: Variable) -> Variable | None:
-        """`Variable.grad`."""
+        """Returns `Variable.grad`."""
         return leaf.grad
 
     def assign_grad(self, leaf: Variable, value: Variable | None) -> None:
-        """`Variable.grad`, assigned."""
+        """Assigns the value to `Variable.grad`."""
         leaf.grad = value
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """`no_grad`, or `using_config` with recording switched on, as there is no `enable_grad`."""
+        """Returns the context manager `no_grad`, or `using_config` with recording switched on, as there is no
+        `enable_grad`.
+        """
         return dezero.no_grad() if name == "no_grad" else dezero.using_config("enable_backprop", True)
 
     def step(self, leaves: Sequence[Variable], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """`Optimizer.update`, on a layer that owns the leaves."""
+        """Calls `Optimizer.update`, on a layer that owns the leaves."""
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made:
             name = DIALECT.optimizers[optimizer]
@@ -108,21 +110,23 @@ class DeZero(Adapter):
         self.made[key].update()
 
     def identity(self, gradient: Variable) -> int:
-        """Address of a gradient's array. The array is kept alive, so that no other array gets the same address."""
+        """Returns the address of a gradient's array. The array is kept alive, so that no other array gets the same
+        address.
+        """
         self.read_arrays.append(gradient.data)
         return int(gradient.data.__array_interface__["data"][0])
 
     def read(self, value: Variable) -> np.ndarray:
-        """A copy of the elements."""
+        """Returns a copy of the elements."""
         return np.array(value.data)
 
     def dtype(self, value: Variable) -> str:
-        """The name of the dtype."""
+        """Returns the name of the dtype."""
         return value.dtype.name
 
     def requires_grad(self, value: Variable) -> None:
-        """Not claimed: DeZero has no such flag, and every variable requires grad."""
+        """Returns None: DeZero has no such flag, and every variable requires grad."""
 
     def classify(self, error: BaseException) -> Kind:
-        """Always unknown: DeZero defines no errors for backward calls."""
+        """Always returns `Kind.UNKNOWN`: DeZero defines no errors for backward calls."""
         return Kind.UNKNOWN

@@ -1,4 +1,4 @@
-"""Programs as DeZero code: DeZero's own ops, each called as its source defines it."""
+"""Templates with which programs are printed as DeZero code: DeZero's own ops, each called as its source defines it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNSUPPORTED = ("pow", "scalar_pow")
 
 
 def _over(function: str) -> Template:
-    """A reduction: a single dimension is written as a number, and no dimensions mean all."""
+    """Makes a template of a reduction: a single dimension is written as a number, and no dimensions mean all."""
 
     def code(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
         axis = attrs["dim"][0] if len(attrs["dim"]) == 1 else attrs["dim"] or None
@@ -57,9 +57,9 @@ OPS: Mapping[str, Template] = {
     "masked_select": "{0}[np.array({mask})]",
     "mm": "F.matmul({0}, {1})",
 }
-"""Code for each op that DeZero has, by the catalogue's name. An op is left out if DeZero lacks some of its attributes
-(`clip` needs two bounds, convolutions have no groups, losses no reduction) or some of its shapes (`linear` and
-`batch_nrom` need a batch).
+"""Template of the code for each op that DeZero has, by the suite's name of the op. An op is left out if DeZero lacks
+some of its attributes (`clip` needs two bounds, convolutions have no groups, losses no reduction) or some of its shapes
+(`linear` and `batch_nrom` need a batch).
 """
 
 PRELUDE = """\
@@ -84,7 +84,9 @@ def optimizer(name, parameters, **settings):
         setattr(layer, f"parameter{k}", parameter)
     return getattr(dezero.optimizers, name)(**settings).setup(layer)
 """
-"""Definitions that the code uses: a backward call with a cotangent, and an optimizer of a layer's parameters."""
+"""Imports and definitions with which each printed program begins: a backward call with a cotangent, and an optimizer of
+a layer's parameters.
+"""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -110,4 +112,4 @@ DIALECT = Dialect(
     modes={"no_grad": "dezero.no_grad()", "enable_grad": 'dezero.using_config("enable_backprop", True)'},
     in_full="{value}.data.tolist()",
 )
-"""How each instruction is written as DeZero code."""
+"""Templates with which programs are printed as DeZero code."""

@@ -1,4 +1,4 @@
-"""HIPS autograd: https://github.com/HIPS/autograd."""
+"""Adapter for HIPS autograd: https://github.com/HIPS/autograd."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = Any
 
 
 class HipsAutograd(Functional):
-    """HIPS autograd: values are NumPy arrays, and `make_vjp` traces a function of them."""
+    """Runs programs on HIPS autograd: values are NumPy arrays, and `make_vjp` traces a function of them."""
 
     name = "autograd"
     version = version("autograd")
@@ -47,18 +47,20 @@ class HipsAutograd(Functional):
         self.templates = Templates.of(DIALECT)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Array:
-        """The array itself: the runner does not use it again."""
+        """Returns the array itself: the runner does not use it again."""
         return data
 
     def apply(self, op: str, operands: Sequence[Array], attrs: Attrs) -> Sequence[Array]:
-        """All results of an op."""
+        """Returns all results of an op."""
         out = self.templates.op(op, attrs, len(operands))(*operands)
         return tuple(out) if isinstance(out, (tuple, list, SequenceBox)) else (out,)
 
     def vjp(
         self, function: Callable[..., tuple[Array, ...]], values: Sequence[Array], cotangents: Sequence[np.ndarray]
     ) -> Sequence[Array]:
-        """`make_vjp` with respect to all arguments; several results are returned in autograd's own tuple type."""
+        """Calls `make_vjp` with respect to all arguments; the function returns several results in autograd's own tuple
+        type.
+        """
 
         def traced(*arguments: Array) -> Array:
             results = function(*arguments)
@@ -68,13 +70,13 @@ class HipsAutograd(Functional):
         return tuple(pull(cotangents[0] if len(cotangents) == 1 else tuple(cotangents)))
 
     def read(self, value: Array) -> np.ndarray:
-        """A copy of an array or of a scalar."""
+        """Returns a copy of an array or of a scalar."""
         return np.array(value)
 
     def dtype(self, value: Array) -> str:
-        """The name of the dtype."""
+        """Returns the name of the dtype."""
         return np.asarray(value).dtype.name
 
     def classify(self, error: BaseException) -> Kind:
-        """Kind of an error: autograd raises `NotImplementedError` for a derivative that it does not have."""
+        """Returns the kind of an error: autograd raises `NotImplementedError` if it lacks a derivative."""
         return Kind.NOT_IMPLEMENTED if isinstance(error, NotImplementedError) else Kind.UNKNOWN

@@ -1,4 +1,4 @@
-"""Programs as code for HIPS autograd, on its NumPy."""
+"""Templates with which programs are printed as code for HIPS autograd, on its NumPy."""
 
 from __future__ import annotations
 
@@ -124,9 +124,10 @@ OPS: Mapping[str, Template] = {
     "cholesky": "np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",
     "matrix_norm": "np.linalg.norm({0}, axis=(-2, -1))",
 }
-"""Code for each op, by the catalogue's name: a function that autograd wraps and can differentiate, for all attributes
-and shapes. Left out: `diagonal` with an offset; SciPy's `logsumexp`, whose result for a number has shape `(1,)` if
-dimensions are kept."""
+"""Template of the code for each op, by the suite's name of the op: a function that autograd wraps and can
+differentiate, for all attributes and shapes. Left out: `diagonal` with an offset; SciPy's `logsumexp`, whose result for
+a number has shape `(1,)` if dimensions are kept.
+"""
 
 DIALECT = functional(
     prelude="import autograd.numpy as np\n"
@@ -141,4 +142,4 @@ DIALECT = functional(
     ones="np.ones_like({root})",
     together="traced_tuple(({values}))",
 )
-"""How each instruction is written as autograd code; autograd differentiates through a `traced_tuple`."""
+"""Templates with which programs are printed as autograd code; autograd differentiates through a `traced_tuple`."""

@@ -1,10 +1,11 @@
-"""JAX: https://docs.jax.dev.
+"""Adapters for JAX: https://docs.jax.dev.
 
-The suite's reference uses JAX too, but computes the numbers in another way. The reference writes a formula for each op,
-takes JAX's derivative of the formula as a jaxpr, and evaluates the jaxpr with NumPy in float64, one op at a time; it
-runs no compiled code. This adapter calls JAX's own functions (`jax.nn.gelu`, not its formula) in the program's dtype,
-and `jax.vjp` differentiates the whole function, compiled by XLA. Adapter and reference share JAX's derivative rules of
-primitives. A fault in one of these rules changes both in the same way, and only finite differences detect it.
+The suite's reference, which computes the right gradients, uses JAX too, but in another way. The reference writes a
+formula for each op, takes JAX's derivative of the formula as a jaxpr, and evaluates the jaxpr with NumPy in float64,
+one op at a time; it runs no compiled code. This adapter calls JAX's own functions (`jax.nn.gelu`, not its formula) in
+the program's dtype, and `jax.vjp` differentiates the whole function, compiled by XLA. Adapter and reference share JAX's
+derivative rules of primitives. A fault in one of these rules changes both in the same way, and only finite differences
+detect it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ variable `JAX_COMPILATION_CACHE_DIR` names a folder, the adapter changes none of
 
 
 class Jax(Functional):
-    """JAX without `jax.jit`: each function runs primitive by primitive."""
+    """Runs programs on JAX without `jax.jit`: each function runs primitive by primitive."""
 
     name = "jax"
     version = jax.__version__
@@ -72,20 +73,20 @@ class Jax(Functional):
             jax.clear_caches()
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> jax.Array:
-        """A copy of the array on the device."""
+        """Returns a copy of the array on the device."""
         return jax.device_put(jnp.array(data), self.device)
 
     def apply(self, op: str, operands: Sequence[jax.Array], attrs: Attrs) -> Sequence[jax.Array]:
-        """All results of an op."""
+        """Returns all results of an op."""
         out = self.op(op, attrs, len(operands))(*operands)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
     def op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
-        """An op as a function."""
+        """Returns an op as a function of its operands."""
         return self.templates.op(op, attrs, operands)
 
     def detach(self, value: jax.Array) -> jax.Array:
-        """`jax.lax.stop_gradient`."""
+        """Calls `jax.lax.stop_gradient`."""
         return jax.lax.stop_gradient(value)
 
     def vjp(
@@ -94,7 +95,7 @@ class Jax(Functional):
         values: Sequence[jax.Array],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[jax.Array]:
-        """`jax.vjp`. Cotangents are copied, because JAX arrays are immutable."""
+        """Calls `jax.vjp`. Cotangents are copied, because JAX arrays are immutable."""
         return self.pullback(function, tuple(values), tuple(map(jnp.array, cotangents)))
 
     @staticmethod
@@ -103,20 +104,20 @@ class Jax(Functional):
         values: tuple[jax.Array, ...],
         cotangents: tuple[jax.Array, ...],
     ) -> tuple[jax.Array, ...]:
-        """Gradients from the pullback function of `jax.vjp`."""
+        """Returns gradients from the pullback function of `jax.vjp`."""
         _, pull = jax.vjp(function, *values)
         return pull(cotangents)
 
     def read(self, value: jax.Array) -> np.ndarray:
-        """A copy of the elements."""
+        """Returns a copy of the elements."""
         return np.array(value)
 
     def dtype(self, value: jax.Array) -> str:
-        """The name of the dtype."""
+        """Returns the name of the dtype."""
         return value.dtype.name
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its type and message."""
+        """Returns the kind of an error by its type and message."""
         text = str(error)
         if isinstance(error, NotImplementedError):
             return Kind.NOT_IMPLEMENTED
@@ -126,7 +127,9 @@ class Jax(Functional):
 
 
 class JaxJit(Jax):
-    """JAX with `jax.jit`: every op is compiled, and so is each whole call of `jax.vjp` with its function."""
+    """Runs programs on JAX with `jax.jit`: every op is compiled, and so is each whole call of `jax.vjp` with its
+    function.
+    """
 
     name = "jax-jit"
     dialect = dialect(
@@ -138,7 +141,7 @@ class JaxJit(Jax):
         self.compiled: dict[tuple[str, Attrs, int], Callable[..., Any]] = {}
 
     def op(self, op: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
-        """An op as a compiled function."""
+        """Returns an op as a compiled function of its operands."""
         key = (op, attrs, operands)
         if key not in self.compiled:
             self.compiled[key] = jax.jit(super().op(op, attrs, operands))
@@ -150,7 +153,7 @@ class JaxJit(Jax):
         values: Sequence[jax.Array],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[jax.Array]:
-        """`jax.vjp` inside one compiled function of the values and cotangents."""
+        """Calls `jax.vjp` inside one compiled function of the values and cotangents."""
 
         def pullback(values: tuple[jax.Array, ...], cotangents: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
             return self.pullback(function, values, cotangents)

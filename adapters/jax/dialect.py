@@ -1,4 +1,4 @@
-"""Programs as JAX code."""
+"""Templates with which programs are printed as JAX code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Attributes = Mapping[str, Any]
 
 
 def _at(update: str) -> Template:
-    """An update of a part along one dimension."""
+    """Makes a template of an update of a part of an array along one dimension, such as `x.at[:, index].set(y)`."""
 
     def code(x: Names, attrs: Attributes) -> str:
         part = indices(attrs["dim"], f"np.array({attrs['index']})")
@@ -24,7 +24,7 @@ def _at(update: str) -> Template:
 
 
 def _conv(rank: int) -> Template:
-    """A convolution over `rank` dimensions."""
+    """Makes a template of a convolution over `rank` dimensions."""
 
     def code(x: Names, attrs: Attributes) -> str:
         stride, dilation = (attrs["stride"],) * rank, (attrs["dilation"],) * rank
@@ -210,11 +210,13 @@ OPS: Mapping[str, Template] = {
     "matrix_exp": "jsp.linalg.expm({0} / 4)",
     "matrix_norm": "jnp.linalg.matrix_norm({0})",
 }
-"""Code for each op, by the catalogue's name: a function of JAX, for all attributes and shapes."""
+"""Template of the code for each op, by the suite's name of the op: a function of JAX, for all attributes and shapes."""
 
 
 def dialect(vjp: str) -> Dialect:
-    """How each instruction is written as JAX code, with a template for the call of `jax.vjp`."""
+    """Returns the templates with which programs are printed as JAX code; `vjp` is the template of the call of
+    `jax.vjp`.
+    """
     return functional(
         prelude="import jax\nimport jax.numpy as jnp\nimport jax.scipy as jsp\nimport numpy as np\n\n"
         'jax.config.update("jax_enable_x64", True)',

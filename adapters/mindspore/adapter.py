@@ -1,4 +1,6 @@
-"""MindSpore, PyNative: https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.vjp.html."""
+"""Adapter for MindSpore in PyNative mode, see
+https://www.mindspore.cn/docs/en/master/api_python/mindspore/mindspore.vjp.html.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ MESSAGES = (
 
 
 class MindSpore(Functional):
-    """MindSpore in PyNative mode on the CPU: each op runs when it is called."""
+    """Runs programs on MindSpore in PyNative mode on the CPU: each op runs when it is called."""
 
     name = "mindspore"
     version = ms.__version__
@@ -47,16 +49,16 @@ class MindSpore(Functional):
         self.templates = Templates.of(self.dialect)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> ms.Tensor:
-        """A copy of the array."""
+        """Returns a copy of the array."""
         return ms.Tensor(data)
 
     def apply(self, op: str, operands: Sequence[ms.Tensor], attrs: Attrs) -> Sequence[ms.Tensor]:
-        """All results of an op."""
+        """Returns all results of an op."""
         out = self.templates.op(op, attrs, len(operands))(*operands)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
     def detach(self, value: ms.Tensor) -> ms.Tensor:
-        """`mindspore.ops.stop_gradient`."""
+        """Calls `mindspore.ops.stop_gradient`."""
         return ms.ops.stop_gradient(value)
 
     def vjp(
@@ -65,7 +67,7 @@ class MindSpore(Functional):
         values: Sequence[ms.Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[ms.Tensor]:
-        """`mindspore.vjp`. It wants a single result outside a tuple. Cotangents are copied."""
+        """Calls `mindspore.vjp`, which wants a single result outside a tuple. Cotangents are copied."""
 
         def returned(*arguments: ms.Tensor) -> ms.Tensor | tuple[ms.Tensor, ...]:
             results = function(*arguments)
@@ -75,14 +77,14 @@ class MindSpore(Functional):
         return pull(*(ms.Tensor(each) for each in cotangents))
 
     def read(self, value: ms.Tensor) -> np.ndarray:
-        """A copy of the elements."""
+        """Returns a copy of the elements."""
         return np.array(value.asnumpy())
 
     def dtype(self, value: ms.Tensor) -> str:
-        """The name of the dtype."""
+        """Returns the name of the dtype."""
         return str(value.dtype).lower()
 
     def classify(self, error: BaseException) -> Kind:
-        """Kind of an error by its message: MindSpore raises only Python's built-in exceptions."""
+        """Returns the kind of an error by its message: MindSpore raises only Python's built-in exceptions."""
         text = str(error)
         return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)

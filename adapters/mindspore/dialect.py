@@ -1,4 +1,4 @@
-"""Programs as MindSpore code."""
+"""Templates with which programs are printed as MindSpore code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Attributes = Mapping[str, Any]
 
 
 def _of_classes(function: str) -> Template:
-    """A classification loss; MindSpore wants 32-bit class numbers."""
+    """Makes a template of a classification loss; MindSpore wants 32-bit class numbers."""
 
     def code(x: Names, attrs: Attributes) -> str:
         return f"{function}({x[0]}, Tensor({attrs['target']}, ms.int32), reduction={attrs['reduction']!r})"
@@ -23,7 +23,7 @@ def _of_classes(function: str) -> Template:
 
 
 def _conv(rank: int, bias: str = "") -> Template:
-    """A convolution over `rank` dimensions with explicit padding."""
+    """Makes a template of a convolution over `rank` dimensions with explicit padding."""
 
     def code(x: Names, attrs: Attributes) -> str:
         given = ", ".join(f"{name}={attrs[name]}" for name in ("stride", "padding", "dilation", "groups"))
@@ -33,7 +33,9 @@ def _conv(rank: int, bias: str = "") -> Template:
 
 
 def _over(function: str, keeps: str) -> Template:
-    """A reduction; no dimensions mean all of them."""
+    """Makes a template of a reduction; no dimensions mean all of them. `keeps` is the option that keeps the reduced
+    dimensions.
+    """
 
     def code(x: Names, attrs: Attributes) -> str:
         return f"{function}({x[0]}, {attrs['dim'] or None}, {keeps}={attrs['keepdim']})"
@@ -42,7 +44,7 @@ def _over(function: str, keeps: str) -> Template:
 
 
 def _over_all(function: str) -> Template:
-    """A reduction by a function that wants all dimensions listed."""
+    """Makes a template of a reduction by a function that wants all dimensions listed."""
 
     def code(x: Names, attrs: Attributes) -> str:
         dims = attrs["dim"] or f"tuple(range({x[0]}.ndim))"
@@ -197,12 +199,12 @@ OPS: Mapping[str, Template] = {
     "conv2d_bias": _conv(2, ", bias={2}"),
     "matrix_norm": "ops.matrix_norm({0})",
 }
-"""Code for each op, by the catalogue's name: a function of MindSpore that has a CPU kernel (half of `mint` has none),
-for all attributes and shapes. Left out: `ops.logit`, whose gradient crashes the process, and `ops.rot90`, which crashes
-it; `ops.tanh`, `ops.softmax` and `ops.mish`, whose errors exceed rounding; `mint.lerp`, whose gradient has another
-shape; `ops.scatter`, which sometimes returns wrong values; `ops.mm` and `ops.addmm`, which do so for empty tensors;
-`ops.digamma`, `ops.maximum`, `ops.flip`, `ops.stack`, `ops.cumsum` and `ops.tril`, which refuse empty or 0-d tensors;
-`ops.det` and `ops.inverse`, which refuse matrices of one row.
+"""Template of the code for each op, by the suite's name of the op: a function of MindSpore that has a CPU kernel (half
+of `mint` has none), for all attributes and shapes. Left out: `ops.logit`, whose gradient crashes the process, and
+`ops.rot90`, which crashes it; `ops.tanh`, `ops.softmax` and `ops.mish`, whose errors exceed rounding; `mint.lerp`,
+whose gradient has another shape; `ops.scatter`, which sometimes returns wrong values; `ops.mm` and `ops.addmm`, which
+do so for empty tensors; `ops.digamma`, `ops.maximum`, `ops.flip`, `ops.stack`, `ops.cumsum` and `ops.tril`, which
+refuse empty or 0-d tensors; `ops.det` and `ops.inverse`, which refuse matrices of one row.
 """
 
 DIALECT = functional(

@@ -1,4 +1,4 @@
-"""MLX: https://ml-explore.github.io/mlx."""
+"""Adapter for MLX: https://ml-explore.github.io/mlx."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MESSAGES = (
 
 
 class Mlx(Functional):
-    """MLX on the CPU: arrays are lazy, and are computed when they are read."""
+    """Runs programs on MLX on the CPU: arrays are lazy, and are computed when they are read."""
 
     name = "mlx"
     version = version("mlx")
@@ -40,7 +40,7 @@ class Mlx(Functional):
     `mx.stop_gradient`."""
     ops = frozenset(OPS)
     limits: ClassVar[Limits] = {"select": Limit(empty=False)}
-    """The gradient of indexing into an array without elements crashes the process."""
+    """Programs index into no array without elements, because the gradient of that crashes the process."""
     dtypes = ("float32",)
     """float32 alone: float64 arrays exist on the CPU, but many ops round them to float32."""
     dialect = DIALECT
@@ -50,16 +50,16 @@ class Mlx(Functional):
         self.templates = Templates.of(DIALECT)
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> mx.array:
-        """A copy of the array."""
+        """Returns a copy of the array."""
         return mx.array(data)
 
     def apply(self, op: str, operands: Sequence[mx.array], attrs: Attrs) -> Sequence[mx.array]:
-        """All results of an op."""
+        """Returns all results of an op."""
         out = self.templates.op(op, attrs, len(operands))(*operands)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
     def detach(self, value: mx.array) -> mx.array:
-        """`mx.stop_gradient`."""
+        """Calls `mx.stop_gradient`."""
         return mx.stop_gradient(value)
 
     def vjp(
@@ -68,7 +68,7 @@ class Mlx(Functional):
         values: Sequence[mx.array],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[mx.array]:
-        """`mx.vjp`, which takes and returns lists. Cotangents are copied."""
+        """Calls `mx.vjp`, which takes and returns lists. Cotangents are copied."""
 
         def listed(*arguments: mx.array) -> list[mx.array]:
             return list(function(*arguments))
@@ -77,14 +77,14 @@ class Mlx(Functional):
         return gradients
 
     def read(self, value: mx.array) -> np.ndarray:
-        """A copy of the elements; this computes them."""
+        """Returns a copy of the elements; this computes them."""
         return np.array(value)
 
     def dtype(self, value: mx.array) -> str:
-        """The name of the dtype."""
+        """Returns the name of the dtype."""
         return str(value.dtype).rpartition(".")[2]
 
     def classify(self, error: BaseException) -> Kind:
-        """Kind of an error by its message: MLX raises only `ValueError` and `RuntimeError`."""
+        """Returns the kind of an error by its message: MLX raises only `ValueError` and `RuntimeError`."""
         text = str(error)
         return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)

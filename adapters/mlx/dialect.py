@@ -1,4 +1,4 @@
-"""Programs as MLX code."""
+"""Templates with which programs are printed as MLX code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Attributes = Mapping[str, Any]
 
 
 def _of_classes(function: str, options: str = "") -> Template:
-    """A classification loss: the class dimension is the first for one sample, and the second for a batch."""
+    """Makes a template of a classification loss: the class dimension is the first for one sample, and the second for a
+    batch.
+    """
 
     def code(x: Names, attrs: Attributes) -> str:
         target, axis = attrs["target"], 0 if isinstance(attrs["target"], int) else 1
@@ -164,9 +166,9 @@ OPS: Mapping[str, Template] = {
     "slogdet": "mx.linalg.slogdet({0})",
     "matrix_norm": "mx.linalg.norm({0}, axis=(-2, -1))",
 }
-"""Code for each op, by the catalogue's name: a function of MLX that has a derivative, for all attributes and shapes.
-Left out: `mx.kron` of empty arrays; `mx.take` from an empty array, whose derivative crashes the process;
-`nn.log_softmax` and `nn.softmin`, which crash the process over a dimension of size one.
+"""Template of the code for each op, by the suite's name of the op: a function of MLX that has a derivative, for all
+attributes and shapes. Left out: `mx.kron` of empty arrays; `mx.take` from an empty array, whose derivative crashes the
+process; `nn.log_softmax` and `nn.softmin`, which crash the process over a dimension of size one.
 """
 
 DIALECT = functional(

@@ -1,4 +1,4 @@
-"""Apache MXNet: each instruction is one call of its public interface."""
+"""Adapter for Apache MXNet: each instruction of a program is one call of MXNet's public interface."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MESSAGES = (
 
 
 class MXNet(Adapter):
-    """Apache MXNet's arrays with NumPy's interface, on the CPU."""
+    """Runs programs on Apache MXNet's arrays with NumPy's interface, on the CPU."""
 
     name = "mxnet"
     version = mx.__version__
@@ -80,23 +80,25 @@ class MXNet(Adapter):
         self.made: dict[object, Callable[[], None]] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> NDArray:
-        """A copy of an array, with a gradient that backward calls add to, or without one."""
+        """Returns a copy of an array, with a gradient that backward calls add to, or without one."""
         made = mx.np.array(data, dtype=data.dtype)
         return self.templates.scope["leaf"](made) if requires_grad else made
 
     def apply(self, op: str, operands: Sequence[NDArray], attrs: Attrs) -> Sequence[NDArray]:
-        """All results of an op."""
+        """Returns all results of an op."""
         made = self.templates.op(op, attrs, len(operands))(*operands)
         return tuple(made) if op in DIALECT.sequences else (made,)
 
     def detach(self, value: NDArray) -> NDArray:
-        """`ndarray.detach`."""
+        """Calls `ndarray.detach`."""
         return value.detach()
 
     def backward(
         self, roots: Sequence[NDArray], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
-        """`ndarray.backward` for one root, `autograd.backward` for several."""
+        """Calls `ndarray.backward` for one root, `autograd.backward` for several, and copies the cotangents back, so
+        that a write to one is observed.
+        """
         given = [None if c is None else mx.np.array(c, dtype=c.dtype) for c in cotangents]
         options = {} if retain_graph is None else {"retain_graph": retain_graph}
         try:
@@ -110,28 +112,30 @@ class MXNet(Adapter):
                     array[...] = copy.asnumpy()
 
     def zero_grad(self, leaves: Sequence[NDArray], set_to_none: bool) -> None:
-        """Write zeros into `ndarray.grad` if there is one, as gluon's `Parameter.zero_grad` does."""
+        """Writes zeros into each leaf's `ndarray.grad`, if there is one, as gluon's `Parameter.zero_grad` does."""
         assert not set_to_none, "clearing to none is not claimed"
         for leaf in leaves:
             self.templates.scope["clear"](leaf)
 
     def gradient(self, leaf: NDArray) -> NDArray | None:
-        """`ndarray.grad`."""
+        """Returns `ndarray.grad`."""
         return leaf.grad
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """`autograd.pause`, which here keeps the training mode, or `autograd.record`."""
+        """Returns the context manager `autograd.pause`, which here keeps the training mode, or `autograd.record`."""
         return autograd.pause(train_mode=True) if name == "no_grad" else autograd.record()
 
     def step(self, leaves: Sequence[NDArray], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """Call an `Updater` for each leaf, without recording."""
+        """Calls an `Updater` for each leaf, without recording."""
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made:
             self.made[key] = self.templates.scope["optimizer"](list(leaves), **dict(settings))
         self.made[key]()
 
     def identity(self, gradient: NDArray) -> int | None:
-        """Index of the first gradient read so far that shares memory with this one: each read makes another wrapper."""
+        """Returns the index of the first gradient read so far that shares memory with this one (each read makes another
+        wrapper); None if the gradient has no elements.
+        """
         if not gradient.size:
             return None
         for k, earlier in enumerate(self.read_gradients):
@@ -141,17 +145,17 @@ class MXNet(Adapter):
         return len(self.read_gradients) - 1
 
     def read(self, value: NDArray) -> np.ndarray:
-        """A copy of the elements."""
+        """Returns a copy of the elements."""
         return value.asnumpy()
 
     def dtype(self, value: NDArray) -> str:
-        """The name of the dtype."""
+        """Returns the name of the dtype."""
         return np.dtype(value.dtype).name
 
     def requires_grad(self, value: NDArray) -> None:
-        """Not claimed: MXNet does not report whether an array has a history."""
+        """Returns None: MXNet does not report whether an array has a history."""
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its message."""
+        """Returns the kind of an error by its message."""
         text = str(error)
         return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)

@@ -1,4 +1,6 @@
-"""Programs as MXNet code: `mxnet.np` and `mxnet.npx`, and `mxnet.nd` for ops that only it has."""
+"""Templates with which programs are printed as MXNet code: `mxnet.np` and `mxnet.npx`, and `mxnet.nd` for ops that only
+it has.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ def _spread(function: str) -> Template:
 
 
 def _convolution(dimensions: int, bias: bool = False) -> Template:
-    """A convolution with the same stride, padding and dilation in each dimension."""
+    """Makes a template of a convolution with the same stride, padding and dilation in each dimension."""
 
     def code(x: Sequence[str], attrs: Mapping[str, Any]) -> str:
         each = {name: (attrs[key],) * dimensions for name, key in _CONVOLUTION.items()}
@@ -148,17 +150,17 @@ OPS: Mapping[str, Template] = {
     "cholesky": "np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",
     "eigvalsh": "np.linalg.eigvalsh(({0} + np.swapaxes({0}, -1, -2)) / 2)",
 }
-"""Code for each op that MXNet has, by the catalogue's name, for all attributes and shapes. Left out because they crash,
-corrupt memory or read uninitialised memory: `np.where` of two arrays, whose derivative crashes the process if one is
-empty; `np.linalg.det` and `slogdet`, whose derivatives corrupt the heap when gradients accumulate; `np.inner`,
-`np.linalg.norm`, `nd.linalg.gemm` and `trsm`, whose derivatives then add to uninitialised memory; `np.outer`, whose
-derivative reads uninitialised memory for empty operands; `npx.batch_norm`, whose derivative crashes the process after a
-call freed the graph; `np.diff`, whose derivative leaves memory uninitialised if its result is empty. Left out because
-they do not fit: `npx.leaky_relu` in all its forms, which takes no number and computes in float32; `nd.hard_sigmoid`,
-whose slope is a float32; `nd.InstanceNorm`, which exists in float32 only; `nd.GroupNorm`, which needs a weight for each
-group; `npx.layer_norm`, which needs one dimension; `npx.pooling`, which needs a batch; `npx.deconvolution`, which
-oneDNN sometimes refuses; `np.deg2rad`, which calls a missing function; and functions that `np` passes on to NumPy, such
-as `np.take_along_axis`, which have no derivative.
+"""Template of the code for each op that MXNet has, by the suite's name of the op, for all attributes and shapes. Left
+out because they crash, corrupt memory or read uninitialised memory: `np.where` of two arrays, whose derivative crashes
+the process if one is empty; `np.linalg.det` and `slogdet`, whose derivatives corrupt the heap when gradients
+accumulate; `np.inner`, `np.linalg.norm`, `nd.linalg.gemm` and `trsm`, whose derivatives then add to uninitialised
+memory; `np.outer`, whose derivative reads uninitialised memory for empty operands; `npx.batch_norm`, whose derivative
+crashes the process after a call freed the graph; `np.diff`, whose derivative leaves memory uninitialised if its result
+is empty. Left out because they do not fit: `npx.leaky_relu` in all its forms, which takes no number and computes in
+float32; `nd.hard_sigmoid`, whose slope is a float32; `nd.InstanceNorm`, which exists in float32 only; `nd.GroupNorm`,
+which needs a weight for each group; `npx.layer_norm`, which needs one dimension; `npx.pooling`, which needs a batch;
+`npx.deconvolution`, which oneDNN sometimes refuses; `np.deg2rad`, which calls a missing function; and functions that
+`np` passes on to NumPy, such as `np.take_along_axis`, which have no derivative.
 """
 
 NOT_EMPTY = (
@@ -204,9 +206,10 @@ def optimizer(leaves, lr, weight_decay=0.0, nesterov=False, **settings):
 
     return step
 """
-"""Definitions that the code uses. All of the program is recorded, as under `autograd.record()`. Leaves accumulate
-gradients, and are cleared as by gluon's `Parameter.zero_grad`, which does nothing for a leaf without a gradient. An
-optimizer updates the leaves one after the other."""
+"""Imports and definitions with which each printed program begins. All of the program is recorded, as under
+`autograd.record()`. Leaves accumulate gradients, and are cleared as by gluon's `Parameter.zero_grad`, which does
+nothing for a leaf without a gradient. An optimizer updates the leaves one after the other.
+"""
 
 DIALECT = Dialect(
     prelude=PRELUDE,
@@ -228,4 +231,4 @@ DIALECT = Dialect(
     modes={"no_grad": "autograd.pause(train_mode=True)", "enable_grad": "autograd.record()"},
     in_full="{value}.tolist()",
 )
-"""How each instruction is written as MXNet code."""
+"""Templates with which programs are printed as MXNet code."""

@@ -1,4 +1,4 @@
-"""MyGrad: each instruction is one call of its public interface."""
+"""Adapter for MyGrad: each instruction of a program is one call of MyGrad's public interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autograd_conformance.programs.observations import Kind
 
 
 class MyGrad(Adapter):
-    """MyGrad's `Tensor`."""
+    """Runs programs on MyGrad's `Tensor`."""
 
     name = "mygrad"
     version = mg.__version__
@@ -54,55 +54,55 @@ class MyGrad(Adapter):
         self.templates = Templates.of(DIALECT)
 
     def reset(self) -> None:
-        """MyGrad keeps no state between programs."""
+        """Does nothing: MyGrad keeps no state between programs."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> mg.Tensor:
-        """A tensor from an array of its dtype."""
+        """Returns a tensor from an array of its dtype."""
         return mg.tensor(data, constant=not requires_grad)
 
     def apply(self, op: str, operands: Sequence[mg.Tensor], attrs: Attrs) -> Sequence[mg.Tensor]:
-        """The result of an op, in a tuple; no op has several."""
+        """Returns the result of an op, in a tuple; no op has several."""
         return (self.templates.op(op, attrs, len(operands))(*operands),)
 
     def detach(self, value: mg.Tensor) -> mg.Tensor:
-        """A constant that shares the memory."""
+        """Returns a constant that shares the value's memory."""
         return mg.astensor(value, constant=True)
 
     def backward(
         self, roots: Sequence[mg.Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
-        """`Tensor.backward`."""
+        """Calls `Tensor.backward`."""
         (root,), (cotangent,) = roots, cotangents
         root.backward(cotangent)
 
     def zero_grad(self, leaves: Sequence[mg.Tensor], set_to_none: bool) -> None:
-        """`Tensor.null_grad`."""
+        """Calls `Tensor.null_grad` of each leaf."""
         assert set_to_none, "clearing to zeros is not claimed"
         for leaf in leaves:
             leaf.null_grad()
 
     def gradient(self, leaf: mg.Tensor) -> np.ndarray | None:
-        """`Tensor.grad`, a NumPy array."""
+        """Returns `Tensor.grad`, a NumPy array."""
         return leaf.grad
 
     def identity(self, gradient: np.ndarray) -> int:
-        """Address of a gradient's memory."""
+        """Returns the address of a gradient's memory."""
         return _address(gradient)
 
     def read(self, value: mg.Tensor | np.ndarray) -> np.ndarray:
-        """A copy of the values."""
+        """Returns a copy of the values."""
         return np.array(_array(value))
 
     def dtype(self, value: mg.Tensor | np.ndarray) -> str:
-        """The dtype's name."""
+        """Returns the dtype's name."""
         return _array(value).dtype.name
 
     def requires_grad(self, value: mg.Tensor | np.ndarray) -> bool:
-        """True for a tensor that is not a constant; False for a gradient, which is a NumPy array."""
+        """Returns True for a tensor that is not a constant; False for a gradient, which is a NumPy array."""
         return isinstance(value, mg.Tensor) and not value.constant
 
     def memory(self, value: mg.Tensor | np.ndarray) -> int | None:
-        """Address of the array that owns the memory; None without elements."""
+        """Returns the address of the array that owns the value's memory; None for a value without elements."""
         array = _array(value)
         if not array.size:
             return None
@@ -111,7 +111,7 @@ class MyGrad(Adapter):
         return _address(array)
 
     def classify(self, error: BaseException) -> Kind:
-        """Kind of an error, by its type."""
+        """Returns the kind of an error by its type: MyGrad raises `InvalidBackprop` for a graph that was cleared."""
         return Kind.GRAPH_FREED if isinstance(error, mg.errors.InvalidBackprop) else Kind.UNKNOWN
 
 

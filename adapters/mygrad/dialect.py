@@ -1,4 +1,4 @@
-"""Programs as MyGrad code: MyGrad's own ops, each called as its documentation shows."""
+"""Templates with which programs are printed as MyGrad code: MyGrad's own ops, called as its documentation shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from autograd_conformance.printing.dialect import Dialect, Template
 
 
 def _indexed(inner: Callable[[Mapping[str, Any]], str], after: str = "") -> Template:
-    """Indexing along the dimension that the attributes name; the ellipsis keeps a 0-d result a view."""
+    """Makes a template that indexes along the dimension that the attributes name; the ellipsis keeps a 0-d result a
+    view.
+    """
 
     def code(args: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return f"{args[0]}[{':, ' * attrs['dim']}{inner(attrs)}{after}]"
@@ -114,8 +116,8 @@ OPS: dict[str, Template] = {
     "batch_norm": "mg.nnet.batchnorm({0}, eps={eps})",
     "batch_norm_affine": "mg.nnet.batchnorm({0}, gamma={1}, beta={2}, eps={eps})",
 }
-"""Code for each op that MyGrad has, by the catalogue's name. An op is left out if MyGrad lacks some of its attributes:
-its convolutions have no groups, and its losses no reduction.
+"""Template of the code for each op that MyGrad has, by the suite's name of the op. An op is left out if MyGrad lacks
+some of its attributes: its convolutions have no groups, and its losses no reduction.
 """
 
 DIALECT = Dialect(
@@ -134,4 +136,4 @@ DIALECT = Dialect(
     gradient="{leaf}.grad",
     memory="{value}.__array_interface__['data'][0]",
 )
-"""How each instruction is written as MyGrad code."""
+"""Templates with which programs are printed as MyGrad code."""

@@ -1,4 +1,4 @@
-"""PaddlePaddle: each instruction is one call of its public interface."""
+"""Adapter for PaddlePaddle: each instruction of a program is one call of PaddlePaddle's public interface."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MESSAGES = (
 
 
 class Paddle(Adapter):
-    """PaddlePaddle's eager mode, on the CPU."""
+    """Runs programs in PaddlePaddle's eager mode, on the CPU."""
 
     name = "paddle"
     version = paddle.__version__
@@ -66,7 +66,9 @@ class Paddle(Adapter):
     }
     ops = frozenset(OPS)
     limits: ClassVar[Limits] = {"stack": Limit(empty=False), "stack_three": Limit(empty=False)}
-    """A backward call through a stack of empty tensors crashes the process if one operand requires no grad."""
+    """Programs stack no empty tensors: a backward call through such a stack crashes the process if one operand requires
+    no grad.
+    """
     optimizers = OPTIMIZERS
     dtypes = ("float64", "float32")
     dialect = DIALECT
@@ -85,22 +87,22 @@ class Paddle(Adapter):
         self.made_optimizers: dict[object, Any] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
-        """A tensor from an array of its dtype."""
+        """Returns a tensor from an array of its dtype."""
         return paddle.to_tensor(data, stop_gradient=not requires_grad)
 
     def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
-        """All results of an op."""
+        """Returns all results of an op."""
         made = self.templates.op(op, attrs, len(operands))(*operands)
         return (made,) if isinstance(made, paddle.Tensor) and op not in self.dialect.sequences else tuple(made)
 
     def detach(self, value: Tensor) -> Tensor:
-        """`Tensor.detach`."""
+        """Calls `Tensor.detach`."""
         return value.detach()
 
     def backward(
         self, roots: Sequence[Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
-        """`Tensor.backward` for one root, `paddle.autograd.backward` for several."""
+        """Calls `Tensor.backward` for one root, `paddle.autograd.backward` for several."""
         given = [None if c is None else paddle.to_tensor(c) for c in cotangents]
         options = {} if retain_graph is None else {"retain_graph": retain_graph}
         try:
@@ -121,7 +123,7 @@ class Paddle(Adapter):
         allow_unused: bool | None,
         materialize_grads: bool,
     ) -> Sequence[Tensor | None]:
-        """`paddle.grad`."""
+        """Calls `paddle.grad`."""
         assert not materialize_grads, "materialized gradients are not claimed"
         given = [None if c is None else paddle.to_tensor(c) for c in cotangents]
         options = {} if allow_unused is None else {"allow_unused": allow_unused}
@@ -133,48 +135,50 @@ class Paddle(Adapter):
             _copy_back(cotangents, given)
 
     def zero_grad(self, leaves: Sequence[Tensor], set_to_none: bool) -> None:
-        """`Tensor.clear_gradient`."""
+        """Calls `Tensor.clear_gradient` of each leaf."""
         for leaf in leaves:
             leaf.clear_gradient(not set_to_none)
 
     def gradient(self, leaf: Tensor) -> Tensor | None:
-        """`Tensor.grad`."""
+        """Returns `Tensor.grad`."""
         return leaf.grad
 
     def assign_grad(self, leaf: Tensor, value: Tensor | None) -> None:
-        """`leaf.grad = value`."""
+        """Assigns the value to `Tensor.grad`."""
         leaf.grad = value
 
     def identity(self, gradient: Tensor) -> int:
-        """Address of a gradient's memory."""
+        """Returns the address of a gradient's memory."""
         return gradient.data_ptr()
 
     def read(self, value: Tensor) -> np.ndarray:
-        """A copy of the values."""
+        """Returns a copy of the values."""
         return value.numpy().copy()
 
     def dtype(self, value: Tensor) -> str:
-        """The dtype's name."""
+        """Returns the dtype's name."""
         return _DTYPES.get(value.dtype) or str(value.dtype).rpartition(".")[2]
 
     def requires_grad(self, value: Tensor) -> bool:
-        """The opposite of `stop_gradient`."""
+        """Returns the opposite of `Tensor.stop_gradient`."""
         return not value.stop_gradient
 
     def retain_grad(self, value: Tensor) -> None:
-        """`Tensor.retain_grads`."""
+        """Calls `Tensor.retain_grads`."""
         value.retain_grads()
 
     def hook(self, value: Tensor, function: HookFunction) -> Any:
-        """`Tensor.register_hook`."""
+        """Calls `Tensor.register_hook` and returns the hook's handle."""
         return value.register_hook(function)
 
     def remove(self, handle: Any) -> None:
-        """The handle's own `remove`."""
+        """Removes a hook by its handle's own `remove`."""
         handle.remove()
 
     def hook_result(self, gradient: Tensor, effect: str, factor: float) -> Tensor:
-        """The gradient that a hook returns: scaled, replaced by a constant, or of another shape."""
+        """Returns the gradient that a hook returns in place of the given one: scaled, replaced by a constant, or of
+        another shape.
+        """
         match effect:
             case "scale":
                 return gradient * factor
@@ -184,40 +188,42 @@ class Paddle(Adapter):
                 return paddle.ones([*gradient.shape, 2], gradient.dtype)
 
     def optimizer(self, leaves: Sequence[Tensor], optimizer: str, settings: Attrs) -> Any:
-        """The optimizer for these leaves and settings, created on first use."""
+        """Returns the optimizer for these leaves and settings, created on first use."""
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made_optimizers:
             self.made_optimizers[key] = self.templates.scope[optimizer](list(leaves), **dict(settings))
         return self.made_optimizers[key]
 
     def step(self, leaves: Sequence[Tensor], optimizer: str, settings: Attrs) -> None:
-        """The optimizer's own `step`."""
+        """Calls the optimizer's own `step`."""
         self.optimizer(leaves, optimizer, settings).step()
 
     def clear(self, leaves: Sequence[Tensor], optimizer: str, settings: Attrs, set_to_none: bool) -> None:
-        """The optimizer's own `clear_grad`."""
+        """Calls the optimizer's own `clear_grad`."""
         self.optimizer(leaves, optimizer, settings).clear_grad(set_to_zero=not set_to_none)
 
     def clip(self, leaves: Sequence[Tensor], kind: str, bound: float) -> None:
-        """`clip_grad_norm_` or `clip_grad_value_` of `paddle.nn.utils`."""
+        """Calls `clip_grad_norm_` or `clip_grad_value_` of `paddle.nn.utils`."""
         _CLIPS[kind](leaves, bound)
 
     def memory(self, value: Tensor) -> int | None:
-        """Address of the storage: that of the first element less its offset; None without elements."""
+        """Returns the address of the storage: that of the first element less its offset; None for a value without
+        elements.
+        """
         return value.data_ptr() - value.offset if value.size else None
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """`paddle.no_grad()` or `paddle.enable_grad()`."""
+        """Returns the context manager `paddle.no_grad()` or `paddle.enable_grad()`."""
         return _MODES[name]()
 
     def classify(self, error: BaseException) -> Kind:
-        """The kind of an error by its message."""
+        """Returns the kind of an error by its message."""
         text = str(error)
         return next((kind for part, kind in MESSAGES if part in text), Kind.UNKNOWN)
 
 
 def _copy_back(arrays: Sequence[np.ndarray | None], given: Sequence[Tensor | None]) -> None:
-    """Copy tensors back into the arrays that they were copied from, so that a write to a cotangent is observed."""
+    """Copies tensors back into the arrays that they were copied from, so that a write to a cotangent is observed."""
     for array, tensor in zip(arrays, given, strict=True):
         if array is not None and tensor is not None:
             array[...] = tensor.numpy()

@@ -1,4 +1,4 @@
-"""Programs as PaddlePaddle code."""
+"""Templates with which programs are printed as PaddlePaddle code."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from autograd_conformance.printing.dialect import Dialect, Template
 
 
 def _over(function: str, more: str = "") -> Template:
-    """A reduction; no dimensions mean all of them."""
+    """Makes a template of a reduction; no dimensions mean all of them."""
     return over(function, more, keeps="keepdim")
 
 
 _NEW = "paddle.zeros({0}.shape[1:2], {0}.dtype), paddle.ones({0}.shape[1:2], {0}.dtype)"
-"""Running mean and variance, which `F.batch_norm` requires even if it normalises by the batch's own."""
+"""Code of a new running mean and variance, which `F.batch_norm` requires even if it normalises by the batch's own."""
 _CONVOLUTION = "stride={stride}, padding={padding}, dilation={dilation}, groups={groups}"
 _TRANSPOSED = "stride={stride}, padding={padding}, output_padding={output_padding}, groups={groups}"
 _SPREAD = ", unbiased=bool({correction})"
@@ -227,11 +227,12 @@ OPS: Mapping[str, Template] = {
     "matrix_exp": "paddle.linalg.matrix_exp({0} / 4)",
     "matrix_norm": "paddle.linalg.matrix_norm({0})",
 }
-"""Code for each op that PaddlePaddle has, by the catalogue's name, for all attributes and shapes. Left out:
-`paddle.linalg.solve`, `paddle.cross` and `F.prelu`, whose derivatives crash the process if an operand is constant;
-`F.batch_norm` with a weight, which gets no gradient if the bias is constant; `F.layer_norm`, which needs two dimensions
-and a small `epsilon`; pooling, which needs a batch; `F.pad`, which does not crop; `F.cross_entropy` and `F.nll_loss`,
-whose results keep other dimensions."""
+"""Template of the code for each op that PaddlePaddle has, by the suite's name of the op, for all attributes and shapes.
+Left out: `paddle.linalg.solve`, `paddle.cross` and `F.prelu`, whose derivatives crash the process if an operand is
+constant; `F.batch_norm` with a weight, which gets no gradient if the bias is constant; `F.layer_norm`, which needs two
+dimensions and a small `epsilon`; pooling, which needs a batch; `F.pad`, which does not crop; `F.cross_entropy` and
+`F.nll_loss`, whose results keep other dimensions.
+"""
 
 PRELUDE = """\
 import paddle
@@ -248,7 +249,7 @@ def adagrad(leaves, lr, weight_decay=None, initial_accumulator_value=0.0, eps=1e
     start = {"initial_accumulator_value": initial_accumulator_value}
     return paddle.optimizer.Adagrad(lr, eps, leaves, weight_decay, **start)
 """
-"""Definitions that the code uses, and optimizers that translate the names of settings."""
+"""Imports with which each printed program begins, and optimizers that translate the names of settings."""
 
 OPTIMIZERS = {
     "sgd": ("lr", "momentum", "nesterov", "weight_decay"),
@@ -300,4 +301,4 @@ DIALECT = Dialect(
     remove_hook="{handle}.remove()",
     modes={"no_grad": "paddle.no_grad()", "enable_grad": "paddle.enable_grad()"},
 )
-"""How each instruction is written as PaddlePaddle code."""
+"""Templates with which programs are printed as PaddlePaddle code."""

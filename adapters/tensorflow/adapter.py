@@ -1,4 +1,4 @@
-"""TensorFlow: https://www.tensorflow.org/api_docs/python/tf/GradientTape and .../tf/function."""
+"""Adapters for TensorFlow: https://www.tensorflow.org/api_docs/python/tf/GradientTape and .../tf/function."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Tensor = Any
 """An eager tensor, or a symbolic one while a function is traced."""
 
 NO_DERIVATIVE = ("gradient registry has no entry for", "No gradient defined for operation")
-"""Parts of the messages of errors about ops without a derivative, on a tape and in a graph."""
+"""Parts of the messages of errors about ops without a derivative: of an eager op, and of an op in a graph."""
 
 
 class TensorFlow(Functional):
-    """Eager TensorFlow: each call for gradients records a new tape and differentiates it once."""
+    """Runs programs on eager TensorFlow: each call for gradients records a new tape and differentiates it once."""
 
     name = "tensorflow"
     version = tf.__version__
@@ -49,16 +49,16 @@ class TensorFlow(Functional):
         self.gradients = self.templates.scope["gradients"]
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
-        """A tensor from an array of its dtype."""
+        """Returns a tensor from an array of its dtype."""
         return tf.constant(data)
 
     def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
-        """All results of an op."""
+        """Returns all results of an op."""
         out = self.templates.op(op, attrs, len(operands))(*operands)
         return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
     def detach(self, value: Tensor) -> Tensor:
-        """`tf.stop_gradient`."""
+        """Calls `tf.stop_gradient`."""
         return tf.stop_gradient(value)
 
     def vjp(
@@ -67,25 +67,27 @@ class TensorFlow(Functional):
         values: Sequence[Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[Tensor]:
-        """`tf.GradientTape.gradient`, on a tape that recorded the function. Cotangents are copied."""
+        """Calls `tf.GradientTape.gradient`, on a tape that recorded the function. Cotangents are copied."""
         return self.gradients(function, list(values), [tf.constant(each) for each in cotangents])
 
     def read(self, value: Tensor) -> np.ndarray:
-        """A copy of the elements."""
+        """Returns a copy of the elements."""
         return np.array(value)
 
     def dtype(self, value: Tensor) -> str:
-        """The name of the dtype."""
+        """Returns the name of the dtype."""
         return value.dtype.name
 
     def classify(self, error: BaseException) -> Kind:
-        """Kind of an error by its type and message: TensorFlow raises `LookupError` for an op without a derivative."""
+        """Returns the kind of an error by its type and message: TensorFlow raises `LookupError` for an op without a
+        derivative.
+        """
         unsupported = isinstance(error, LookupError) and any(part in str(error) for part in NO_DERIVATIVE)
         return Kind.NOT_IMPLEMENTED if unsupported or isinstance(error, tf.errors.UnimplementedError) else Kind.UNKNOWN
 
 
 class TensorFlowFunction(TensorFlow):
-    """Staged TensorFlow: each call for gradients is traced as a graph, with its function and its tape."""
+    """Runs programs on staged TensorFlow: each call for gradients is traced as a graph with its function and tape."""
 
     name = "tensorflow-function"
     dialect = dialect(
@@ -99,7 +101,7 @@ class TensorFlowFunction(TensorFlow):
         values: Sequence[Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[Tensor]:
-        """`tf.function` of the values and cotangents; without AutoGraph, since programs have no control flow."""
+        """Calls a `tf.function` of the values and cotangents; without AutoGraph, as programs have no control flow."""
 
         def pullback(values: list[Tensor], cotangents: list[Tensor]) -> list[Tensor]:
             return self.gradients(function, values, cotangents)

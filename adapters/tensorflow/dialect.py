@@ -1,4 +1,4 @@
-"""Programs as TensorFlow code."""
+"""Templates with which programs are printed as TensorFlow code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REDUCED = {"mean": "tf.reduce_mean({})", "sum": "tf.reduce_sum({})", "none": "{}
 
 
 def _loss(code: str) -> Template:
-    """A loss computed for each sample and then reduced."""
+    """Makes a template of a loss that is computed for each sample and then reduced."""
 
     def reduced(x: Names, attrs: Attributes) -> str:
         return REDUCED[attrs["reduction"]].format(code.format(*x))
@@ -25,7 +25,7 @@ def _loss(code: str) -> Template:
 
 
 def _normalized(axes: str, scale: str = "None", offset: str = "None") -> Template:
-    """Normalisation by the operand's own mean and variance over some dimensions."""
+    """Makes a template that normalises an operand by the operand's mean and variance over some dimensions."""
 
     def code(x: Names, attrs: Attributes) -> str:
         over_them = axes.format(*x, behind=tuple(range(-len(attrs.get("normalized_shape", ())), 0)))
@@ -181,9 +181,9 @@ OPS: Mapping[str, Template] = {
     "matrix_exp": "tf.linalg.expm({0} / 4)",
     "matrix_norm": "tf.norm({0}, axis=(-2, -1))",
 }
-"""Code for each op, by the catalogue's name: a function of TensorFlow or of its NumPy API, for all attributes and
-shapes. Left out: convolutions, whose derivative refuses dilations on the CPU; `tf.boolean_mask` of a number; `tnp.var`
-over several dimensions; `tf.nn.softmax_cross_entropy_with_logits`, whose labels must add up to one.
+"""Template of the code for each op, by the suite's name of the op: a function of TensorFlow or of its NumPy API, for
+all attributes and shapes. Left out: convolutions, whose derivative refuses dilations on the CPU; `tf.boolean_mask` of a
+number; `tnp.var` over several dimensions; `tf.nn.softmax_cross_entropy_with_logits`, whose labels must add up to one.
 """
 
 PRELUDE = """\
@@ -199,11 +199,15 @@ def gradients(function, values, cotangents):
     found = tape.gradient(results, values, cotangents, unconnected_gradients="zero")
     return [tf.convert_to_tensor(each) for each in found]  # of a gather it is tf.IndexedSlices
 """
-"""Definitions that the code uses: a function that differentiates another one on a tape. Nested calls nest the tapes."""
+"""Imports and definitions with which each printed program begins: a function that differentiates another one on a tape.
+Nested calls nest the tapes.
+"""
 
 
 def dialect(vjp: str, prelude: str = PRELUDE) -> Dialect:
-    """How each instruction is written as TensorFlow code, with a template for the call of `gradients`."""
+    """Returns the templates with which programs are printed as TensorFlow code; `vjp` is the template of the call of
+    `gradients`.
+    """
     return functional(
         prelude=prelude,
         tensor="tf.constant({data}, tf.{dtype})",

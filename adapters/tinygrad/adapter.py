@@ -1,4 +1,6 @@
-"""tinygrad: each instruction is one call of its public interface; values are computed when they are read."""
+"""Adapter for tinygrad: each instruction of a program is one call of tinygrad's public interface; values are computed
+when they are read.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _DTYPES = {
 
 
 class Tinygrad(Adapter):
-    """tinygrad's `Tensor`."""
+    """Runs programs on tinygrad's `Tensor`."""
 
     name = "tinygrad"
     version = version("tinygrad")
@@ -67,26 +69,26 @@ class Tinygrad(Adapter):
         Tensor([0.0]).numpy()
 
     def reset(self) -> None:
-        """Nothing: tinygrad keeps only compiled kernels between programs."""
+        """Does nothing: tinygrad keeps only compiled kernels between programs."""
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> Tensor:
-        """A tensor from an array of its dtype; from a number, tinygrad would make a constant without storage."""
+        """Returns a tensor from an array of its dtype; from a number, tinygrad would make a constant without memory."""
         assert requires_grad, "constants are not claimed, so no program has any"
         return _tensor(data)
 
     def apply(self, op: str, operands: Sequence[Tensor], attrs: Attrs) -> Sequence[Tensor]:
-        """All results of an op."""
+        """Returns all results of an op."""
         made = self.templates.op(op, attrs, len(operands))(*operands)
         return (made,) if isinstance(made, Tensor) else tuple(made)
 
     def detach(self, value: Tensor) -> Tensor:
-        """`Tensor.detach`."""
+        """Calls `Tensor.detach`."""
         return value.detach()
 
     def backward(
         self, roots: Sequence[Tensor], cotangents: Sequence[np.ndarray | None], retain_graph: bool | None
     ) -> None:
-        """`Tensor.backward`."""
+        """Calls `Tensor.backward`, and copies the cotangent back, so that a write to it is observed."""
         (root,), (cotangent,) = roots, cotangents
         given = None if cotangent is None else _tensor(cotangent)
         try:
@@ -96,33 +98,35 @@ class Tinygrad(Adapter):
                 cotangent[...] = given.numpy()
 
     def zero_grad(self, leaves: Sequence[Tensor], set_to_none: bool) -> None:
-        """Set `grad` to None, as the optimizers' `zero_grad` does."""
+        """Sets `grad` of each leaf to None, as the optimizers' `zero_grad` does."""
         assert set_to_none, "clearing to zeros is not claimed"
         for leaf in leaves:
             leaf.grad = None
 
     def gradient(self, leaf: Tensor) -> Tensor | None:
-        """`Tensor.grad`."""
+        """Returns `Tensor.grad`."""
         return leaf.grad
 
     def identity(self, gradient: Tensor) -> int:
-        """Id of the buffer with a gradient's elements, or of the tensor if they are not computed yet."""
+        """Returns the id of the buffer with a gradient's elements, or of the tensor if the elements are not computed
+        yet.
+        """
         base = gradient.uop.base
         return id(base if base.op is Ops.BUFFER else gradient)
 
     def read(self, value: Tensor) -> np.ndarray:
-        """A copy of the values; this computes them."""
+        """Returns a copy of the elements; this computes them."""
         return value.numpy().copy()
 
     def dtype(self, value: Tensor) -> str:
-        """The dtype's name."""
+        """Returns the dtype's name."""
         return _DTYPES.get(value.dtype, value.dtype.name)
 
     def requires_grad(self, value: Tensor) -> None:
-        """Not claimed: every float tensor requires grad."""
+        """Returns None: every float tensor of tinygrad requires grad."""
 
     def classify(self, error: BaseException) -> Kind:
-        """Kind of an error by its message: tinygrad's refusals are assertions."""
+        """Returns the kind of an error by its message: tinygrad's refusals are assertions."""
         unseeded = isinstance(error, AssertionError) and "backward must be called on a scalar tensor" in str(error)
         return Kind.NON_SCALAR_ROOT if unseeded else Kind.UNKNOWN
 

@@ -1,4 +1,6 @@
-"""Programs as tinygrad code: tinygrad's own ops, each called as its documentation shows."""
+"""Templates with which programs are printed as tinygrad code: tinygrad's own ops, each called as its documentation
+shows.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from autograd_conformance.printing.dialect import Dialect, Template
 
 
 def _indexed(inner: Callable[[Mapping[str, Any]], str]) -> Template:
-    """Indexing along the dimension that the attributes name."""
+    """Makes a template that indexes along the dimension that the attributes name."""
 
     def code(args: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return f"{args[0]}[{':, ' * attrs['dim']}{inner(attrs)}]"
@@ -168,13 +170,14 @@ OPS: dict[str, Template] = {
     "max_pool1d": "{0}.max_pool2d(({kernel_size},), {stride}, padding={padding})",
     "max_pool2d": "{0}.max_pool2d(({kernel_size}, {kernel_size}), {stride}, padding={padding})",
 }
-"""Code for each op that tinygrad has, by the catalogue's name. An op is left out if tinygrad lacks some of its
-attributes (`squeeze` and `logsumexp` take one dimension) or some of its shapes (`nll_loss` needs a batch).
+"""Template of the code for each op that tinygrad has, by the suite's name of the op. An op is left out if tinygrad
+lacks some of its attributes (`squeeze` and `logsumexp` take one dimension) or some of its shapes (`nll_loss` needs a
+batch).
 """
 
 
 def dialect(device: str) -> Dialect:
-    """How each instruction is written as tinygrad code, for tensors on one device."""
+    """Returns the templates with which programs are printed as tinygrad code, for tensors on one device."""
     return Dialect(
         prelude=f'from tinygrad import Tensor, dtypes\nfrom tinygrad.helpers import DEV\n\nDEV.value = "{device}"',
         tensor="Tensor({data}, dtype=dtypes.{dtype})",
