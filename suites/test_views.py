@@ -1,4 +1,4 @@
-"""Views: values that share memory, and the effect of a write to one on the history of the others."""
+"""Views: values that share memory, and the effect of an in-place change of one value on the history of the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes: results of in-place ops, and their effect on graphs recorded before."""
+"""Writes: results of in-place ops, and the effect of in-place ops on graphs recorded before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograd_conformance.strategies.situations import writes
 rule = pytest.mark.rule
 
 FEW = max(4, settings().max_examples // 10)
-"""Number of programs for one write. There are many writes, and each has few shapes and attributes."""
+"""Number of programs for one in-place op. There are many in-place ops, and each has few shapes and attributes."""
 
 
 @rule("writes/value")

@@ -21,8 +21,8 @@ Clause: TypeAlias = tuple[str, Value]
 """A key of an entry of known differences and its value, such as ``("makes_view", True)``."""
 
 OUTCOMES = (Returned.key,)
-"""Keys for the observed outcome. They narrow an entry and do not name its case, since any violation of the rule may
-have the same outcome.
+"""Keys for the observed outcome. These narrow an entry and do not separate its case from others, since any violation of
+the rule may have the same outcome.
 """
 
 

@@ -28,7 +28,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Condition(ABC):
-    """A key of an entry with its value: a condition that a violation fulfils or does not.
+    """A key of an entry of known differences with its value: a condition that a violation fulfils or does not.
 
     The docstring of each class is the description of its key in the documentation.
     """

@@ -74,7 +74,7 @@ class Known:
 
     @cached_property
     def op(self) -> str | None:
-        """The op that the entry is about; None if another key names the case."""
+        """The op that the entry is about; None if other keys describe the case."""
         found = self.get(Op)
         return None if found is None else found.value
 

@@ -94,7 +94,7 @@ class Finding:
     witness: str
     """Shortest program that shows the violation."""
     observed: str
-    """Observed outcome of the witness, as a sentence."""
+    """Observed outcome of the witness program, as a sentence."""
     left_out: bool
     """Whether tests of other rules leave the op out of their programs."""
     clauses: frozenset[Clause]

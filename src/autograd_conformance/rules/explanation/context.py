@@ -38,7 +38,7 @@ class Context:
     program: Program
     observation: Observation
     tape: Tape
-    """The tape before the failing line."""
+    """The tape, the model of what the framework recorded, before the failing line."""
     violation: Violation
     expectation: Expectation
     """The outcomes that the rules allow at the failing line."""

@@ -9,7 +9,7 @@ from autograd_conformance.programs.observations import Raised, Returned
 from autograd_conformance.tape.trace import TraceStep
 
 RETURNS = "returns"
-"""The outcome of an instruction that does not raise."""
+"""The text for an outcome without an error; the other outcomes are kinds of errors."""
 
 
 class Choice(NamedTuple):
@@ -18,13 +18,15 @@ class Choice(NamedTuple):
     instruction: str
     """The instruction's word in the JSON form of programs."""
     allowed: tuple[tuple[str, str], ...]
-    """The outcomes, each `RETURNS` or a kind of error, with the rule that allows it."""
+    """The outcomes, each `RETURNS` or a kind of error, with the slug of the rule that allows the outcome."""
     chosen: str
     """The outcome that was observed."""
 
 
 def choice(traced: TraceStep) -> Choice | None:
-    """The choice at an instruction that breaks no rule; None if one outcome is allowed, or if it ran in a region."""
+    """Returns the choice at an instruction that breaks no rule; None if one outcome is allowed, or if the instruction
+    ran in a region, a compiled or checkpointed function.
+    """
     expectation, outcome = traced.expectation, traced.observed.outcome
     if not expectation.raises or traced.observed.region:  # nearly always
         return None

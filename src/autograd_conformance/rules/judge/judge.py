@@ -79,7 +79,7 @@ from autograd_conformance.tape.trace import TraceStep, trace
 
 HARMLESS = (Apply, Detach, ReadGrad, Backward, Grad)
 """Instructions that have no effects but observed ones if they raise. Other instructions may have been carried out in
-part.
+part before they raised.
 """
 COTANGENT_KEPT = slugs.GRADIENTS_COTANGENT_KEPT
 """The rule that calls leave their cotangents unchanged."""
@@ -92,11 +92,12 @@ def judge(
     capabilities: Collection[Capability],
     waives: Waiver = waives_nothing,
 ) -> Judgement:
-    """Judge an observation of a program, for a framework that claims `capabilities`; `reference` has computed the
+    """Judges an observation of a program, for a framework that claims `capabilities`; `reference` has computed the
     program.
 
-    If `waives` waives a violation, judging continues where the following instructions do not depend on it, or where the
-    model can adopt the observed state. Otherwise judging ends there, and `Judgement.ended_by` holds the violation.
+    If `waives` waives a violation, judging continues where the following instructions do not depend on the violation,
+    or where the model of the graph can adopt the observed state. Otherwise judging ends there, and `Judgement.ended_by`
+    holds the violation.
     """
     regions_run = region_steps(observation)
     judging = Judging.of(
@@ -187,7 +188,7 @@ def _is_expected_error(traced: TraceStep) -> bool:
 
 
 def _check(judging: Judging, traced: TraceStep) -> Violation | None:
-    """The violation if the outcome of an instruction is not allowed, or if its effects are not."""
+    """Returns the violation if the outcome or an effect of an instruction is not allowed."""
     if traced.observed.mutated and judging.applies(COTANGENT_KEPT):
         allowed = (Allowed(Unchanged(Kept.COTANGENT), COTANGENT_KEPT),)
         return Violation(COTANGENT_KEPT, traced.at, CotangentWritten(traced.observed.mutated[0]), allowed)
@@ -212,7 +213,9 @@ def _check(judging: Judging, traced: TraceStep) -> Violation | None:
 
 
 def _unexpected_return(judging: Judging, traced: TraceStep) -> Violation | None:
-    """The violation if an instruction returned that must raise. Rules by which it only may raise allow a return."""
+    """Returns the violation if an instruction returned that must raise. A rule by which the instruction only may raise
+    allows a return.
+    """
     for rule in traced.expectation.raises.values():
         if judging.applies(rule) and RULES[rule].level is not Level.INFO:
             allowed = _allowed(traced.expectation)
@@ -231,8 +234,8 @@ def _goes_through_freed(traced: TraceStep) -> bool:
 
 
 def _waive_and_adopt(judging: Judging, traced: TraceStep, violation: Violation) -> bool:
-    """Waive a violation, if it is a known difference, and let the reference adopt the observed state; returns whether
-    it did.
+    """Waives a violation, if it is a known difference, and lets the reference adopt the observed state; returns whether
+    the violation was waived.
     """
     if not judging.waive(violation):
         return False
@@ -242,7 +245,7 @@ def _waive_and_adopt(judging: Judging, traced: TraceStep, violation: Violation) 
 
 
 def _unexpected_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
-    """The violation if an instruction raised an error that it may not raise."""
+    """Returns the violation if an instruction raised an error that it may not raise."""
     expectation = traced.expectation
     rule = expectation.returns or next(iter(expectation.raises.values()))
     # the rules specify neither an op outside its domain, nor the error of a region with an unspecified write
@@ -263,13 +266,13 @@ def _unexpected_error(judging: Judging, traced: TraceStep, raised: Raised) -> Vi
 
 
 def _allowed(expectation: Expectation) -> tuple[Allowed, ...]:
-    """The outcomes that an expectation allows, each with its rule."""
+    """Returns the outcomes that an expectation allows, each with its rule."""
     returns = (Allowed(ExpectedReturn(), expectation.returns),) if expectation.returns else ()
     return (*returns, *(Allowed(ExpectedError(kind), rule) for kind, rule in expectation.raises.items()))
 
 
 def _check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
-    """The violation if an instruction that may raise, and did, had an effect that it must not have."""
+    """Returns the violation if an instruction that may raise, and did, had an effect that it must not have."""
     at, step, observed = traced.at, traced.step, traced.observed
     if isinstance(step, InPlace):
         return unchanged.check_refused_write(judging, at, step, observed)
@@ -282,7 +285,7 @@ def _check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violati
 
 
 def _check_return(judging: Judging, traced: TraceStep, results: values.Values) -> Violation | None:
-    """The violation if an instruction that may return, and did, had wrong effects. Calls are checked before the
+    """Returns the violation if an instruction that may return, and did, had wrong effects. Calls are checked before the
     reference records the instruction, all others after it.
     """
     at, step, observed, expectation = traced.at, traced.step, traced.observed, traced.expectation
@@ -308,7 +311,7 @@ def _check_return(judging: Judging, traced: TraceStep, results: values.Values) -
 
 
 def _check_results(judging: Judging, traced: TraceStep, results: values.Values) -> Violation | None:
-    """The violation among the values and gradients after an instruction."""
+    """Returns the violation if an instruction left a wrong value or gradient."""
     at, step, observed = traced.at, traced.step, traced.observed
     match step:
         case Apply() | Leaf() | Detach() | ReadGrad():

@@ -1,4 +1,4 @@
-"""The result of judging one program: the first violation, and the rules that were put to the test."""
+"""The result of judging one program: the first violation, and the rules that the program tested."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from autograd_conformance.tape.refusals import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of judging one program."""
+    """The result of judging one program: the first violation, and the rules that the program tested."""
 
     violation: Violation | None
     """The first violation, if there is one."""
     exercised: Mapping[Slug, int]
-    """The number of times that each rule was put to the test."""
+    """The number of times that the program tested each rule."""
     unspecified: bool = False
     """Whether the rules left some behaviour unspecified: judging ended there, or adopted the observed state."""
     ended_by: Violation | None = None
@@ -32,11 +32,11 @@ class Judgement:
 
 
 Waiver = Callable[[Violation], bool]
-"""A function that says whether a violation is a known difference, which is no failure. It is not called again for a
-violation that it waived.
+"""A function that says whether a violation is a known difference, which is no failure. The judge does not call it again
+for a violation that it waived.
 """
 
 
 def waives_nothing(violation: Violation) -> bool:
-    """The waiver that waives no violation."""
+    """Waives no violation: always returns False."""
     return False

@@ -1,4 +1,6 @@
-"""The state that all checks of one program share: the program, the tape, the reference, and the results so far."""
+"""The state that all checks of one program share: the program, the tape (the model of what the framework recorded), the
+reference, and the results so far.
+"""
 
 from __future__ import annotations
 
@@ -43,25 +45,25 @@ class Judging:
     reference: Reference
     tape: Tape
     values_before: dict[Ref, np.ndarray] = field(default_factory=dict)
-    """Every value before the instruction, if the instruction writes to values."""
+    """Every value before the current instruction, if the instruction changes values in place; else empty."""
     strides: dict[Ref, tuple[int, ...] | None] = field(default_factory=dict)
-    """The strides of every value that was made, in elements; None if they cannot be observed."""
+    """The strides of every value that was made, in elements; None if the framework does not report strides."""
     dtypes: dict[Ref, str] = field(default_factory=dict)
     """The observed dtype of every value that was made."""
     memories: dict[Ref, int] = field(default_factory=dict)
-    """The memory of every live value, by the number that was observed."""
+    """For each live value, the observed number that identifies its memory."""
     owners: dict[int, Ref] = field(default_factory=dict)
-    """For each memory, the first value in it."""
+    """For each number that identifies a memory, the first value in that memory."""
     exercised: dict[Slug, int] = field(default_factory=dict)
-    """The number of times that each rule was put to the test."""
+    """The number of times that the program tested each rule."""
     choices: Counter[Choice] = field(default_factory=Counter)
     """Choices among several allowed outcomes, and how often each was made."""
     refusals: list[Refusal] = field(default_factory=list)
     """The calls that were refused by errors that the adapter cannot classify."""
     unspecified: bool = False
-    """Whether the rules do not specify what follows."""
+    """Whether the rules do not specify what the program's next instructions do."""
     waives: Waiver = waives_nothing
-    """Says whether a violation is a known difference, which is no failure."""
+    """A function that says whether a violation is a known difference, which is no failure."""
     waived_earlier: bool = False
     """Whether a violation was waived, and judging continued after it."""
 
@@ -73,7 +75,7 @@ class Judging:
         waives: Waiver = waives_nothing,
         regions: Mapping[int, tuple[int, ...]] = NO_REGIONS,
     ) -> Judging:
-        """The state before the first instruction of a program.
+        """Returns the state before the first instruction of a program.
 
         `reference` has computed the program. If the right values depend on what is observed, an empty reference takes
         its place, which then follows the observation.
@@ -90,8 +92,8 @@ class Judging:
         return working_dtype(self.program)
 
     def precision(self, dtype: str | None) -> str:
-        """The dtype whose rounding a number is first compared with: the number's dtype, or else the program's. A number
-        within that rounding is right, whatever it was computed from.
+        """Returns the dtype whose rounding a number is first compared with: the number's dtype, or else the program's.
+        A number within that rounding is right, whatever it was computed from.
         """
         return dtype if dtype in EPSILON else self.dtype
 
@@ -105,8 +107,8 @@ class Judging:
         return RULES[rule].needs <= self.capabilities
 
     def waive_form(self, violation: Violation) -> bool:
-        """Waive a violation that concerns only the form of a gradient, if it is a known difference; returns whether it
-        did. The following instructions can be judged as if there were no violation.
+        """Waives a violation that concerns only the form of a gradient, if it is a known difference; returns whether
+        the violation was waived. The following instructions can be judged as if there were no violation.
         """
         fine = isinstance(violation.observed, FORM)
         if isinstance(violation.observed, ObjectReplaced):
@@ -116,20 +118,24 @@ class Judging:
         return fine and self.waive(violation)
 
     def waive(self, violation: Violation) -> bool:
-        """Waive a violation that the model can adopt, if it is a known difference; returns whether it did."""
+        """Waives a violation if it is a known difference; returns whether the violation was waived. Judging continues
+        after it.
+        """
         fine = self.waives(violation)
         self.waived_earlier = self.waived_earlier or fine
         return fine
 
     def exercise(self, rules: Iterable[Slug]) -> None:
-        """Count rules that were put to the test."""
+        """Counts rules that the program tested."""
         for rule in rules:
             self.exercised[rule] = self.exercised.get(rule, 0) + 1
 
     def differs(
         self, rule: Slug, at: int, subject: Ref, difference: Observed, expected: Expected, step: Instruction
     ) -> Violation | None:
-        """The violation of a rule; None if the rule does not apply to the framework."""
+        """Returns the violation of a rule that allows one behaviour, `expected`; None if the rule does not apply to the
+        framework.
+        """
         if not self.applies(rule):
             return None
         return Violation(rule, at, difference, (Allowed(expected, rule),), subject, op_of(step))

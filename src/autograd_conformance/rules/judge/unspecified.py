@@ -13,7 +13,7 @@ from autograd_conformance.tape.trace import TraceStep
 
 
 def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
-    """Adopt the observed gradients of a call whose gradients are unspecified; returns whether judging can continue."""
+    """Adopts the observed gradients of a call whose gradients are unspecified; returns whether judging can continue."""
     step, reference = traced.step, judging.reference
     if not judging.stateful or not isinstance(step, (Backward, Grad)):
         return False
@@ -37,14 +37,14 @@ def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
 
 
 def has_known_outcome(judging: Judging, step: Instruction) -> bool:
-    """Whether the rules specify if a call returns or raises, although they do not specify its gradients."""
+    """True if the rules say whether a call returns or raises, although they do not specify its gradients."""
     if judging.unspecified or judging.reference.unspecified or not isinstance(step, (Backward, Grad)):
         return False
     return judging.reference.storages.uses_only_elements(step)
 
 
 def adopt_unspecified_values(judging: Judging, traced: TraceStep) -> bool:
-    """Adopt the observed results of an op or a detach of unspecified values; returns whether judging can continue."""
+    """Adopts the observed results of an op or a detach of unspecified values; returns whether judging can continue."""
     step, reference = traced.step, judging.reference
     if judging.unspecified or reference.unspecified or not isinstance(step, (Apply, Detach)):
         return False

@@ -146,7 +146,7 @@ class Kept(Enum):
     """The gradients of leaves that the instruction does not name."""
     VALUES = "values stay as they were"
     VALUES_ELSEWHERE = "values elsewhere stay as they were"
-    """Values that share no memory with the target of a write."""
+    """Values that share no memory with the target of an in-place change."""
     TARGET = "the target keeps its value"
     """The value that is detached in place."""
     COTANGENT = "the cotangent stays as it was"

@@ -1,6 +1,5 @@
 """Differences from the rules, as data: one small class, with its English text, for each way in which a framework can
-differ. `shared` has those that may also be what the rules require of another program, and `pairs` the differences
-between two programs.
+differ. `shared` has the differences that may also be required behaviours, and `pairs` those between two programs.
 """
 
 from __future__ import annotations
@@ -102,9 +101,9 @@ class ChangedValue(Enum):
     TARGET = "the target's value changed"
     """The value that was detached in place."""
     REFUSED = "the refused write changed a value"
-    """A value that a refused write would have changed."""
+    """A value that an in-place change would have altered, had it not been refused."""
     ELSEWHERE = "another value changed"
-    """A value that shares no memory with the target of a write."""
+    """A value that shares no memory with the target of an in-place change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ class ValueChanged(Observed):
     which: ChangedValue
 
     def category_text(self) -> str:
-        """The kind of difference, in the words of records."""
+        """Returns the kind of difference, as the text that records contain: "value changed, target"."""
         return f"value changed, {self.which.name.lower()}"
 
 
@@ -153,7 +152,7 @@ class OtherGradient(Observed):
     place: Place
 
     def category_text(self) -> str:
-        """The kind of difference, in the words of records."""
+        """Returns the kind of difference, as the text that records contain: "other gradient, leaf"."""
         return f"other gradient, {self.place.name.lower().replace('_', ' ')}"
 
     def is_about_hook(self) -> bool:
@@ -186,7 +185,7 @@ class GradientChanged(Observed):
         return "its gradient changed" if self.how is Change.CHANGED else self.observed_text()
 
     def category_text(self) -> str:
-        """The kind of difference, in the words of records."""
+        """Returns the kind of difference, as the text that records contain: "gradient changed, lost"."""
         return f"gradient changed, {self.how.name.lower().replace('_', ' ')}"
 
 

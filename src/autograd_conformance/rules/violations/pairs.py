@@ -121,7 +121,7 @@ def _outcome(outcome: Outcome) -> str:
 
 
 def _raised(outcome: Outcome) -> str | None:
-    """The kind of the raised error; None if nothing was raised."""
+    """Returns the kind of the raised error; None if nothing was raised."""
     return outcome.kind.value if isinstance(outcome, Raised) else None
 
 
@@ -168,7 +168,7 @@ class SameValue(Expected):
     """Whether the gradient that the value holds has to be the same, and not the value itself."""
 
     def expected_text(self) -> str:
-        """The behaviour as a clause."""
+        """Returns the behaviour as a clause, such as "x is the same in both programs"."""
         return f"{_named(self.name, self.gradient)} is the same in both programs"
 
 
@@ -179,5 +179,5 @@ class Multiple(Expected):
     factor: float
 
     def expected_text(self) -> str:
-        """The behaviour as a clause."""
+        """Returns the behaviour as a clause, such as "the gradient is 2 times that of the second program"."""
         return f"the gradient is {'' if self.factor == 1 else f'{self.factor:g} times '}that of the second program"

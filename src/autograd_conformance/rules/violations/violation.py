@@ -58,7 +58,7 @@ class Violation:
     """
 
     def observed_text(self) -> str:
-        """The observed behaviour, as a clause."""
+        """Returns the observed behaviour as a clause, such as "the leaf holds no gradient"."""
         return self.observed.observed_text()
 
     def allowed_texts(self) -> tuple[tuple[str, str], ...]:
@@ -66,7 +66,7 @@ class Violation:
         return tuple((each.expected.expected_text(), each.rule) for each in self.allowed)
 
     def diagnosis_text(self) -> str | None:
-        """A sentence that describes the fault; None if there is no diagnosis."""
+        """Returns a sentence that describes the fault; None if there is no diagnosis."""
         return None if self.diagnosis is None else str(self.diagnosis)
 
     def in_regions(self, regions: Mapping[int, tuple[int, ...]]) -> Violation:

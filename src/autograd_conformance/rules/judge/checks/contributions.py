@@ -18,12 +18,12 @@ from autograd_conformance.tape.graph import Expectation, Traversal
 
 
 def values_of(gradients: Mapping[Ref, Gradient | None]) -> dict[Ref, np.ndarray | None]:
-    """The gradient of each leaf as a plain array."""
+    """Returns the gradient of each leaf as a plain array."""
     return {leaf: None if gradient is None else gradient.value for leaf, gradient in gradients.items()}
 
 
 def value_of(gradient: Gradient | None) -> np.ndarray | None:
-    """A gradient as a plain array."""
+    """Returns a gradient as a plain array."""
     return None if gradient is None else gradient.value
 
 
@@ -78,12 +78,12 @@ def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution:
 
 
 def contribution_bound(judging: Judging, call: BackwardCall, ref: Ref) -> Bound:
-    """The rounding bound of a call's contribution to a value's gradient."""
+    """Returns the rounding bound of a call's contribution to a value's gradient."""
     return gradient_bound(judging.reference, call, judging.reference.tape.edge(ref), judging.dtype)
 
 
 def sum_rounding(judging: Judging, old: Gradient | None, want: np.ndarray) -> np.ndarray | float:
-    """The additional rounding of the sum of a leaf's old gradient and a call's contribution."""
+    """Returns the additional rounding of the sum of a leaf's old gradient and a call's contribution."""
     if old is None:
         return 0.0
     return 2 * EPSILON[judging.precision(old.dtype)] * (np.abs(old.value) + np.abs(want))
@@ -95,14 +95,18 @@ SPECIAL = (
     slugs.WRITES_ERROR_OR_RECORDED, slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD, slugs.HIGHER_DIFFERENTIABLE,
     slugs.HOOKS_RESULT, slugs.VIEWS_HISTORY, slugs.WRITES_RECORDED,
 )  # fmt: skip
-"""Rules about gradients in special situations. Of those that a call exercises, the first is reported as violated."""
+"""Rules about gradients in special circumstances, such as second derivatives or hooks. Of the rules that a call
+exercises, the first is reported as violated.
+"""
 
 MODULES = (slugs.RECURRENT_GRADIENT, slugs.NETWORKS_GRADIENT)
-"""Rules about the gradients of modules."""
+"""Rules about the gradients of modules of layers. Of those that a call exercises, the first is reported as violated."""
 
 
 def rule_of_gradient(judging: Judging, expectation: Expectation, rule: Slug) -> Slug:
-    """The rule that a wrong gradient breaks, chosen by the ops on the call's way; `rule` if none is special."""
+    """Returns the rule that a wrong gradient breaks, chosen by the rules that the call puts to the test; `rule` if none
+    of these is special.
+    """
     rule, loop = rule_of_module_gradient(judging, expectation, rule), slugs.TRAINING_LOOP
     if rule == slugs.GRADIENTS_GRAPH and loop in expectation.exercises and judging.applies(loop):
         rule = loop
@@ -110,12 +114,12 @@ def rule_of_gradient(judging: Judging, expectation: Expectation, rule: Slug) -> 
 
 
 def rule_of_module_gradient(judging: Judging, expectation: Expectation, rule: Slug) -> Slug:
-    """The rule about the gradients of the modules on a call's way; `rule` if there are no modules."""
+    """Returns the rule about the gradients of the modules on a call's way; `rule` if there are no modules."""
     return next((s for s in MODULES if s in expectation.exercises and judging.applies(s)), rule)
 
 
 def op_of_rule(rule: Slug, traversal: Traversal) -> str | None:
-    """The op that causes the violation, if the rule is about single ops."""
+    """Returns the op that causes the violation, if the rule is about single ops; else None."""
     match rule:
         case slugs.GRADIENTS_OP:
             return str(traversal.nodes[0].op) if traversal.alone else None
@@ -125,7 +129,7 @@ def op_of_rule(rule: Slug, traversal: Traversal) -> str | None:
 
 
 def op_of_call(traversal: Traversal) -> str | None:
-    """The only op that a call goes through, or the only op whose derivative it goes through, apart from weights; else
-    None.
+    """Returns the only op that a call goes through, or the only op whose derivative it goes through, apart from
+    weights; else None.
     """
     return str(traversal.nodes[0].op) if traversal.alone else derived_op(traversal)

@@ -1,4 +1,6 @@
-"""Checks of the functional form: the gradients that it returned, and the gradients that it must leave alone."""
+"""Checks of the functional form: the gradients that a call returned, and the held gradients that the call must not
+change.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ from autograd_conformance.tape.traversal import ZERO
 def check(
     judging: Judging, at: int, step: Grad, values: Values, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
-    """The violation if a call of the functional form returned wrong gradients, or changed the gradient of a leaf."""
+    """Returns the violation if a call of the functional form returned wrong gradients, or changed the gradient of a
+    leaf.
+    """
     for leaf, got in observed.gradients.items():
         if not _may_hold(judging, step, leaf, got, expectation.traversal):
             difference, expected = GradientChanged(Change.BY_FUNCTIONAL_FORM), Unchanged(Kept.GRADIENTS)
@@ -60,7 +64,7 @@ def _may_hold(judging: Judging, step: Grad, leaf: Ref, got: Gradient | None, tra
 def _check_none(
     judging: Judging, at: int, step: Grad, place: int, values: Values, want: np.ndarray | None
 ) -> Violation | None:
-    """The violation if a result must not be None."""
+    """Returns the violation if a result of the functional form is None and must not be."""
     out = Ref(at, place)
     if want is not None and want.any() and not (step.allow_unused and bool((np.abs(want) < ZERO).all())):
         rule = _input_rule(judging, step, place, values)
@@ -80,7 +84,7 @@ def _check_result(
     want: np.ndarray | None,
     expectation: Expectation,
 ) -> Violation | None:
-    """The violation if a result is not the right gradient, or is recorded although the call creates no graph."""
+    """Returns the violation if a result is not the right gradient, or is recorded although no graph is created."""
     out, traversal = Ref(at, place), expectation.traversal
     if want is None and not step.materialize_grads:
         unused = judging.reference.tape.edge(step.inputs[place]) not in traversal.must_reach | traversal.may_fire
@@ -107,8 +111,8 @@ def _check_result(
 
 
 def _input_rule(judging: Judging, step: Grad, place: int, values: Values) -> Slug:
-    """The rule about an input with a wrong gradient: `functional/duplicates` if the input is listed twice and the
-    results differ, `functional/inner-input` if it is no leaf and got None, else `functional/value`.
+    """Returns the rule about an input with a wrong gradient: `functional/duplicates` if the input is listed twice and
+    the results differ, `functional/inner-input` if it is no leaf and got None, else `functional/value`.
     """
     tensor, ref = values[place], step.inputs[place]
     twins = [values[k] for k, other in enumerate(step.inputs) if other == ref and k != place]
@@ -130,7 +134,7 @@ def _check_gradient(
     want: np.ndarray | None,
     expectation: Expectation,
 ) -> Violation | None:
-    """The violation if a result has wrong elements; an input that the outputs do not depend on gets zeros."""
+    """Returns the violation if a result has wrong elements; zeros are right for an input that is not used."""
     out, ref = Ref(at, place), step.inputs[place]
     want = np.zeros_like(judging.reference.values[ref]) if want is None else want
     if tensor.value.shape != want.shape:

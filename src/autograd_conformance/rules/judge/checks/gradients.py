@@ -53,7 +53,9 @@ from autograd_conformance.tape.graph import Expectation, Traversal
 def check(
     judging: Judging, at: int, call: Backward, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
-    """The first leaf whose gradient is wrong after a call: its elements, its form, or its object."""
+    """Returns the violation at the first leaf whose gradient is wrong after a call that returned: its elements, form or
+    object.
+    """
     contributions, traversal = judging.reference.pullbacks.of(call), expectation.traversal
     for leaf, got in observed.gradients.items():
         if leaf not in traversal.must_accumulate:
@@ -84,7 +86,7 @@ def _check_reached(
     expectation: Expectation,
     observed: StepObservation,
 ) -> Violation | None:
-    """The violation if a leaf to which the call adds holds a gradient with wrong elements, form or object."""
+    """Returns the violation if a leaf to which the call adds holds a gradient with wrong elements, form or object."""
     old, rule = judging.tape.added_to(leaf), _rule_of(judging, leaf, expectation.traversal)
     if got is None:
         if old is None and is_negligible(judging, call, leaf, contribution):
@@ -104,7 +106,7 @@ def _check_reached(
 
 
 def _rule_of(judging: Judging, leaf: Ref, traversal: Traversal) -> Slug:
-    """The rule by which a call adds to a value's gradient."""
+    """Returns the rule by which a call adds to a value's gradient."""
     if leaf not in traversal.leaves:
         return slugs.HOOKS_RETAINED if leaf in judging.reference.calls.retained else slugs.FUNCTIONAL_INPUTS_ONLY
     return slugs.ACCUMULATION_FIRST if judging.tape.holds_initial_gradient(leaf) else slugs.ACCUMULATION_ADDS
@@ -120,7 +122,9 @@ def _check_value(
     expectation: Expectation,
     observed: StepObservation,
 ) -> Violation | None:
-    """The violation if a gradient has wrong elements, with the rule that is broken and the fault that explains it."""
+    """Returns the violation if a gradient has wrong elements, with the rule that is broken and the fault that explains
+    it.
+    """
     old = judging.tape.added_to(leaf)
     want = contribution if old is None else old.value + contribution
     if is_right_without_bound(judging, got.value, want, got.dtype):
@@ -151,8 +155,8 @@ def _check_value(
 
 
 def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gradient) -> Violation | None:
-    """The violation if a gradient is a new object where it must be the old one, or vice versa, or its strides are
-    wrong.
+    """Returns the violation if a gradient is a new object where it must be the old one, or vice versa, or its strides
+    are wrong.
     """
     if not got.value.size:
         return None
@@ -176,7 +180,7 @@ def _check_object(judging: Judging, at: int, call: Backward, leaf: Ref, got: Gra
 
 
 def _expected_strides(strides: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The expected strides of a gradient: the leaf's strides if its elements are dense, else row-major ones."""
+    """Returns the expected strides of a gradient: the leaf's strides if its elements are dense, else row-major ones."""
     dense, size = True, 1
     for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
         dense, size = dense and stride == size, size * n
@@ -199,7 +203,7 @@ def _is_filled(judging: Judging, call: Backward, leaf: Ref, got: Gradient | None
 def _unreached_violation(
     judging: Judging, at: int, leaf: Ref, got: Gradient | None, expectation: Expectation
 ) -> Violation | None:
-    """The violation where the gradient of a leaf changed that the call does not reach."""
+    """Returns the violation if the gradient of a leaf that the call does not reach changed."""
     rule, old = slugs.ACCUMULATION_UNREACHED, judging.tape.grads.get(leaf)
     if not judging.reference.requires_grad[leaf]:
         rule = slugs.MODES_FROZEN_LEAF if leaf in expectation.traversal.must_reach else slugs.ACCUMULATION_CONSTANT
@@ -218,7 +222,7 @@ def _unreached_violation(
 
 
 def _check_shared(judging: Judging, at: int, observed: StepObservation, traversal: Traversal) -> Violation | None:
-    """The violation if two leaves hold one gradient object, although the program did not assign it to both."""
+    """Returns the violation if two leaves hold one gradient object, although the program did not assign it to both."""
     rule = slugs.ACCUMULATION_OWN_OBJECT
     holders: dict[int, Ref] = {}
     for leaf, gradient in observed.gradients.items():
@@ -243,7 +247,9 @@ def _shared_before(judging: Judging, one: Ref, other: Ref) -> bool:
 
 
 def _common_op(traversal: Traversal, one: Ref, other: Ref) -> str | None:
-    """The first op, on the way from the leaves to the roots, that depends on both leaves."""
+    """Returns the name of the first op, on the way from the leaves to the roots, that depends on both leaves; else
+    None.
+    """
     reach: dict[Ref, set[Ref]] = {}
     for node in reversed(traversal.nodes):
         reached = {leaf for edge in node.args for leaf in reach.get(edge, {edge})} & {one, other}

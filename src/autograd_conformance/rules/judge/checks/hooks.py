@@ -24,7 +24,9 @@ from autograd_conformance.tape.traversal import ZERO
 def check(
     judging: Judging, at: int, call: BackwardCall, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
-    """The first hook that a call that returned did not call correctly."""
+    """Returns the violation if a call that returned did not call each hook as often, in the order and with the gradient
+    that it must.
+    """
     reference, traversal = judging.reference, expectation.traversal
     if not reference.hooks.on and not reference.hooks.accumulated and not observed.fired:
         return None
@@ -52,7 +54,7 @@ def check(
 def _check_calls(
     judging: Judging, at: int, call: BackwardCall, observed: StepObservation, may_be_called: set[Ref]
 ) -> Violation | None:
-    """The violation if a hook was called that must not be, or was called more than once."""
+    """Returns the violation if a hook was called that must not be, or was called more than once."""
     for handle, times in Counter(fired.hook for fired in observed.fired).items():
         if handle not in may_be_called:
             rule = slugs.HOOKS_REMOVED if _is_removed(judging, handle) else slugs.HOOKS_CALLED
@@ -71,7 +73,7 @@ def _check_omissions(
     must: set[Ref],
     after: set[Ref],
 ) -> Violation | None:
-    """The violation if a hook was not called that must be."""
+    """Returns the violation if a hook was not called that must be."""
     called = {fired.hook for fired in observed.fired}
     for handle in sorted(must):
         if handle not in called and expected.get(handle) is not None and _must_be_called(expected[handle]):
@@ -94,8 +96,8 @@ def _check_arguments(
     after: set[Ref],
     modified: Slug | None,
 ) -> Violation | None:
-    """The violation if a hook was called with a wrong gradient. `modified` is the rule by which the call may raise
-    instead, because a saved tensor was written to; then that rule is the violated one.
+    """Returns the violation if a hook was called with a wrong gradient. `modified` is the rule by which the call may
+    raise instead, because a saved tensor was written to; then that rule is the violated one.
     """
     for fired in observed.fired:
         target, want = _hook_of(judging, fired.hook).target, expected.get(fired.hook)
@@ -136,7 +138,7 @@ def _is_right_gradient(judging: Judging, call: BackwardCall, fired: HookCall, ta
 def _check_order(
     judging: Judging, at: int, call: BackwardCall, observed: StepObservation, must: set[Ref]
 ) -> Violation | None:
-    """The violation if the hooks of one value were not called in the order of their registration."""
+    """Returns the violation if the hooks of one value were not called in the order of their registration."""
     place = {fired.hook: n for n, fired in enumerate(observed.fired)}
     for entries in judging.reference.hooks.on.values():
         order = [place[handle] for handle, _ in entries if handle in place and handle in must]
@@ -146,7 +148,7 @@ def _check_order(
 
 
 def _must_be_called(value: np.ndarray) -> bool:
-    """Whether a hook must be called with a gradient: one that is zero may stay undefined."""
+    """Whether a hook must be called with this gradient: a gradient that is zero may stay undefined."""
     return bool(value.any()) and bool(np.abs(value).max() > ZERO)
 
 
@@ -164,5 +166,5 @@ def _hook_of(judging: Judging, handle: Ref) -> Hook:
 def _violation(
     judging: Judging, rule: Slug, at: int, handle: Ref, difference: Observed, expected: Expected, call: BackwardCall
 ) -> Violation | None:
-    """The violation of a rule about a hook; its subject is the value on which the hook is registered."""
+    """Returns the violation of a rule about a hook; its subject is the value on which the hook is registered."""
     return judging.differs(rule, at, _hook_of(judging, handle).target, difference, expected, call)

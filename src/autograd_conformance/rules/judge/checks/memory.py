@@ -33,7 +33,9 @@ OWN, SHARES = slugs.VIEWS_OWN_MEMORY, slugs.VIEWS_SHARES
 def check_made(
     judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, ref: Ref, tensor: Tensor
 ) -> Violation | None:
-    """The violation if a new view has separate memory, or another new value shares memory with an existing one."""
+    """Returns the violation if a new view has separate memory, or if a new value that is no view shares memory with an
+    existing one.
+    """
     memory = tensor.memory
     if memory is None:
         return None
@@ -59,8 +61,9 @@ def check_made(
 
 
 def check_region_result(judging: Judging, at: int, step: Apply | Detach, ref: Ref, tensor: Tensor) -> Violation | None:
-    """The violation if a result of a region does not share memory with exactly those values that use its storage,
-    including values inside the region that were not observed.
+    """Returns the violation if a result of a region (instructions that ran as one compiled or checkpointed function)
+    does not share memory with exactly those values that use its storage, including values inside the region that were
+    not observed.
     """
     memory, storages = tensor.memory, judging.reference.storages
     if memory is None:
@@ -92,8 +95,8 @@ def _is_documented(judging: Judging, ref: Ref) -> bool:
 def check_returned(
     judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor, traversal: Traversal
 ) -> Violation | None:
-    """The violation if a returned gradient uses the memory of a value, or of a gradient held before the call. Two
-    results of one call may be one tensor. A gradient that the call itself replaces does not count.
+    """Returns the violation if a returned gradient uses the memory of a value, or of a gradient held before the call.
+    Two results of one call may be one tensor. A gradient that the call itself replaces does not count.
     """
     memory = tensor.memory
     if memory is None:
@@ -111,7 +114,7 @@ def check_returned(
 
 
 def check_new_gradients(judging: Judging, at: int, call: Backward, observed: StepObservation) -> Violation | None:
-    """The violation if a gradient that a call stored uses the memory of a value of the program."""
+    """Returns the violation if a gradient that a call stored uses the memory of a value of the program."""
     owners = judging.owners
     for leaf, gradient in observed.gradients.items():
         if gradient is None or gradient.memory not in owners or _is_old(judging.tape.grads.get(leaf), gradient):
@@ -131,7 +134,9 @@ def _is_old(old: Gradient | None, new: Gradient) -> bool:
 def check_still_shared(
     judging: Judging, at: int, step: InPlace | DetachInPlace | Step, observed: StepObservation
 ) -> Violation | None:
-    """The violation if values that shared memory no longer do after an instruction that changes some in place."""
+    """Returns the violation if values that shared memory no longer do after an in-place change, a detach in place or an
+    optimizer step.
+    """
     memories = judging.memories
     moved = [
         r for r, t in observed.values.items() if r in memories and t.memory is not None and t.memory != memories[r]
@@ -149,14 +154,14 @@ def check_still_shared(
 
 
 def forget(judging: Judging, values: Iterable[Ref]) -> None:
-    """Forget the memory of deleted values, which may be reused."""
+    """Forgets the memory of deleted values, which may be reused."""
     for ref in values:
         judging.memories.pop(ref, None)
     _recompute_owners(judging)
 
 
 def _recompute_owners(judging: Judging) -> None:
-    """Recompute the first value in each memory."""
+    """Recomputes which value is the first in each memory."""
     judging.owners.clear()
     for ref, memory in judging.memories.items():
         judging.owners.setdefault(memory, ref)

@@ -30,7 +30,7 @@ from autograd_conformance.rules.violations.violation import Allowed, Violation, 
 
 
 def check_step(judging: Judging, at: int, step: Step, values: Values, observed: StepObservation) -> Violation | None:
-    """The violation if a step moved a leaf to a wrong place, or changed a gradient."""
+    """Returns the violation if a step moved a leaf to a wrong place, or changed a gradient."""
     storages = [judging.reference.storages.storage(leaf) for leaf in step.leaves]
     if len(set(storages)) < len(storages):
         judging.unspecified = True  # one memory, moved once for each leaf in it
@@ -63,7 +63,7 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
 
 
 def _check_kept(judging: Judging, at: int, step: Step, observed: StepObservation) -> Violation | None:
-    """The violation if a step changed a gradient, except for gradients in the memory of a leaf that it moved."""
+    """Returns the violation if a step changed a gradient, unless the gradient is in the memory of a stepped leaf."""
     for leaf, got in observed.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got) and not _moved_along(judging, leaf, step, got):
             rule, expected = slugs.OPTIMIZERS_KEEPS_GRADIENTS, Unchanged(Kept.GRADIENTS)
@@ -77,7 +77,7 @@ def _steps_on_gradient(judging: Judging, step: Step) -> bool:
 
 
 def _holder_of(judging: Judging, step: Step, leaf: Ref) -> Ref | None:
-    """The leaf whose gradient is in the memory of the given leaf of the same step; None if there is none."""
+    """Returns the leaf whose gradient is in the memory of the given leaf of the same step; None if there is none."""
     storages, grads = judging.reference.storages, judging.reference.grads.tensors
     own = storages.storage(leaf)
     held = ((other, grads.get(other)) for other in step.leaves if other != leaf)
@@ -85,7 +85,7 @@ def _holder_of(judging: Judging, step: Step, leaf: Ref) -> Ref | None:
 
 
 def check_aliases(judging: Judging, at: int, step: Step, observed: StepObservation) -> Violation | None:
-    """The violation if a value that shares memory with a stepped leaf did not change with it."""
+    """Returns the violation if a value that shares memory with a stepped leaf did not change with it."""
     storages, rule = judging.reference.storages, slugs.WRITES_ALIASES
     for leaf in step.leaves:
         aliases, moved = storages.aliases(leaf), observed.values.get(leaf)
@@ -112,7 +112,7 @@ def _is_near(judging: Judging, got: Array, want: Array, old: Array) -> bool:
 
 
 def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array) -> Array:
-    """The rounding bound of a step; zero where the leaf must not move."""
+    """Returns the rounding bound of a step; zero where the leaf must not move."""
     state = judging.reference.optimizers.get((step, leaf))
     if state is None or state.moved is None or judging.tape.grads.get(leaf) is None:
         return np.zeros_like(old)
@@ -120,8 +120,8 @@ def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array)
 
 
 def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[Slug, Movement]:
-    """The rule that a wrongly moved leaf breaks, and the movement that the rule requires. Both are chosen by the leaf's
-    earlier steps, the first of which were right.
+    """Returns the rule that a wrongly moved leaf breaks, and the movement that the rule requires. Both are chosen by
+    the leaf's earlier steps, the first of which were right.
     """
     moved = judging.tape.moved.get((step, leaf), ())
     if step.groups and _is_ungrouped(judging, step, leaf, got):
@@ -160,7 +160,7 @@ def _moved_along(judging: Judging, leaf: Ref, step: Step, got: Gradient | None) 
 
 
 def check_clip(judging: Judging, at: int, step: Clip, observed: StepObservation) -> Violation | None:
-    """The violation if clipping did not change the named gradients as it must, or changed others."""
+    """Returns the violation if clipping did not change the named gradients as it must, or changed others."""
     rule, reference, finfo = slugs.OPTIMIZERS_CLIPS, judging.reference, np.finfo(judging.dtype)
     clipped: Expected = RightGradient(Place.CLIPPED)
     storages = {reference.storages.storage(grad) for grad in map(reference.grads.tensors.get, step.leaves) if grad}

@@ -1,4 +1,6 @@
-"""Checks of regions: an error belongs to the whole region, and its values are observed only after it ran."""
+"""Checks of regions, groups of instructions that run as one compiled or checkpointed function: an error belongs to the
+whole region, and values are observed only after the region ran.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ from autograd_conformance.tape.versions import version_mismatch
 
 
 def check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
-    """The violation if no instruction of a region may raise the error that the region raised. Otherwise, the values
-    that the region may have written to are unspecified from there on, because it is unknown how many of its writes were
-    carried out.
+    """Returns the violation if no instruction of a region (instructions that ran as one compiled or checkpointed
+    function) may raise the error that the region raised. Otherwise, the values that the region may have written to are
+    unspecified from there on, because it is unknown how many of the region's writes were carried out.
     """
     tape = deepcopy(judging.tape)  # the effects of the region, had it not raised
     for at in range(traced.at, traced.observed.region[-1] + 1):
@@ -58,7 +60,9 @@ def check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violatio
 
 
 def _leave_out(judging: Judging, traced: TraceStep, tape: Tape) -> None:
-    """Continue after a region that raised as it may, if the right values depend on what is observed."""
+    """Continues after a region (instructions that ran as one compiled or checkpointed function) that raised as it may,
+    if the right values depend on what is observed; else marks what follows as unspecified.
+    """
     if not judging.stateful:
         judging.unspecified = True
         return
@@ -69,15 +73,18 @@ def _leave_out(judging: Judging, traced: TraceStep, tape: Tape) -> None:
 
 
 def _is_invalidated(tape: Tape, traced: TraceStep) -> bool:
-    """Whether a call through a region may be refused because the region overwrites values that it needs. Frameworks
-    that compute the derivatives together with the region notice that immediately.
+    """Whether a call through a region (a compiled or checkpointed function) may be refused because the region
+    overwrites values that the call needs. Frameworks that compute the derivatives together with the region notice that
+    immediately.
     """
     parts = tape.region_nodes(traced.observed.region) if tape.reference.traits.one_node else ()
     return any(version_mismatch(tape, node) for node in parts)
 
 
 def check_values(judging: Judging, traced: TraceStep) -> Violation | None:
-    """The violation if a value that is observed after a region differs from the one that the region must compute."""
+    """Returns the violation if a value that is observed after a region (instructions that ran as one compiled or
+    checkpointed function) differs from the one that the region must compute.
+    """
     program, storages = judging.program, judging.reference.storages
     writes = [step for at in traced.observed.region if isinstance(step := program[at], InPlace)]
     targets = {step.target for step in writes}
@@ -104,7 +111,9 @@ def check_values(judging: Judging, traced: TraceStep) -> Violation | None:
 
 
 def _check_made(judging: Judging, traced: TraceStep, ref: Ref, tensor: Tensor) -> Violation | None:
-    """The violation if a result of a region has a wrong dtype, flag or memory."""
+    """Returns the violation if a value that a compiled or checkpointed function returned has a wrong dtype, flag or
+    memory.
+    """
     step = judging.program[ref.at]
     assert isinstance(step, (Apply, Detach))
     judging.dtypes[ref] = tensor.dtype

@@ -54,19 +54,21 @@ class SavedTensorChecks:
 
     tensors: SavedTensors = field(default_factory=SavedTensors)
     count: int | None = 0
-    """The number alive after the last instruction; None once it is unknown."""
+    """The number of live saved tensors after the last instruction; None once the number is unknown."""
     kept_by_failed_call: int = 0
-    """Number of tensors that may still be alive because a call on them failed, until another call returns."""
+    """Number of saved tensors that may still be alive because a call that needed these tensors failed, until another
+    call returns.
+    """
     late_reported: bool = False
-    """Whether a violation already reported that they are alive."""
+    """Whether a violation already reported that the tensors of `kept_by_failed_call` are alive."""
     released_before: set[Release] = field(default_factory=set)
-    """The releases so far."""
+    """The identities of the releases of saved tensors so far."""
 
     def check(
         self, judging: Judging, at: int, step: Instruction, expectation: Expectation, observed: StepObservation
     ) -> Violation | None:
-        """The violation if the number of live saved tensors is out of bounds after an instruction whose other effects
-        are right. The tape has not yet recorded the instruction.
+        """Returns the violation if the number of live saved tensors is out of bounds after an instruction whose other
+        effects are right. The tape, the model of the recorded graph, has not yet recorded the instruction.
         """
         before, self.count = self.count, observed.saved
         if before is None or observed.saved is None:
@@ -104,7 +106,7 @@ class SavedTensorChecks:
         observed: StepObservation,
         freed: list[SavedBy],
     ) -> None:
-        """Count the rules that the instruction put to the test."""
+        """Counts the rules that the instruction put to the test."""
         rules: list[Slug] = []
         if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned) and step.retains:
             saved = (self.tensors.by.get(node.at) for node in expectation.traversal.nodes)
@@ -127,7 +129,7 @@ class SavedTensorChecks:
         low: int,
         high: int,
     ) -> Violation | None:
-        """The violation of the rule that bounds the number of saved tensors; None if no rule does."""
+        """Returns the violation of the rule that bounds the number of saved tensors; None if no rule does."""
         count = observed.saved
         assert count is not None
         if isinstance(step, BackwardCall) and isinstance(observed.outcome, Returned):
@@ -148,7 +150,7 @@ class SavedTensorChecks:
 
 
 def _release_rule(step: Instruction, freed: list[SavedBy]) -> Slug:
-    """The rule by which saved tensors are freed."""
+    """Returns the rule that says when an instruction frees these saved tensors."""
     if isinstance(step, BackwardCall):
         return slugs.MEMORY_FREED
     return slugs.MEMORY_CYCLE if any(each.op == CREATED for each in freed) else slugs.MEMORY_DROPPED
@@ -170,8 +172,8 @@ def _record(
     observed: StepObservation,
     count: int,
 ) -> list[SavedBy]:
-    """Update the model with an instruction, after which `count` more tensors are alive; returns those that it certainly
-    frees.
+    """Updates the model of saved tensors with an instruction, after which `count` more tensors are alive; returns the
+    tensors that the instruction certainly frees.
     """
     if isinstance(step, BackwardCall):
         return _record_call(judging, tensors, at, step, expectation, observed)
@@ -195,7 +197,7 @@ def _record(
 
 
 def _record_op(judging: Judging, tensors: SavedTensors, at: int, step: Apply, count: int) -> None:
-    """Note that an op saved as many tensors as there are more than before."""
+    """Records that an op saved `count` tensors, and which values may or must keep them alive."""
     requires = judging.reference.requires_grad
     if count > 0:
         tensors.by[at] = SavedBy(step.op, count, count)
@@ -210,7 +212,9 @@ def _record_op(judging: Judging, tensors: SavedTensors, at: int, step: Apply, co
 
 
 def _record_write(judging: Judging, tensors: SavedTensors, at: int, step: InPlace) -> None:
-    """Add a write to the history of all values in its target's memory; their earlier history may be cut off."""
+    """Adds an in-place change to the history of all values in its target's memory; their earlier history may be cut
+    off.
+    """
     storages = judging.reference.storages
     aliases = {step.target, *storages.aliases(step.target), *storages.view_family(step.target)}
     history = tensors.kept_by((*aliases, *step.args)) | {at}
@@ -230,8 +234,8 @@ def _record_call(
     expectation: Expectation,
     observed: StepObservation,
 ) -> list[SavedBy]:
-    """Free the tensors of the nodes that a call goes through, unless it retains them. With create_graph, gradients keep
-    them alive.
+    """Frees the tensors of the nodes that a call goes through, unless the call retains them. With create_graph,
+    gradients keep these tensors alive. Returns the tensors that are certainly freed.
     """
     traversal, outcome = expectation.traversal, observed.outcome
     returned = isinstance(outcome, Returned)

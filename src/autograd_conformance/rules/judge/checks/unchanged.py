@@ -47,11 +47,11 @@ KEEPS: dict[type, Slug] = {
     RetainGrad: slugs.HOOKS_RETAINED,
     DefaultDtype: slugs.ACCUMULATION_UNREACHED,
 }
-"""The rule by which an instruction leaves gradients alone; for all others it is `hooks/called`."""
+"""For some instructions, the rule by which they leave gradients unchanged; for all others it is `hooks/called`."""
 
 
 def check_gradients(judging: Judging, at: int, step: Instruction, observed: StepObservation) -> Violation | None:
-    """The violation if an instruction that does not concern gradients changed one."""
+    """Returns the violation if an instruction that does not concern gradients changed a gradient."""
     for leaf, got in observed.gradients.items():
         if not is_unchanged(judging.tape.grads.get(leaf), got):
             rule = KEEPS.get(type(step), slugs.HOOKS_CALLED)
@@ -60,7 +60,7 @@ def check_gradients(judging: Judging, at: int, step: Instruction, observed: Step
 
 
 def check_assigned(judging: Judging, at: int, step: AssignGrad, observed: StepObservation) -> Violation | None:
-    """The violation if a leaf does not hold the gradient that was assigned to it, or if another leaf's gradient
+    """Returns the violation if a leaf does not hold the gradient that was assigned to it, or if another leaf's gradient
     changed.
     """
     for leaf, got in observed.gradients.items():
@@ -81,7 +81,9 @@ def check_assigned(judging: Judging, at: int, step: AssignGrad, observed: StepOb
 
 
 def check_cleared(judging: Judging, at: int, step: ZeroGrad, observed: StepObservation) -> Violation | None:
-    """The violation if clearing left a gradient other than None or zeros, or changed another leaf's gradient."""
+    """Returns the violation if clearing left a gradient other than None or zeros, or changed a gradient of another
+    leaf.
+    """
     rule = slugs.ACCUMULATION_ZERO_TO_NONE if step.set_to_none else slugs.ACCUMULATION_ZERO_TO_ZEROS
     rule = slugs.OPTIMIZERS_CLEARS if clearing_optimizer(step, judging.program.instructions[:at]) else rule
     expected: Expected
@@ -117,7 +119,7 @@ def _is_cleared_too(judging: Judging, gradient: Gradient | None, step: ZeroGrad)
 def check_failed_call(
     judging: Judging, at: int, call: BackwardCall, expectation: Expectation, raised: Raised, observed: StepObservation
 ) -> Violation | None:
-    """The violation if a call that raised changed a gradient. If it raised during its traversal, a complete new
+    """Returns the violation if a call that raised changed a gradient. If it raised during its traversal, a complete new
     gradient is allowed.
     """
     traversal, begun = expectation.traversal, raised.kind in RAISED_MIDWAY
@@ -143,7 +145,7 @@ def check_failed_call(
 
 
 def check_refused_write(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
-    """The violation if a refused write changed a value."""
+    """Returns the violation if an in-place op that raised changed a value nevertheless."""
     for ref, tensor in observed.values.items():
         before = judging.reference.values.get(ref)
         if before is None or ref in judging.reference.storages.unspecified:

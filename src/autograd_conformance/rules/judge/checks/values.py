@@ -1,4 +1,4 @@
-"""Checks of values: the results of instructions, and the effects of writes on existing values."""
+"""Checks of values: the results of instructions, and the effects of in-place changes on existing values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Values = Sequence[Tensor | None]
 
 
 def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, values: Values) -> Violation | None:
-    """The violation at the first result with wrong elements, flag or memory."""
+    """Returns the violation at the first result with wrong elements, flag or memory."""
     rule = slugs.DETACH_VALUES if isinstance(step, Detach) else slugs.GRADIENTS_FORWARD
     rule = slugs.NETWORKS_RANDOM if isinstance(step, Apply) and step.op in RANDOM_OPS else rule
     for k, tensor in enumerate(values):
@@ -67,7 +67,7 @@ def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad
 
 
 def _check_sample(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
-    """The violation if a random op cannot have drawn the numbers that it returned."""
+    """Returns the violation if a random op cannot have drawn the numbers that it returned."""
     if not isinstance(step, Apply):
         return None
     draws = row_of(step.op).draws
@@ -86,7 +86,9 @@ def value_violation(
     want: np.ndarray,
     edge: GradientEdge | None = None,
 ) -> Violation | None:
-    """The violation if a value has wrong elements, beyond the rounding of the computation at `edge` (or of `ref`)."""
+    """Returns the violation if a value has wrong elements, beyond the rounding of the computation at `edge` (or of
+    `ref`).
+    """
     if tensor.value.shape != want.shape:
         return judging.differs(rule, at, ref, ResultShape(tensor.value.shape), ResultShape(want.shape), step)
     if close(tensor.value, want, judging.precision(tensor.dtype)) or not np.abs(want).max() < HUGE:
@@ -101,7 +103,9 @@ def value_violation(
 
 
 def expected_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> str | None:
-    """The dtype that an instruction's result must have; None for operands of several dtypes if no rule specifies it."""
+    """Returns the dtype that an instruction's result must have; None for operands of several dtypes if no rule
+    specifies it.
+    """
     match step:
         case Leaf(value):
             return value.dtype
@@ -122,14 +126,14 @@ def expected_dtype(judging: Judging, step: Leaf | Apply | Detach | ReadGrad) -> 
 def check_dtype(
     judging: Judging, at: int, step: Instruction, rule: Slug, ref: Ref, tensor: Tensor, expected: str | None
 ) -> Violation | None:
-    """The violation if a value has another dtype than expected; None if no dtype is expected."""
+    """Returns the violation if a value has another dtype than expected; None if no dtype is expected."""
     if expected is None or tensor.dtype == expected:
         return None
     return judging.differs(rule, at, ref, ResultDtype(tensor.dtype), ResultDtype(expected), step)
 
 
 def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
-    """The violation if the `requires_grad` flag of a result is wrong."""
+    """Returns the violation if the `requires_grad` flag of a result is wrong."""
     requires = judging.reference.requires_grad[ref]
     if tensor.requires_grad is None or tensor.requires_grad == requires:
         return None
@@ -141,7 +145,7 @@ def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: T
 
 
 def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) -> Slug:
-    """The rule that says whether a result has a history."""
+    """Returns the rule that says whether a result has a history, and so requires grad."""
     if isinstance(step, (ReadGrad, Grad)):
         return slugs.HIGHER_DIFFERENTIABLE if requires else slugs.HIGHER_PLAIN_RAISES
     if isinstance(step, Detach):
@@ -157,7 +161,7 @@ def _history_rule(judging: Judging, at: int, step: Instruction, requires: bool) 
 
 
 def check_written(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
-    """The violation if a write did not change its target and all its aliases correctly."""
+    """Returns the violation if an in-place op did not change its target and all aliases of the target correctly."""
     target, storages = step.target, judging.reference.storages
     affected = set(storages.aliases(target))
     for ref, tensor in observed.values.items():
@@ -176,7 +180,7 @@ def check_written(judging: Judging, at: int, step: InPlace, observed: StepObserv
 
 
 def _written_flag(judging: Judging, at: int, step: InPlace, observed: StepObservation) -> Violation | None:
-    """The violation if the `requires_grad` flag of a write's target is wrong."""
+    """Returns the violation if the `requires_grad` flag of an in-place op's target is wrong."""
     left, requires = observed.values.get(step.target), judging.reference.requires_grad[step.target]
     if left is None or left.requires_grad is None or left.requires_grad == requires:
         return None
@@ -186,7 +190,7 @@ def _written_flag(judging: Judging, at: int, step: InPlace, observed: StepObserv
 
 
 def check_detached(judging: Judging, at: int, step: DetachInPlace, observed: StepObservation) -> Violation | None:
-    """The violation if a value that was detached in place changed, or still has a history."""
+    """Returns the violation if a value that was detached in place changed, or still has a history."""
     rule, target, left = slugs.DETACH_IN_PLACE, step.target, observed.values.get(step.target)
     if left is None or target in judging.reference.storages.unspecified or not judging.applies(rule):
         return None
@@ -201,7 +205,7 @@ def check_detached(judging: Judging, at: int, step: DetachInPlace, observed: Ste
 
 
 def check_elsewhere(judging: Judging, at: int, step: InPlace | Step, observed: StepObservation) -> Violation | None:
-    """The violation if a write or a step changed a value that shares no memory with its targets."""
+    """Returns the violation if an in-place op or a step changed a value that shares no memory with its targets."""
     storages = judging.reference.storages
     targets = step.leaves if isinstance(step, Step) else (step.target,)
     affected = {alias for target in targets for alias in storages.aliases(target)} | storages.unspecified
