@@ -60,8 +60,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def arguments(given: Sequence[str]) -> list[str]:
-    """The options as pytest needs them: `suites/...` becomes the path of the suites, all suites run if no test is
-    named, and `-n auto` is added if no option sets the number of processes.
+    """Returns the options as pytest needs them: `suites/...` becomes the path of the suites, all suites run if no test
+    is named, and `-n auto` is added if no option sets the number of processes.
     """
     from autograd_conformance.early import joined  # imports pytest: see `main`
 

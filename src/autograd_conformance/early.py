@@ -42,8 +42,8 @@ WORKER = "PYTEST_XDIST_WORKER"
 
 
 def joined(words: Sequence[str]) -> list[str]:
-    """The words of a command line, with each of the suite's options and its value joined into one word. Words after
-    `--` stay as they are.
+    """Returns the words of a command line, with each of the suite's options and its value joined into one word. Words
+    after `--` stay as they are.
     """
     out: list[str] = []
     rest = list(words)

@@ -98,10 +98,10 @@ class Target(Protocol):
         """Whether the framework compiles, checkpoints or records several instructions together, as a region."""
 
     def without(self, ops: Collection[str]) -> Target:
-        """The same framework on a device that has no kernels for some ops; those ops are no longer in `ops`."""
+        """Returns the same framework on a device that has no kernels for some ops; those ops are no longer in `ops`."""
 
     def regions(self, program: Program) -> Sequence[Region]:
-        """The regions of a program; empty for a framework without regions."""
+        """Returns the regions of a program; empty for a framework without regions."""
 
     @property
     def programs_each(self) -> int:
@@ -112,7 +112,7 @@ class Target(Protocol):
         """Environment variables that are set and may change the framework's behaviour, if the adapter names any."""
 
     def simpler_modes(self) -> Mapping[str, Target]:
-        """The same framework with fewer layers, such as no compiler, closest first; empty for most frameworks.
+        """Returns the same framework with fewer layers, such as no compiler, closest first; empty for most frameworks.
 
         Each key completes the sentence "it passes ...".
         """
@@ -152,7 +152,9 @@ class Target(Protocol):
         """Run the printed code of a program in place of adapter calls. Requires `prints`."""
 
     def crash_as_error(self) -> Target:
-        """The same framework, except that a crash or timeout of its process is an outcome: an error of unknown kind."""
+        """Returns the same framework, except that a crash or timeout of its process is an outcome: an error of unknown
+        kind.
+        """
 
 
 class Generator(Protocol):

@@ -36,8 +36,8 @@ def call_adapter(who: str, what: str, call: Callable[P, T], *arguments: P.args, 
 
 
 def attempt(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | Raised:
-    """The result of a call, or `Raised` with its exception. `AdapterError` and exceptions from a user's signal are
-    raised.
+    """Returns the result of a call, or `Raised` with its exception. `AdapterError` and exceptions from a user's signal
+    are raised.
     """
     try:
         return call(*arguments, **options)

@@ -54,7 +54,7 @@ class Entry:
 
 @cache
 def frameworks() -> Mapping[str, Entry]:
-    """All adapters by name: the suite's own, PyTorch first, then those of other packages.
+    """Returns all adapters by name: the suite's own, PyTorch first, then those of other packages.
 
     Of two packages that offer the same name, the suite wins, then the one whose name is first in the alphabet.
     """
@@ -68,7 +68,7 @@ def frameworks() -> Mapping[str, Entry]:
 
 
 def variable(name: str) -> Mapping[str, str]:
-    """The environment variable that hands a framework's entry to a worker; empty if no package offers it."""
+    """Returns the environment variable that hands a framework's entry to a worker; empty if no package offers it."""
     entry = frameworks().get(name)
     if entry is None:
         return {}
@@ -76,7 +76,7 @@ def variable(name: str) -> Mapping[str, str]:
 
 
 def known_file(name: str) -> Path | None:
-    """The known differences that a package offers beside its adapter; None if there are none."""
+    """Returns the known differences that a package offers beside its adapter; None if there are none."""
     entry = frameworks().get(name)
     if entry is None:
         return None
@@ -95,12 +95,12 @@ def _entry(point: EntryPoint) -> Entry:
 
 @cache
 def _name(distribution: Distribution) -> str:
-    """The name of a distribution; `Distribution.name` parses all of its metadata each time."""
+    """Returns the name of a distribution; `Distribution.name` parses all of its metadata each time."""
     return distribution.name
 
 
 def _requirements(package: str, extra: str) -> str:
-    """The requirements of a distribution's extra; empty if there is no such distribution or extra."""
+    """Returns the requirements of a distribution's extra; empty if there is no such distribution or extra."""
     try:
         lines = requires(package) if package else None
     except PackageNotFoundError:

@@ -78,7 +78,7 @@ def load(name: str, device: str = "cpu") -> Adapter:
 
 
 def without_mode(name: str) -> str:
-    """The framework of which a framework is a mode, or else its own name.
+    """Returns the framework of which a framework is a mode, or else its own name.
 
     A mode may need a second for each new program, so the suite finds the ops that fail on their own without the mode,
     where the same programs run.
@@ -87,7 +87,7 @@ def without_mode(name: str) -> str:
 
 
 def there_are() -> str:
-    """A sentence with the names of all frameworks; if the suite's own are missing, how to install it again."""
+    """Returns a sentence with the names of all frameworks; if the suite's own are missing, how to install it again."""
     if not any(entry.is_ours for entry in frameworks().values()):
         return "The suite's own frameworks are not installed; in its checkout, type: python -m pip install -e ."
     return f"There are: {', '.join(sorted(frameworks()))}."
@@ -120,7 +120,7 @@ class _Here(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The package's specification if the folder has it. A folder without `__init__.py` does not count."""
+        """Returns the package's specification if the folder has it. A folder without `__init__.py` does not count."""
         spec = PathFinder.find_spec(fullname, [self.folder]) if fullname == self.package else None
         return spec if spec is not None and spec.loader is not None else None
 

@@ -124,7 +124,7 @@ class InProcess:
         return self
 
     def without(self, ops: Collection[str]) -> InProcess:
-        """The same target, except that its device has no kernels for some ops."""
+        """Returns the same target, except that its device has no kernels for some ops."""
         return replace(self, missing=self.missing | frozenset(ops))
 
     @property
@@ -133,7 +133,7 @@ class InProcess:
         return has_regions(self.adapter)
 
     def regions(self, program: Program) -> tuple[Region, ...]:
-        """The regions of a program; empty for a framework without regions."""
+        """Returns the regions of a program; empty for a framework without regions."""
         if not self.has_regions:
             return ()
         return call_adapter(self.name, "holds()", lambda: tuple(regions(program, self.adapter.holds)))
@@ -149,7 +149,9 @@ class InProcess:
         return variables.of(self.adapter.variables)
 
     def simpler_modes(self) -> Mapping[str, InProcess]:
-        """The same framework with fewer layers, by the adapter's description of each; empty if the adapter has none."""
+        """Returns the same framework with fewer layers, by the adapter's description of each; empty if the adapter has
+        none.
+        """
         factories = call_adapter(self.name, "simpler_modes()", self.adapter.simpler_modes)
         return {
             words: InProcess(call_adapter(self.name, words, make), self.note, probed=self.probed)

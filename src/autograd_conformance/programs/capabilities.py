@@ -146,7 +146,7 @@ PYTORCH = Traits()
 
 
 def needs(program: Program) -> set[Capability]:
-    """The capabilities that a program requires of a framework."""
+    """Returns the capabilities that a program requires of a framework."""
     found = {Capability.MODES} if program.modes else set()
     for step in program:
         found |= _needs(step, program)

@@ -9,8 +9,8 @@ from autograd_conformance.programs.operands import operands, results
 
 
 def body(program: Program, call: Grad) -> tuple[int, ...]:
-    """The numbers of the instructions between a call's inputs and its roots, in order. Inner `Grad` calls are included
-    if they set `create_graph`.
+    """Returns the numbers of the instructions between a call's inputs and its roots, in order. Inner `Grad` calls are
+    included if they set `create_graph`.
     """
     depends, steps = set(call.inputs), []
     for at, step in enumerate(program.instructions[: max(root.at for root in call.roots) + 1]):
@@ -26,8 +26,8 @@ def body(program: Program, call: Grad) -> tuple[int, ...]:
 
 
 def reads(program: Program, step: Instruction) -> frozenset[Ref]:
-    """The values that an instruction reads; for a `Grad` call, the inputs and the closed-over
-    values of its function.
+    """Returns the values that an instruction reads; for a `Grad` call, the inputs and the closed-over values of its
+    function.
     """
     if not isinstance(step, Grad):
         return frozenset(operands(step))
@@ -38,7 +38,7 @@ def reads(program: Program, step: Instruction) -> frozenset[Ref]:
 
 
 def made(program: Program, at: int) -> tuple[Ref, ...]:
-    """The values that an instruction makes."""
+    """Returns the values that an instruction makes."""
     return tuple(Ref(at, k) for k in range(results(program[at])))
 
 

@@ -29,17 +29,17 @@ def is_valid(program: Program) -> bool:
 
 
 def replaced(program: Program, at: int, step: Instruction) -> Program:
-    """The program with instruction `at` replaced by `step`."""
+    """Returns the program with instruction `at` replaced by `step`."""
     return replace(program, instructions=(*program.instructions[:at], step, *program.instructions[at + 1 :]))
 
 
 def with_modes(program: Program, at: int, modes: Modes) -> Program:
-    """The program with the grad modes of instruction `at` replaced."""
+    """Returns the program with the grad modes of instruction `at` replaced."""
     return replace(program, modes=(*program.modes[:at], modes, *program.modes[at + 1 :]))
 
 
 def without(program: Program, at: int) -> Program:
-    """The program without instruction `at`, whose results are unused."""
+    """Returns the program without instruction `at`, whose results are unused."""
     new: dict[Ref, Ref] = {}
     steps: list[Instruction] = []
     for n, step in enumerate(program):
@@ -50,7 +50,7 @@ def without(program: Program, at: int) -> Program:
 
 
 def inserted(program: Program, at: int, step: Instruction) -> Program:
-    """The program with `step`, whose results are unused, inserted before instruction `at`."""
+    """Returns the program with `step`, whose results are unused, inserted before instruction `at`."""
     new = {Ref(n, k): Ref(n + (n >= at), k) for n, each in enumerate(program) for k in range(results(each))}
     later = tuple(refer(each, new) for each in program.instructions[at:])
     modes = (*program.modes[:at], (), *program.modes[at:]) if program.modes else ()
@@ -58,7 +58,7 @@ def inserted(program: Program, at: int, step: Instruction) -> Program:
 
 
 def redirected(program: Program, at: int, old: Ref, new: Ref) -> Program:
-    """The program in which `new` replaces `old` as operand, from instruction `at` on."""
+    """Returns the program in which `new` replaces `old` as operand, from instruction `at` on."""
     later = (
         with_operands(step, [new if ref == old else ref for ref in operands(step)])
         for step in program.instructions[at:]
@@ -67,18 +67,18 @@ def redirected(program: Program, at: int, old: Ref, new: Ref) -> Program:
 
 
 def cloned(program: Program, at: int, target: Ref) -> Program:
-    """The program in which a copy of `target` replaces it as operand, from instruction `at` on."""
+    """Returns the program in which a copy of `target` replaces it as operand, from instruction `at` on."""
     return redirected(inserted(program, at, Apply("clone", (target,))), at + 1, target, Ref(at))
 
 
 def bypassed(program: Program, at: int, source: Ref) -> Program:
-    """The program in which `source` replaces the result of instruction `at` as operand."""
+    """Returns the program in which `source` replaces the result of instruction `at` as operand."""
     return redirected(program, at + 1, Ref(at), source)
 
 
 def without_leaf(program: Program, leaf: Ref) -> Program:
-    """The program in which optimizers, clearing and clipping no longer act on a leaf, wherever they act on another one,
-    too.
+    """Returns the program in which optimizers, clearing and clipping no longer act on a leaf, wherever they act on
+    another one, too.
     """
     steps = tuple(
         _spared(step, leaf)
@@ -102,7 +102,7 @@ def _spared(step: Optimizer | Step | ZeroGrad | Clip, leaf: Ref) -> Instruction:
 
 
 def pruned(program: Program, at: int) -> Program:
-    """The program without instruction `at` and without all instructions that depend on its results."""
+    """Returns the program without instruction `at` and without all instructions that depend on its results."""
     gone = {at}
     for n, step in enumerate(program):
         if any(ref.at in gone for ref in operands(step)):

@@ -382,15 +382,15 @@ class Program:
         return self.instructions[at]
 
     def mode(self, at: int) -> Modes:
-        """The grad modes of instruction `at`."""
+        """Returns the grad modes of instruction `at`."""
         return self.modes[at] if at < len(self.modes) else ()
 
     def upto(self, count: int) -> Program:
-        """The first `count` instructions."""
+        """Returns the first `count` instructions."""
         return Program(self.instructions[:count], self.modes[:count])
 
     def extended(self, *steps: Instruction) -> Program:
-        """The program with further instructions at its end, outside of all grad modes."""
+        """Returns the program with further instructions at its end, outside of all grad modes."""
         modes = (*self.modes, *((),) * (len(self) + len(steps) - len(self.modes))) if self.modes else ()
         return Program((*self.instructions, *steps), modes)
 

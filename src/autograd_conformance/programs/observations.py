@@ -150,7 +150,7 @@ Observation = tuple[StepObservation, ...]
 
 
 def region_steps(observation: Observation) -> dict[int, tuple[int, ...]]:
-    """For each instruction that ran in a region, the numbers of all instructions of that region."""
+    """Returns, for each instruction that ran in a region, the numbers of all instructions of that region."""
     return {at: step.region for step in observation for at in step.region}
 
 
@@ -168,6 +168,6 @@ def is_inconclusive(*observation: StepObservation) -> bool:
 
 
 def undecided_error(*observation: StepObservation) -> Raised | None:
-    """The first error whose origin, the framework or its adapter, is undecided."""
+    """Returns the first error whose origin, the framework or its adapter, is undecided."""
     outcomes = (step.outcome for step in observation)
     return next((each for each in outcomes if isinstance(each, Raised) and each.kind is Kind.UNDECIDED), None)

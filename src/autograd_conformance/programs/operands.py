@@ -41,7 +41,7 @@ _REFS = {
 
 
 def results(step: Instruction) -> int:
-    """Number of values that an instruction makes; a hook makes the handle that removes it."""
+    """Returns the number of values that an instruction makes; a hook makes the handle that removes it."""
     match step:
         case Apply():
             return step.results
@@ -58,7 +58,7 @@ def results(step: Instruction) -> int:
 
 
 def operands(step: Instruction) -> tuple[Ref, ...]:
-    """The values that an instruction reads, in the order of its fields, with repetitions."""
+    """Returns the values that an instruction reads, in the order of its fields, with repetitions."""
     found: list[Ref] = []
     for name, many in _REFS[type(step)]:
         value = getattr(step, name)
@@ -70,7 +70,7 @@ def operands(step: Instruction) -> tuple[Ref, ...]:
 
 
 def with_operands(step: Instruction, given: Iterable[Ref]) -> Instruction:
-    """The same instruction with other operands, given in the order of `operands`."""
+    """Returns the same instruction with other operands, given in the order of `operands`."""
     rest = iter(given)
     changed: dict[str, Ref | tuple[Ref, ...]] = {}
     for name, many in _REFS[type(step)]:
@@ -81,12 +81,12 @@ def with_operands(step: Instruction, given: Iterable[Ref]) -> Instruction:
 
 
 def refer(step: Instruction, new: Mapping[Ref, Ref]) -> Instruction:
-    """The same instruction with its operands replaced through the mapping `new`."""
+    """Returns the same instruction with its operands replaced through the mapping `new`."""
     return with_operands(step, [new[ref] for ref in operands(step)])
 
 
 def computed_from(program: Program, call: BackwardCall) -> set[Ref]:
-    """The roots of a call and all values from which they were computed, including those before a detach."""
+    """Returns the roots of a call and all values from which they were computed, including those before a detach."""
     found: set[Ref] = set()
     waiting = list(call.roots)
     while waiting:
@@ -98,7 +98,7 @@ def computed_from(program: Program, call: BackwardCall) -> set[Ref]:
 
 
 def holders(program: Program) -> frozenset[Ref]:
-    """The values that may have a `.grad`: leaves, and other values to which some instruction may give one."""
+    """Returns the values that may have a `.grad`: leaves, and other values to which some instruction may give one."""
     found: set[Ref] = set()
     for at, step in enumerate(program):
         match step:
@@ -132,15 +132,15 @@ def same_optimizer(one: Optimizer | Step, other: Optimizer | Step) -> bool:
 
 
 def clearing_optimizer(clearing: ZeroGrad, before: Sequence[Instruction]) -> Optimizer | None:
-    """The optimizer whose method clears these gradients: the latest one that was made with exactly these leaves; None
-    if there is none.
+    """Returns the optimizer whose method clears these gradients: the latest one that was made with exactly these
+    leaves; None if there is none.
     """
     made = (step for step in reversed(before) if isinstance(step, Optimizer))
     return next((step for step in made if step.leaves == clearing.leaves), None)
 
 
 def grouped(step: Optimizer | Step) -> Iterator[tuple[Ref, Attrs]]:
-    """Each leaf of an optimizer with its settings, those of its parameter group included."""
+    """Yields each leaf of an optimizer with its settings, those of its parameter group included."""
     sizes = [(count, {**dict(step.settings), **dict(own)}) for count, own in step.groups]
     settings = [tuple(own.items()) for count, own in sizes for _ in range(count)]
     yield from zip(step.leaves, settings or [step.settings] * len(step.leaves), strict=True)

@@ -17,7 +17,7 @@ PARTS = ("linalg", "random")
 
 
 def copied(module: ModuleType) -> ModuleType:
-    """A copy of a module's namespace, which does not change when names of the original are rebound."""
+    """Returns a copy of a module's namespace, which does not change when names of the original are rebound."""
     copy = ModuleType(module.__name__, module.__doc__)
     copy.__dict__.update(module.__dict__)
     return copy
@@ -35,13 +35,15 @@ MOST = 5
 
 
 def rebound_note() -> str:
-    """A clause for the end of an error message that names rebound NumPy functions; empty if none was rebound."""
+    """Returns a clause for the end of an error message that names rebound NumPy functions; empty if none
+    was rebound.
+    """
     names = rebound()
     return f"; the framework has rebound {', '.join(names[:MOST])}" if names else ""
 
 
 def rebound() -> Sequence[str]:
-    """The NumPy functions that were rebound since the suite was loaded, each as "np.abs"."""
+    """Returns the NumPy functions that were rebound since the suite was loaded, each as "np.abs"."""
     pairs = [("np", numpy, np), *((f"np.{part}", getattr(numpy, part), getattr(np, part)) for part in PARTS)]
     return [
         f"{where}.{name}"

@@ -42,7 +42,7 @@ class Region:
         return self.steps[-1]
 
     def inner(self, program: Program, at: int) -> Modes:
-        """The grad modes of one of the region's instructions that are entered inside the region."""
+        """Returns the grad modes of one of the region's instructions that are entered inside the region."""
         return program.mode(at)[len(self.modes) :]
 
 
@@ -66,12 +66,12 @@ def ends_early(program: Program, at: int, run: Sequence[int]) -> bool:
 
 
 def _computes(step: Instruction) -> str:
-    """The computation of an instruction, without its operands."""
+    """Returns the computation of an instruction, without its operands."""
     return f"{step.op} {step.attrs}" if isinstance(step, (Apply, InPlace)) else type(step).__name__
 
 
 def regions(program: Program, can_join: CanJoin) -> Iterator[Region]:
-    """The regions of a program, in order: runs as long as `can_join` allows, except for a few that end early."""
+    """Yields the regions of a program, in order: runs as long as `can_join` allows, except for a few that end early."""
     run: list[int] = []
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
@@ -87,12 +87,12 @@ def regions(program: Program, can_join: CanJoin) -> Iterator[Region]:
 
 
 def observed_regions(program: Program, observation: Observation) -> list[Region]:
-    """The regions in which a program was run, according to its observation."""
+    """Returns the regions in which a program was run, according to its observation."""
     return [region_of(program, steps) for steps in dict.fromkeys(region_steps(observation).values())]
 
 
 def region_of(program: Program, steps: tuple[int, ...]) -> Region:
-    """The region of some computing instructions, given by their numbers."""
+    """Returns the region of some computing instructions, given by their numbers."""
     within = set(steps)
     made = [Ref(at, k) for at in steps for k in range(results(program[at]))]
     used = dict.fromkeys(ref for at in steps for ref in operands(program[at]))
@@ -104,8 +104,8 @@ def region_of(program: Program, steps: tuple[int, ...]) -> Region:
 
 
 def region_key(program: Program, region: Region) -> Hashable:
-    """The function that a region computes, as a key: regions have equal keys if they do the same,
-    in whatever program.
+    """Returns the function that a region computes, as a key: regions have equal keys if they do the same, in whatever
+    program.
     """
     place = {ref: k for k, ref in enumerate(region.inputs)}
     made = [Ref(at, k) for at in region.steps for k in range(results(program[at]))]
@@ -120,12 +120,12 @@ def region_key(program: Program, region: Region) -> Hashable:
 
 
 def _read(step: Instruction) -> tuple[Ref, ...]:
-    """The values that an instruction reads; a write's target does not count as read."""
+    """Returns the values that an instruction reads; a write's target does not count as read."""
     return step.args if isinstance(step, InPlace) else operands(step)
 
 
 def _common(modes: Iterable[Modes]) -> Modes:
-    """The grad modes with which all of these begin."""
+    """Returns the grad modes with which all of these begin."""
     first, *others = modes
     length = len(first)
     for other in others:

@@ -17,7 +17,7 @@ Family = NewType("Family", str)
 
 
 def family(slug: Slug) -> Family:
-    """The family of a rule."""
+    """Returns the family of a rule."""
     return Family(slug.partition("/")[0])
 
 

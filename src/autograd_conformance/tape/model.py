@@ -52,7 +52,7 @@ class Tape(TapeState):
     """The model: `expect` returns the allowed outcomes, `record` updates the model with the observed one."""
 
     def expect(self, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
-        """The outcomes that the rules allow for instruction `at`."""
+        """Returns the outcomes that the rules allow for instruction `at`."""
         return expectation_of(self, step, modes)
 
     def record(

@@ -24,14 +24,14 @@ Used = tuple[RecordedOp, Ref]
 
 
 def through_modules(nodes: Iterable[Node]) -> list[Slug]:
-    """The rules about the gradients of the modules that a call goes through."""
+    """Returns the rules about the gradients of the modules that a call goes through."""
     found = {base_op(node.op) for node in nodes} & MODULES.keys()
     rules = [slugs.RECURRENT_GRADIENT] if found & CELLS else []
     return [*rules, *([slugs.NETWORKS_GRADIENT] if found - CELLS else [])]
 
 
 def _uses(tape: TapeState, node: Node) -> set[Used]:
-    """The op of a node, paired with each leaf to which the node passes a gradient."""
+    """Returns the op of a node, paired with each leaf to which the node passes a gradient."""
     return {
         (node.op, s)
         for s, needs_input_grad in zip(node.args, node.entry.needs_input_grad, strict=True)
@@ -74,8 +74,8 @@ def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
 
 
 def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
-    """For each detached value, and each value computed from constants and such values alone, the sources it was
-    detached from.
+    """Returns, for each detached value, and each value computed from constants and such values alone, the sources it
+    was detached from.
     """
     found = {edge: {source} for edge, source in tape.detached.items()}
     for entry in tape.reference.tape.entries:
@@ -86,7 +86,7 @@ def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
 
 
 def _traversed_upstream(tape: TapeState, source: Ref) -> set[Used]:
-    """The uses upstream of a value, in nodes that a call has already traversed."""
+    """Returns the uses upstream of a value, in nodes that a call has already traversed."""
     producer = tape.reference.tape.producer
     found: set[Used] = set()
     pending, visited = [tape.reference.tape.edge(source)], set[int]()

@@ -43,7 +43,9 @@ class Refusal:
 
     @classmethod
     def of(cls, raised: Raised, expected: Kind) -> Refusal:
-        """The refusal in an outcome. Numbers in the message, which vary from run to run, are replaced by `#`."""
+        """Returns the refusal in an outcome. Numbers in the message, which vary from run to run, are
+        replaced by `#`.
+        """
         first = raised.message.strip().partition("\n")[0]
         return cls(expected, raised.type, re.sub(r"\d+(?:\.\d+)?", "#", first)[:200])
 
@@ -51,7 +53,7 @@ class Refusal:
 def kind_of_unknown_error(
     observed: StepObservation, expectation: Expectation, capabilities: Collection[Capability]
 ) -> Kind | None:
-    """The kind of error that an unclassified error counts as; None if it counts as unclassified."""
+    """Returns the kind of error that an unclassified error counts as; None if it counts as unclassified."""
     raised = observed.outcome
     if not isinstance(raised, Raised) or raised.kind is not Kind.UNKNOWN or len(observed.region) > 1:
         return None
@@ -66,7 +68,7 @@ def kind_of_unknown_error(
 def with_known_kind(
     observed: StepObservation, expectation: Expectation, capabilities: Collection[Capability]
 ) -> StepObservation:
-    """The observation, with the kind of error that an unclassified error counts as."""
+    """Returns the observation, with the kind of error that an unclassified error counts as."""
     kind = kind_of_unknown_error(observed, expectation, capabilities)
     if kind is None:
         return observed

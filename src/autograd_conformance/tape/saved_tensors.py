@@ -43,12 +43,12 @@ class SavedTensors:
         """For each leaf, the instructions whose saved tensors its gradient may keep alive."""
 
     def bounds(self) -> tuple[int, int]:
-        """Lower and upper bound on the number of saved tensors that are alive."""
+        """Returns the lower and upper bound on the number of saved tensors that are alive."""
         saved = self.by.values()
         return sum(each.least for each in saved), sum(each.most for each in saved)
 
     def kept_by(self, values: Iterable[Ref]) -> Numbers:
-        """The instructions whose saved tensors the values may keep alive."""
+        """Returns the instructions whose saved tensors the values may keep alive."""
         return NONE.union(*(self.may_keep.get(r, NONE) for r in values))
 
     def may_free(self, numbers: Iterable[int]) -> None:

@@ -68,7 +68,7 @@ class TapeState(RecordedGraph):
         """Number of instructions after which gradients were observed."""
 
     def added_to(self, leaf: Ref) -> Gradient | None:
-        """The gradient that a call adds to; None if there is none, or if calls replace gradients."""
+        """Returns the gradient that a call adds to; None if there is none, or if calls replace gradients."""
         return self.grads.get(leaf) if self.accumulates else None
 
     def holds_initial_gradient(self, leaf: Ref) -> bool:

@@ -73,8 +73,8 @@ def trace(
 
 
 def first_nonsmooth(program: Program, observation: Observation, traits: Traits) -> int | None:
-    """The first instruction that ran and whose op is not smooth at its operands; None if all are smooth. From there on,
-    two correct frameworks may compute different gradients.
+    """Returns the first instruction that ran and whose op is not smooth at its operands; None if all are smooth. From
+    there on, two correct frameworks may compute different gradients.
     """
     reference = Reference(None, traits)
     reference.observing = True

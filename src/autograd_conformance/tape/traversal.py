@@ -57,7 +57,7 @@ class RecordedGraph:
         self._traversals: dict[tuple[Ref, ...], Traversal] = {}  # of calls without inputs, until the next instruction
 
     def node(self, number: int) -> Node:
-        """The node of a tape entry."""
+        """Returns the node of a tape entry."""
         if number not in self.nodes:
             entry = self.reference.tape.entries[number]
             self.nodes[number] = Node(entry, self._saves(entry))
@@ -76,24 +76,26 @@ class RecordedGraph:
     # -- regions -------------------------------------------------------------------------------------------------------
 
     def region(self, node: Node) -> tuple[int, ...]:
-        """The instructions that were recorded together with a node's; empty if each op is recorded separately."""
+        """Returns the instructions that were recorded together with a node's; empty if each op is
+        recorded separately.
+        """
         traits = self.reference.traits
         return self.regions.get(node.at, ()) if traits.one_node or traits.recomputes else ()
 
     def _entry_numbers(self, region: tuple[int, ...]) -> list[int]:
-        """The numbers of a region's tape entries, newest first."""
+        """Returns the numbers of a region's tape entries, newest first."""
         entries = self.reference.tape.entries
         return [number for number in reversed(range(len(entries))) if entries[number].at in region]
 
     def region_nodes(self, region: tuple[int, ...]) -> list[Node]:
-        """The nodes of a region, newest first."""
+        """Returns the nodes of a region, newest first."""
         return [self.node(number) for number in self._entry_numbers(region)]
 
     # -- traversals ---------------------------------------------------------------------------------------------------
 
     def traverse(self, call: BackwardCall) -> Traversal:
-        """The part of the graph that a call goes through. Cached by roots, because a strategy has usually traversed the
-        graph of a call before it draws the call.
+        """Returns the part of the graph that a call goes through. Cached by roots, because a strategy has usually
+        traversed the graph of a call before it draws the call.
         """
         if call.inputs is not None:
             return self._traversed(call)
@@ -116,7 +118,7 @@ class RecordedGraph:
         return self._traversal(call, found, maybe)
 
     def _ancestry(self, call: BackwardCall) -> Ancestry:
-        """The ancestors of a call's roots."""
+        """Returns the ancestors of a call's roots."""
         reference, producer = self.reference, self.reference.tape.producer
         starts = [reference.tape.edge(r) for r in call.roots if reference.requires_grad.get(r)]
         found = Ancestry(must_reach=set(starts))
@@ -152,8 +154,8 @@ class RecordedGraph:
         return found
 
     def _region_entries(self, found: Ancestry, visited: set[int]) -> set[int]:
-        """The tape entries that a call reaches only because they share one node with entries that it visited. Gradients
-        that flow inside such a node, from one of its results to another, cannot be observed.
+        """Returns the tape entries that a call reaches only because they share one node with entries that it visited.
+        Gradients that flow inside such a node, from one of its results to another, cannot be observed.
         """
         regions = {region for number in visited if (region := self.region(self.node(number)))}
         beside = set[int]()
@@ -167,14 +169,14 @@ class RecordedGraph:
         return beside
 
     def _inputs(self, region: tuple[int, ...]) -> Iterator[GradientEdge]:
-        """The gradient edges of the values from outside that a region uses."""
+        """Yields the gradient edges of the values from outside that a region uses."""
         reference = self.reference
         for ref in (ref for at in region for ref in operands(reference.steps[at])):
             if ref.at not in region and reference.requires_grad.get(ref):
                 yield reference.tape.edge(ref)
 
     def _partial(self, call: BackwardCall, nodes: list[Node]) -> tuple[Node, ...]:
-        """The nodes of which only some operands lead to an input of the call."""
+        """Returns the nodes of which only some operands lead to an input of the call."""
         if call.inputs is None:
             return ()
         ends = {self.reference.tape.edge(r) for r in call.inputs}.union(*(node.entry.outs for node in nodes))
@@ -188,8 +190,8 @@ class RecordedGraph:
         )
 
     def _producers(self, call: BackwardCall, nodes: list[Node]) -> list[Node]:
-        """The nodes that produced the inputs of an imperative backward call: the call may go through them to store
-        gradients there. If a write produced an input, all nodes of the write are included.
+        """Returns the nodes that produced the inputs of an imperative backward call: the call may go through them to
+        store gradients there. If a write produced an input, all nodes of the write are included.
         """
         if not isinstance(call, Backward):
             return []
@@ -199,8 +201,8 @@ class RecordedGraph:
         return [node for node in nodes if node in made or node.at in moved]
 
     def _always_reached(self, call: BackwardCall, found: Ancestry) -> Iterable[Ref]:
-        """The inputs that a call certainly reaches. Excluded are views to which a write may have given a new history,
-        and inputs without which a derivative may have been computed.
+        """Returns the inputs that a call certainly reaches. Excluded are views to which a write may have given a new
+        history, and inputs without which a derivative may have been computed.
         """
         reference = self.reference
         inputs = [r for r in call.inputs or () if reference.tape.edge(r) not in reference.views.rebased]
@@ -213,8 +215,9 @@ class RecordedGraph:
         return [r for r in inputs if edge(r) in found.must_reach or not is_zero(call, r)]
 
     def _towards(self, inputs: Iterable[Ref], nodes: list[Node], loosely: bool = False) -> list[Node]:
-        """The nodes on a path to the inputs. With `loosely`, also the nodes on a path to values that were produced
-        together with an input, and nodes that are on such a path or not, depending on how a derivative was computed.
+        """Returns the nodes on a path to the inputs. With `loosely`, also the nodes on a path to values that were
+        produced together with an input, and nodes that are on such a path or not, depending on how a derivative was
+        computed.
         """
         targets = {self.reference.tape.edge(r) for r in inputs}
         if loosely:
@@ -230,7 +233,7 @@ class RecordedGraph:
         return kept[::-1]
 
     def _traversal(self, call: BackwardCall, found: Ancestry, maybe: set[GradientEdge]) -> Traversal:
-        """The traversal of a call, from the ancestors of its roots; `maybe` are edges that it may reach."""
+        """Returns the traversal of a call, from the ancestors of its roots; `maybe` are edges that it may reach."""
         reference, edge, reached = self.reference, self.reference.tape.edge, found.must_reach
         executed = {out for node in found.nodes for out in node.entry.outs}
         if call.inputs is None:
@@ -272,12 +275,14 @@ class RecordedGraph:
     # -- hooks --------------------------------------------------------------------------------------------------------
 
     def hooks_on(self, edges: Iterable[GradientEdge]) -> list[tuple[Ref, Hook]]:
-        """The hooks on the given edges, with their handles."""
+        """Returns the hooks on the given edges, with their handles."""
         hooks = self.reference.hooks.on
         return [entry for edge in edges for entry in hooks.get(edge, ())] if hooks else []
 
     def may_skip(self, call: BackwardCall, hooks: list[tuple[Ref, Hook]]) -> set[Ref]:
-        """The handles of the hooks that a call may skip, because their gradient is zero and may stay undefined."""
+        """Returns the handles of the hooks that a call may skip, because their gradient is zero and may
+        stay undefined.
+        """
         if not hooks:
             return set()
         given = dict(self.reference.pullbacks.hook_calls(call))
@@ -285,8 +290,8 @@ class RecordedGraph:
 
 
 def _shared(found: Ancestry) -> Iterator[GradientEdge]:
-    """The results of a derivative from which its other results, if the call reaches them, may have been computed.
-    Example: in a triangular solve, the gradient of the matrix is computed from that of the right-hand side.
+    """Yields the results of a derivative from which its other results, if the call reaches them, may have been
+    computed. Example: in a triangular solve, the gradient of the matrix is computed from that of the right-hand side.
     """
     reached = found.must_reach | found.may_reach
     for node in found.visited:

@@ -46,7 +46,7 @@ def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
 
 
 def _region_inputs(graph: RecordedGraph, region: tuple[int, ...]) -> set[Ref]:
-    """The values from outside that a region uses."""
+    """Returns the values from outside that a region uses."""
     return {ref for at in region for ref in operands(graph.reference.steps[at]) if ref.at not in region}
 
 
@@ -79,7 +79,7 @@ def written_since(graph: RecordedGraph, node: Node) -> bool:
 
 
 def kept_storages(node: Node) -> Iterator[Ref]:
-    """The storages of the tensors that a node may have saved."""
+    """Yields the storages of the tensors that a node may have saved."""
     entry = node.entry
     numbers: Iterable[int] = range(len(entry.operand_storages))
     results = True

@@ -78,7 +78,9 @@ def blame(error: BaseException, adapter: Adapter, values: Collection[object] = (
 
 
 def _last(traceback: TracebackType | None, ownership: Ownership) -> TracebackType | None:
-    """The last traceback entry whose code belongs to the suite, the adapter, the framework or generated code."""
+    """Returns the last traceback entry whose code belongs to the suite, the adapter, the framework or
+    generated code.
+    """
     owned = (each for each in _entries(traceback) if ownership.owner(each.tb_frame) is not Owner.NEUTRAL)
     return next(reversed(list(owned)), None)
 
@@ -93,7 +95,7 @@ def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _origin_of_separate(error: BaseException, last: TracebackType, adapter: Adapter, ownership: Ownership) -> Origin:
-    """Origin of an exception in the adapter's own code, or in code generated from its templates."""
+    """Returns the origin of an exception in the adapter's own code, or in code generated from its templates."""
     if not isinstance(error, Exception) or isinstance(error, RESOURCE_ERRORS):
         return Origin.FRAMEWORK
     if _operation(last) in RAISES:
@@ -117,7 +119,9 @@ def _origin_of_separate(error: BaseException, last: TracebackType, adapter: Adap
 
 
 def _origin_of_raised(error: BaseException, adapter: Adapter, ownership: Ownership) -> Origin:
-    """Origin of an exception from a `raise` statement of the adapter, which may pass on a framework's error."""
+    """Returns the origin of an exception from a `raise` statement of the adapter, which may pass on a framework's
+    error.
+    """
     if ownership.is_frameworks(type(error)):
         return Origin.FRAMEWORK
     reason = error.__cause__ or error.__context__
@@ -127,7 +131,7 @@ def _origin_of_raised(error: BaseException, adapter: Adapter, ownership: Ownersh
 
 
 def _origin_without_source(error: BaseException, frame: FrameType, expressions: Expressions) -> Origin:
-    """Origin of an exception in code without source lines."""
+    """Returns the origin of an exception in code without source lines."""
     if isinstance(error, TypeError) and _CALLED.search(str(error)):
         return Origin.UNKNOWN
     entered = any(map(expressions.is_frameworks, frame.f_locals.values()))
@@ -146,7 +150,7 @@ def _origin_of_expression(error: BaseException, node: ast.expr, operation: str, 
 
 
 def _origin_of_call(error: BaseException, node: ast.Call, expressions: Expressions) -> Origin:
-    """Origin of an exception in a call that entered no Python code."""
+    """Returns the origin of an exception in a call that entered no Python code."""
     called = _called(node.func, expressions)
     if isinstance(error, TypeError) and is_python_function(called):
         return Origin.UNKNOWN if expressions.ownership.is_frameworks(called) else Origin.ADAPTER
@@ -169,7 +173,7 @@ def _subject_if_all_plain(node: ast.Call, subject: Subject, expressions: Express
 
 
 def _called(function: ast.expr, expressions: Expressions) -> object:
-    """The called function; for a method of a framework's value, the attribute of the value's class."""
+    """Returns the called function; for a method of a framework's value, the attribute of the value's class."""
     if isinstance(function, ast.Attribute):
         of = expressions.value(function.value)
         if expressions.ownership.is_frameworks(of) and not isinstance(of, ModuleType | type):
@@ -227,5 +231,5 @@ def _refuses_arguments(message: str, frame: FrameType, adapter: Adapter) -> bool
 
 
 def _operation(at: TracebackType) -> str:
-    """Name of the bytecode instruction that failed."""
+    """Returns the name of the bytecode instruction that failed."""
     return dis.opname[at.tb_frame.f_code.co_code[at.tb_lasti]]

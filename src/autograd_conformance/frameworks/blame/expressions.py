@@ -39,7 +39,7 @@ class Expressions:
         self.frame, self.adapter, self.ownership = frame, adapter, ownership
 
     def subject(self, node: ast.AST) -> Subject:
-        """The kind of values that an expression or its parts involve."""
+        """Returns the kind of values that an expression or its parts involve."""
         found = self.value(node)
         if found is not _MISSING:
             return Subject.FRAMEWORK if self.is_frameworks(found) else Subject.PLAIN
@@ -82,7 +82,7 @@ class Expressions:
         return type(self.value(node)) in CONTAINERS
 
     def value(self, node: ast.AST) -> Any:
-        """The value of an expression if it can be read without running code, else `_MISSING`."""
+        """Returns the value of an expression if it can be read without running code, else `_MISSING`."""
         match node:
             case ast.Constant(value):
                 return value
@@ -116,7 +116,7 @@ class Expressions:
 
 
 def _item(of: object, at: object) -> Any:
-    """An item of a built-in container, or `_MISSING`."""
+    """Returns an item of a built-in container, or `_MISSING`."""
     if type(of) not in CONTAINERS or at is _MISSING:
         return _MISSING
     try:
@@ -135,13 +135,15 @@ def is_python_function(called: object) -> bool:
 
 
 def combined(found: Iterable[Subject]) -> Subject:
-    """The subject of several parts: the framework if one part involves it, else unknown if one part is unknown."""
+    """Returns the subject of several parts: the framework if one part involves it, else unknown if one
+    part is unknown.
+    """
     subjects = set(found)
     return next((each for each in (Subject.FRAMEWORK, Subject.UNKNOWN) if each in subjects), Subject.PLAIN)
 
 
 def failing_expression(at: TracebackType) -> ast.expr | None:
-    """The expression at a traceback entry; None if its source is not available."""
+    """Returns the expression at a traceback entry; None if its source is not available."""
     code = at.tb_frame.f_code
     line, end, first, last = next(islice(code.co_positions(), at.tb_lasti // 2, None))
     if line is None or end is None or first is None or last is None:

@@ -67,7 +67,7 @@ class Ownership:
         )
 
     def owner(self, frame: FrameType) -> Owner:
-        """The owner of the code that a frame runs."""
+        """Returns the owner of the code that a frame runs."""
         name, code = frame.f_globals.get("__name__"), frame.f_code
         if isinstance(name, str) and within(name, self.declared):
             return Owner.FRAMEWORK
@@ -99,7 +99,7 @@ class Ownership:
 
 
 def module_of(thing: object) -> str | None:
-    """Name of the module that defines an object, or that defines the class of a value."""
+    """Returns the name of the module that defines an object, or that defines the class of a value."""
     if isinstance(thing, ModuleType):
         return thing.__name__
     of_class = isinstance(thing, type) or callable(thing)
@@ -127,7 +127,7 @@ def is_suites(name: object) -> bool:
 
 
 def place(code: CodeType, line: int) -> str:
-    """A line of code, as messages name it."""
+    """Returns a line of code, as messages name it."""
     return f"{Path(code.co_filename).name}, line {line}"
 
 

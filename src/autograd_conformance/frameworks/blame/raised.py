@@ -20,7 +20,7 @@ MOST = 100
 
 
 def raised_outcome(adapter: Adapter, step: Instruction, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """The outcome of an instruction that raised. Raises `AdapterError` for an adapter bug.
+    """Returns the outcome of an instruction that raised. Raises `AdapterError` for an adapter bug.
 
     `values` are some of the framework's values.
     """
@@ -31,7 +31,7 @@ def raised_outcome(adapter: Adapter, step: Instruction, error: BaseException, va
 
 
 def unknown_outcome(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """The outcome of a call that raised an exception that the adapter does not recognise, or `AdapterError`."""
+    """Returns the outcome of a call that raised an exception that the adapter does not recognise, or `AdapterError`."""
     message, found = message_of(error), blame.blame(error, adapter, values)
     where = f" ({found.place})" if found.place else ""
     match found.origin:
@@ -49,7 +49,7 @@ def unknown_outcome(adapter: Adapter, call: str, error: BaseException, values: C
 
 
 def unread_outcome(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """The outcome of an instruction whose result could not be read.
+    """Returns the outcome of an instruction whose result could not be read.
 
     The framework raised the error if the adapter recognises it, or if `read()` failed: reading elements may compute
     them. Any other failing call only inspects the value, so the outcome is undecided.
@@ -68,7 +68,9 @@ def _is_hooks(error: BaseException) -> bool:
 
 
 def chain(error: BaseException) -> list[BaseException]:
-    """An exception with those that it was raised from and those that it groups, each once; a chain may be cyclic."""
+    """Returns an exception with those that it was raised from and those that it groups, each once; a chain may be
+    cyclic.
+    """
     found: list[BaseException] = []
     pending: list[object] = [error]
     while pending and len(found) < MOST:
@@ -80,7 +82,7 @@ def chain(error: BaseException) -> list[BaseException]:
 
 
 def _causes(error: BaseException) -> list[object]:
-    """The exceptions that another one was raised from or groups."""
+    """Returns the exceptions that another one was raised from or groups."""
     try:
         grouped = list(error.exceptions)[:MOST] if isinstance(error, BaseExceptionGroup) else []
         return [error.__context__ if error.__cause__ is None else error.__cause__, *grouped]
@@ -89,7 +91,7 @@ def _causes(error: BaseException) -> list[object]:
 
 
 def _kind(adapter: Adapter, error: BaseException) -> Kind:
-    """The adapter's kind of an exception; `UNKNOWN` if `classify` fails because the exception has no text."""
+    """Returns the adapter's kind of an exception; `UNKNOWN` if `classify` fails because the exception has no text."""
     try:
         kind = adapter.classify(error)
     except BaseException as inner:

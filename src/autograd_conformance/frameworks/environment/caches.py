@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def caches() -> Path:
-    """The suite's folder in the user's cache directory; `XDG_CACHE_HOME` overrides its location."""
+    """Returns the suite's folder in the user's cache directory; `XDG_CACHE_HOME` overrides its location."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograd-conformance"
 
 
 def compiled(compiler: str, version: str) -> Path:
-    """The folder for the output of one version of a compiler, which later runs reuse."""
+    """Returns the folder for the output of one version of a compiler, which later runs reuse."""
     return caches() / compiler / version

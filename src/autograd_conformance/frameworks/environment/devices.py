@@ -20,6 +20,6 @@ class Device:
 
     @classmethod
     def named(cls, text: str) -> Device:
-        """The device that a user named."""
+        """Returns the device that a user named."""
         brought = _BROUGHT.fullmatch(text)
         return cls(text) if brought is None else cls(brought["name"], brought["module"])

@@ -12,6 +12,8 @@ PLACES = ("_CACHE", "_DIR", "_FILE", "_HOME", "_PATH")
 
 
 def of(beginnings: Sequence[str]) -> dict[str, str]:
-    """The variables that are set and have one of the prefixes, with their values; variables with paths are omitted."""
+    """Returns the variables that are set and have one of the prefixes, with their values; variables with paths are
+    omitted.
+    """
     found = sorted(name for name in os.environ if name.startswith(tuple(beginnings)) and not name.endswith(PLACES))
     return {harmless(name): harmless(os.environ[name]) for name in found}

@@ -58,12 +58,12 @@ class Description:
         return cls({name: tuple(sorted(f"{text}" for text in texts)) for name, texts in _parts(framework)})
 
     def to_json(self) -> dict[str, Json]:
-        """The JSON form."""
+        """Returns the JSON form."""
         return {name: list(texts) for name, texts in self.parts.items()}
 
     @classmethod
     def from_json(cls, form: Json) -> Description:
-        """The description in a JSON form."""
+        """Returns the description in a JSON form."""
         return cls({name: tuple(texts) for name, texts in form.items()})
 
     def differences(self, other: Description) -> list[str]:
@@ -87,7 +87,7 @@ def _parts(framework: Described) -> Iterator[tuple[str, Collection[str]]]:
 
 
 def _ordered(limit: Limit) -> Limit:
-    """A limit with its values in a fixed order."""
+    """Returns a limit with its values in a fixed order."""
     return replace(limit, attrs={name: sorted(limit.attrs[name], key=repr) for name in sorted(limit.attrs)})
 
 
@@ -112,7 +112,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def describe_difference(earlier: Description, framework: Described, where: str) -> str | None:
-    """A sentence on how a framework differs from an earlier description of it, or None if it does not.
+    """Returns a sentence on how a framework differs from an earlier description of it, or None if it does not.
 
     `where` names the process that loaded the framework now, such as "a worker".
     """

@@ -53,7 +53,9 @@ class ProbeResult:
     """Missing features, one line each with the reason."""
 
     def capabilities(self, adapter: Adapter) -> frozenset[Capability]:
-        """The capabilities that an adapter claims and the probe found. `KNOWS_ERRORS` follows from `insists` alone."""
+        """Returns the capabilities that an adapter claims and the probe found. `KNOWS_ERRORS` follows from `insists`
+        alone.
+        """
         knows = frozenset({Capability.KNOWS_ERRORS} if ERRORS in insisted(adapter) else ())
         return (frozenset(adapter.capabilities) - {Capability.KNOWS_ERRORS} - self.missing) | knows
 
@@ -62,7 +64,7 @@ NOTHING_MISSING = ProbeResult()
 
 
 def insisted(adapter: Adapter) -> frozenset[str]:
-    """The features that an adapter insists on."""
+    """Returns the features that an adapter insists on."""
     return frozenset(adapter.insists)
 
 
@@ -121,14 +123,14 @@ def _changed(adapter: Adapter, dtype: str, shape: Shape) -> str | None:
 
 
 def _written(adapter: Adapter, data: np.ndarray) -> tuple[object, object]:
-    """The elements and the dtype of a leaf, as they read back."""
+    """Returns the elements and the dtype of a leaf, as they read back."""
     adapter.reset()
     leaf = adapter.leaf(data, True)
     return adapter.read(leaf), adapter.dtype(leaf)
 
 
 def _unreadable(adapter: Adapter, dtype: str, shape: Shape) -> Iterator[tuple[Capability, str]]:
-    """Claimed capabilities whose method raises, each with the reason."""
+    """Yields the claimed capabilities whose method raises, each with the reason."""
     values = list(_values(adapter, dtype, shape))
     gradients = [each for each in map(_none_if_raised(adapter.gradient), values[:1]) if each is not None]
     flagged = (
@@ -144,7 +146,7 @@ def _unreadable(adapter: Adapter, dtype: str, shape: Shape) -> Iterator[tuple[Ca
 
 
 def _values(adapter: Adapter, dtype: str, shape: Shape) -> Iterator[Value]:
-    """A leaf with a gradient, a result, a view, and leaves of other forms, without those that cannot be made."""
+    """Yields a leaf with a gradient, a result, a view, and leaves of other forms, without those that cannot be made."""
     adapter.reset()
     leaf = _none_if_raised(adapter.leaf)(_data(dtype, shape), True)
     if leaf is None:

@@ -13,5 +13,5 @@ class Torch(TorchEager):
     insists = insists()
 
     def saved_tensor_counter(self) -> TorchSaved:
-        """The same framework with counted saved tensors."""
+        """Returns the same framework with counted saved tensors."""
         return TorchSaved(self.requested_device)

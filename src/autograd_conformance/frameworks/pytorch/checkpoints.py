@@ -35,7 +35,7 @@ class Checkpoint(Layer):
         return is_repeatable(program, at, run)
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """`torch.utils.checkpoint.checkpoint`, not reentrant."""
+        """Calls `torch.utils.checkpoint.checkpoint`, not reentrant."""
         return checkpoint(function, *inputs, use_reentrant=False)  # type: ignore[no-any-return]
 
 
@@ -49,11 +49,11 @@ class CapturedCheckpoint(Checkpoint):
     call = "checkpoint(partial({arguments}), use_reentrant=False)"
 
     def simpler(self) -> Mapping[str, Layer]:
-        """A checkpoint with arguments."""
+        """Returns a checkpoint with arguments."""
         return {"with the operands as arguments": Checkpoint()}
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """`torch.utils.checkpoint.checkpoint` of a function without arguments."""
+        """Calls `torch.utils.checkpoint.checkpoint` of a function without arguments."""
         return checkpoint(partial(function, *inputs), use_reentrant=False)  # type: ignore[no-any-return]
 
 
@@ -72,7 +72,7 @@ class ReentrantCheckpoint(Checkpoint):
     call = "checkpoint({arguments}, use_reentrant=True)"
 
     def simpler(self) -> Mapping[str, Layer]:
-        """The other implementation of checkpoints."""
+        """Returns the other implementation of checkpoints."""
         return {"with use_reentrant=False": Checkpoint()}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
@@ -92,7 +92,7 @@ class ReentrantCheckpoint(Checkpoint):
         )
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """`torch.utils.checkpoint.checkpoint`, reentrant."""
+        """Calls `torch.utils.checkpoint.checkpoint`, reentrant."""
         return checkpoint(function, *inputs, use_reentrant=True)  # type: ignore[no-any-return]
 
 

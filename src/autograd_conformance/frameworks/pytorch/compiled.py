@@ -91,11 +91,11 @@ class Compile(Layer):
         return torch.compile(function, backend=self.backend, dynamic=self.dynamic)
 
     def step(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """The step, compiled if `steps`."""
+        """Returns the step, compiled if `steps`."""
         return torch.compile(step, backend=self.backend) if self.steps else step
 
     def printed_step(self, step: str) -> str:
-        """`torch.compile` of a step, if `steps`."""
+        """Calls `torch.compile` of a step, if `steps`."""
         return f"torch.compile({step}, backend={self.backend!r})" if self.steps else step
 
 

@@ -11,14 +11,14 @@ from autograd_conformance.frameworks.environment.devices import Device
 
 
 def open_device(device: Device) -> torch.device:
-    """The device in PyTorch; imports the module that provides it."""
+    """Returns the device in PyTorch; imports the module that provides it."""
     if device.module is not None:
         importlib.import_module(device.module)
     return torch.device(device.name)
 
 
 def dtypes_of(device: torch.device, names: Sequence[str]) -> tuple[str, ...]:
-    """The given dtypes that a device supports. If it supports none, raises its error for the last one."""
+    """Returns the given dtypes that a device supports. If it supports none, raises its error for the last one."""
     had: list[str] = []
     for name in names:
         try:
@@ -32,6 +32,6 @@ def dtypes_of(device: torch.device, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def storage_of(value: torch.Tensor) -> int:
-    """Address of a tensor's storage; the address of the storage object if the device has no addresses."""
+    """Returns the address of a tensor's storage; the address of the storage object if the device has no addresses."""
     storage = value.untyped_storage()
     return storage.data_ptr() or storage._cdata

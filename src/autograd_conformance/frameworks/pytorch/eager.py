@@ -31,7 +31,7 @@ KEPT = 4096
 
 
 def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:
-    """The first argument of an optimizer: the leaves, or a dict for each parameter group."""
+    """Returns the first argument of an optimizer: the leaves, or a dict for each parameter group."""
     if not groups:
         return list(leaves)
     rest = iter(leaves)
@@ -112,18 +112,18 @@ class TorchEager(Adapter):
         self.made_optimizers: dict[object, torch.optim.Optimizer] = {}
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
-        """A tensor with the array's dtype."""
+        """Returns a tensor with the array's dtype."""
         made = torch.tensor(data, device=self.device, requires_grad=requires_grad)
         self._holding.append(ref(made))
         return made
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
-        """All results of an op."""
+        """Returns all results of an op."""
         out = _code(op, attrs, len(operands))(*operands)
         return (out,) if isinstance(out, torch.Tensor) else out
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
-        """The same values without history."""
+        """Returns the same values without history."""
         return value.detach()
 
     def backward(
@@ -134,7 +134,7 @@ class TorchEager(Adapter):
         create_graph: bool = False,
         inputs: Sequence[torch.Tensor] | None = None,
     ) -> None:
-        """`Tensor.backward` for one root, `torch.autograd.backward` for several."""
+        """Calls `Tensor.backward` for one root, `torch.autograd.backward` for several."""
         given = self._cotangents(cotangents)
         self._holding.extend(map(ref, inputs or ()))
         try:
@@ -155,7 +155,7 @@ class TorchEager(Adapter):
         allow_unused: bool | None,
         materialize_grads: bool,
     ) -> Sequence[torch.Tensor | None]:
-        """`torch.autograd.grad`."""
+        """Calls `torch.autograd.grad`."""
         given = self._cotangents(cotangents)
         try:
             return torch.autograd.grad(
@@ -180,37 +180,37 @@ class TorchEager(Adapter):
                 array[...] = tensor.numpy(force=True)
 
     def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
-        """The in-place op's statement in `ops.catalogue`."""
+        """Returns the in-place op's statement in `ops.catalogue`."""
         _statement(op, attrs, 1 + len(operands))(target, *operands)
 
     def detach_in_place(self, value: torch.Tensor) -> None:
-        """`Tensor.detach_`."""
+        """Calls `Tensor.detach_`."""
         value.detach_()
 
     def set_requires_grad(self, value: torch.Tensor, on: bool) -> None:
-        """`Tensor.requires_grad_`."""
+        """Calls `Tensor.requires_grad_`."""
         value.requires_grad_(on)
         self._holding.append(ref(value))
 
     def retain_grad(self, value: torch.Tensor) -> None:
-        """`Tensor.retain_grad`."""
+        """Calls `Tensor.retain_grad`."""
         value.retain_grad()
         self._holding.append(ref(value))
 
     def hook(self, value: torch.Tensor, function: HookFunction) -> Any:
-        """`Tensor.register_hook`."""
+        """Calls `Tensor.register_hook`."""
         return value.register_hook(function)
 
     def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
-        """`Tensor.register_post_accumulate_grad_hook`, which is given the leaf."""
+        """Calls `Tensor.register_post_accumulate_grad_hook`, which is given the leaf."""
         return leaf.register_post_accumulate_grad_hook(lambda holding: function(holding.grad))
 
     def remove(self, handle: Any) -> None:
-        """The handle's own `remove`."""
+        """Returns the handle's own `remove`."""
         handle.remove()
 
     def hook_result(self, gradient: torch.Tensor, effect: str, factor: float) -> torch.Tensor:
-        """The value that a hook returns for a gradient."""
+        """Returns the value that a hook returns for a gradient."""
         match effect:
             case "scale":
                 return gradient * factor
@@ -220,38 +220,38 @@ class TorchEager(Adapter):
                 return gradient.new_ones((*gradient.shape, 2))
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """`torch.no_grad()` or `torch.enable_grad()`."""
+        """Calls `torch.no_grad()` or `torch.enable_grad()`."""
         return _MODES[name]()
 
     def default_dtype(self, dtype: str | None) -> None:
-        """`torch.set_default_dtype`."""
+        """Calls `torch.set_default_dtype`."""
         torch.set_default_dtype(self.usual if dtype is None else getattr(torch, dtype))
 
     def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
-        """`leaf.grad = value`."""
+        """Calls `leaf.grad = value`."""
         leaf.grad = value
 
     def optimizer(
         self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()
     ) -> torch.optim.Optimizer:
-        """The optimizer of these leaves and settings, which is created on first use."""
+        """Returns the optimizer of these leaves and settings, which is created on first use."""
         key = (tuple(map(id, leaves)), optimizer, settings, groups)
         if key not in self.made_optimizers:
             self.made_optimizers[key] = _OPTIMIZERS[optimizer](_params(leaves, groups), **dict(settings))
         return self.made_optimizers[key]
 
     def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """`Optimizer.step`."""
+        """Calls `Optimizer.step`."""
         self.optimizer(leaves, optimizer, settings, groups).step()
 
     def clear(
         self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, set_to_none: bool, groups: Groups = ()
     ) -> None:
-        """`Optimizer.zero_grad`."""
+        """Calls `Optimizer.zero_grad`."""
         self.optimizer(leaves, optimizer, settings, groups).zero_grad(set_to_none)
 
     def clip(self, leaves: Sequence[torch.Tensor], kind: str, bound: float) -> None:
-        """`clip_grad_norm_` or `clip_grad_value_` of `torch.nn.utils`."""
+        """Calls `clip_grad_norm_` or `clip_grad_value_` of `torch.nn.utils`."""
         _CLIPS[kind](leaves, bound)
 
     def zero_grad(self, leaves: Sequence[torch.Tensor], set_to_none: bool) -> None:
@@ -263,7 +263,7 @@ class TorchEager(Adapter):
                 leaf.grad.zero_()
 
     def gradient(self, leaf: torch.Tensor) -> torch.Tensor | None:
-        """The `.grad` of a leaf or of another value."""
+        """Returns the `.grad` of a leaf or of another value."""
         try:
             plain = leaf.retains_grad or leaf.is_leaf
         except RuntimeError:  # PyTorch raises for a view that was made under no_grad, if its base was written to
@@ -274,7 +274,7 @@ class TorchEager(Adapter):
             return leaf.grad
 
     def identity(self, gradient: torch.Tensor) -> int:
-        """Address of a gradient's memory. Two gradients with the same memory count as one object.
+        """Returns the address of a gradient's memory. Two gradients with the same memory count as one object.
 
         Some derivatives are tensors of zeros without memory.
         """
@@ -283,13 +283,13 @@ class TorchEager(Adapter):
         return gradient.data_ptr() or (storage_of(gradient) if gradient.numel() else 0)
 
     def read(self, value: torch.Tensor) -> np.ndarray:
-        """A copy of the elements."""
+        """Returns a copy of the elements."""
         if value._is_zerotensor():  # NumPy would read invalid memory of a view of one
             value = value.clone()
         return value.numpy(force=True).copy()
 
     def dtype(self, value: torch.Tensor) -> str:
-        """Name of the dtype."""
+        """Returns the name of the dtype."""
         return _DTYPES.get(value.dtype) or str(value.dtype).rpartition(".")[2]
 
     def requires_grad(self, value: torch.Tensor) -> bool:
@@ -297,11 +297,11 @@ class TorchEager(Adapter):
         return value.requires_grad
 
     def memory(self, value: torch.Tensor) -> int | None:
-        """Address of the storage."""
+        """Returns the address of the storage."""
         return storage_of(value) if value.numel() and not value._is_zerotensor() else None
 
     def strides(self, value: torch.Tensor) -> tuple[int, ...]:
-        """The strides, in elements."""
+        """Returns the strides, in elements."""
         return value.stride()
 
     def classify(self, error: BaseException) -> Kind:

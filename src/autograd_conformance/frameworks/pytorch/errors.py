@@ -52,5 +52,5 @@ READ_FROM = "2.13."
 
 
 def insists() -> tuple[str, ...]:
-    """The adapters' `insists`: with these versions, every error with which PyTorch refuses a call is known."""
+    """Returns the adapters' `insists`: with these versions, every error with which PyTorch refuses a call is known."""
     return ("errors",) if version("torch").startswith(READ_FROM) else ()

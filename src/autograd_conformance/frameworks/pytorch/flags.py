@@ -41,8 +41,8 @@ def is_random(step: Instruction) -> bool:
 
 @lru_cache(maxsize=64)
 def _before(program: Program) -> tuple[frozenset[Ref], ...]:
-    """For each instruction, the values that require grad before it. Gradients never do, because frameworks for which
-    this is computed cannot differentiate them.
+    """Returns, for each instruction, the values that require grad before it. Gradients never do, because frameworks for
+    which this is computed cannot differentiate them.
     """
     on: set[Ref] = set()
     recorded: set[Ref] = set()
@@ -78,12 +78,14 @@ def _is_refused(program: Program, write: InPlace, leaves: Set[Ref]) -> bool:
 
 
 def _base(program: Program, ref: Ref) -> Ref:
-    """The value that another value may be a view of. The result of a detach counts as a value without a base."""
+    """Returns the value that another value may be a view of. The result of a detach counts as a value
+    without a base.
+    """
     return next((step.args[0] for step, _ in reversed([*_views(program, ref)])), ref)
 
 
 def _views(program: Program, ref: Ref) -> Iterator[tuple[Apply, Modes]]:
-    """The ops, with their grad modes, through which a value may be a view of another; the last op first."""
+    """Yields the ops, with their grad modes, through which a value may be a view of another; the last op first."""
     step = program[ref.at]
     if isinstance(step, Apply) and may_be_view(step):
         yield step, program.mode(ref.at)

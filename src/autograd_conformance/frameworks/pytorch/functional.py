@@ -45,15 +45,15 @@ class TorchFunc(Functional):
         )
 
     def leaf(self, data: np.ndarray, requires_grad: bool) -> torch.Tensor:
-        """A tensor with the array's dtype; transforms need no `requires_grad`."""
+        """Returns a tensor with the array's dtype; transforms need no `requires_grad`."""
         return torch.tensor(data, device=self.eager.device)
 
     def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
-        """All results of an op."""
+        """Returns all results of an op."""
         return self.eager.apply(op, operands, attrs)
 
     def detach(self, value: torch.Tensor) -> torch.Tensor:
-        """The same values without history."""
+        """Returns the same values without history."""
         return value.detach()
 
     def vjp(
@@ -62,7 +62,7 @@ class TorchFunc(Functional):
         values: Sequence[torch.Tensor],
         cotangents: Sequence[np.ndarray],
     ) -> Sequence[torch.Tensor]:
-        """`torch.func.vjp`. Cotangents are arrays, because tensors cannot be read inside a function. PyTorch gets
+        """Calls `torch.func.vjp`. Cotangents are arrays, because tensors cannot be read inside a function. PyTorch gets
         copies of them, and the copies are written back to the arrays.
         """
         copies = [c.copy() for c in cotangents]
@@ -74,19 +74,19 @@ class TorchFunc(Functional):
                 array[...] = copy
 
     def read(self, value: torch.Tensor) -> np.ndarray:
-        """A copy of the elements."""
+        """Returns a copy of the elements."""
         return self.eager.read(value)
 
     def dtype(self, value: torch.Tensor) -> str:
-        """Name of the dtype."""
+        """Returns the name of the dtype."""
         return self.eager.dtype(value)
 
     def memory(self, value: torch.Tensor) -> int | None:
-        """Address of the storage."""
+        """Returns the address of the storage."""
         return self.eager.memory(value)
 
     def strides(self, value: torch.Tensor) -> tuple[int, ...]:
-        """The strides, in elements."""
+        """Returns the strides, in elements."""
         return self.eager.strides(value)
 
     def classify(self, error: BaseException) -> Kind:

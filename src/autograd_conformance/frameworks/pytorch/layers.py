@@ -45,14 +45,14 @@ class Layer:
     """Template for a call: `{arguments}` are `{function}` and its `{inputs}`."""
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Simpler forms of the layer, closest first. Each key completes the sentence "it passes ..."."""
+        """Returns simpler forms of the layer, closest first. Each key completes the sentence "it passes ..."."""
         return {}
 
     def start(self) -> None:
         """Prepare PyTorch. Called whenever an adapter with the layer is made."""
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """`Adapter.holds`."""
+        """Calls `Adapter.holds`."""
         return True
 
     def made(self, function: Function) -> Function:
@@ -73,7 +73,7 @@ class Layer:
 
 
 def nested(layer: Layer, function: Function) -> Function:
-    """A layer around a function, as one function for the next layer.
+    """Returns a layer around a function, as one function for the next layer.
 
     It gets its own code object, because the compiler stores its output by the function's code.
     """

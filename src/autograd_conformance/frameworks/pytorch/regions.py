@@ -73,7 +73,7 @@ class TorchRegions(TorchEager):
             torch.compiler.reset()
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Simpler forms of the only layer, or all but one layer each; last, eager PyTorch."""
+        """Returns simpler forms of the only layer, or all but one layer each; last, eager PyTorch."""
         found: dict[str, type[TorchEager]] = {}
         match self.layers:
             case ():
@@ -112,7 +112,7 @@ class TorchRegions(TorchEager):
         return self.layers[0].called(function, inputs) if self.layers else function(*inputs)
 
     def step(self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()) -> None:
-        """`Optimizer.step`, with the layers around it."""
+        """Calls `Optimizer.step`, with the layers around it."""
         step: Callable[[], Any] = self.optimizer(leaves, optimizer, settings, groups).step
         for layer in reversed(self.layers):
             step = layer.step(step)
@@ -121,12 +121,12 @@ class TorchRegions(TorchEager):
 
 @cache
 def composed(*layers: Layer) -> type[TorchRegions]:
-    """The mode with the given layers, outermost first."""
+    """Returns the mode with the given layers, outermost first."""
     return type("TorchComposed", (TorchRegions,), {"layers": layers, "__doc__": "PyTorch with some layers."})
 
 
 def _claims(layers: Sequence[Layer]) -> Mapping[str, object]:
-    """The attributes of a mode that follow from its layers."""
+    """Returns the attributes of a mode that follow from its layers."""
     sources = {trait: source for layer in layers for trait, source in layer.traits.items()}
     head, call = printed(layers)
     return {

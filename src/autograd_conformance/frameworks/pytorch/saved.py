@@ -106,7 +106,7 @@ class TorchSaved(TorchEager):
         return box
 
     def saved(self) -> int:
-        """Number of saved tensors that are alive.
+        """Returns the number of saved tensors that are alive.
 
         A device's autograd thread releases the tensors of a call shortly after the call has returned. A backward call
         of another graph waits for that.

@@ -17,7 +17,7 @@ def is_repeatable(program: Program, at: int, run: Sequence[int]) -> bool:
 
 
 def owner(program: Program, ref: Ref) -> Ref:
-    """The value whose memory another value may share."""
+    """Returns the value whose memory another value may share."""
     step = program[ref.at]
     return owner(program, operands(step)[0]) if may_be_view(step) else ref
 

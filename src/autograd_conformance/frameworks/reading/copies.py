@@ -26,7 +26,7 @@ def is_copy(got: np.ndarray) -> bool:
 
 
 def _references(got: np.ndarray) -> int:
-    """The reference count that `is_copy` checks."""
+    """Returns the reference count that `is_copy` checks."""
     base = got.base
     return getrefcount(got if base is None else base)
 
@@ -41,10 +41,10 @@ OWN, VIEWED = _alone(lambda: np.empty(2)), _alone(lambda: np.empty(2)[:1])
 
 
 def snapshot(got: np.ndarray) -> Snapshot | None:
-    """An array with a copy of its bytes; None if it is larger than `MOST`."""
+    """Returns an array with a copy of its bytes; None if it is larger than `MOST`."""
     return (got, got.tobytes()) if got.nbytes <= MOST else None
 
 
 def changed(arrays: list[Snapshot]) -> np.ndarray | None:
-    """The first array whose bytes have changed, or None."""
+    """Returns the first array whose bytes have changed, or None."""
     return next((got for got, before in arrays if got.tobytes() != before), None)

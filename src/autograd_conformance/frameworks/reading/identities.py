@@ -52,7 +52,7 @@ def check_differ(framework: Adapter | Target, observe: Callable[[Program], Itera
 
 
 def _counted(runner: object) -> int:
-    """Number of programs with equal identities so far, including this one."""
+    """Returns the number of programs with equal identities so far, including this one."""
     of, count = _COUNTS.get(id(runner), (None, 0))
     count = 1 if of is None or of() is not runner else count + 1
     _COUNTS[id(runner)] = weakref.ref(runner), count
@@ -85,7 +85,7 @@ def _alike(gradients: Mapping[Ref, Gradient | None]) -> Iterable[tuple[Gradient,
 
 
 def _programs_with_two_gradients(framework: Adapter | Target) -> Iterable[Program]:
-    """A program in which two leaves receive different gradients from one call each; none if no simple op is
+    """Yields a program in which two leaves receive different gradients from one call each; none if no simple op is
     supported.
     """
     shape: Shape = () if framework.traits.scalars else (2,)

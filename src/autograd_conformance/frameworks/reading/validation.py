@@ -18,7 +18,7 @@ SHOWN = 80
 
 
 def shown(value: object) -> str:
-    """The `repr` of a value, cut to `SHOWN` characters; a `repr` that raises is reported in its place."""
+    """Returns the `repr` of a value, cut to `SHOWN` characters; a `repr` that raises is reported in its place."""
     try:
         text = repr(value)
     except BaseException as error:
@@ -33,14 +33,16 @@ def refuse(adapter: Adapter, what: str, got: object, wanted: str) -> NoReturn:
 
 
 def _kind(got: object) -> str:
-    """A value as text: an array by its dtype, an array of a subclass by its class, any other object by its `repr`."""
+    """Returns a value as text: an array by its dtype, an array of a subclass by its class, any other object by its
+    `repr`.
+    """
     if type(got) is np.ndarray:
         return f"an array of {got.dtype}"
     return f"a {type(got).__name__}" if isinstance(got, np.ndarray) else shown(got)
 
 
 def call_of(step: Instruction) -> str:
-    """The adapter call that an instruction makes, with the name of its op."""
+    """Returns the adapter call that an instruction makes, with the name of its op."""
     match step:
         case Apply(op):
             return f"apply({op!r})"

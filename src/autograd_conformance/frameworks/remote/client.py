@@ -40,7 +40,7 @@ class Seeds:
         self.connection.seed = number
 
     def getstate(self) -> int | None:
-        """The seed that the next request will contain."""
+        """Returns the seed that the next request will contain."""
         return self.connection.seed
 
     def setstate(self, state: int | None) -> None:
@@ -109,7 +109,9 @@ class Remote:
         return self.handshake.script
 
     def crash_as_error(self) -> Remote:
-        """The same framework, except that a crash or timeout of the server is an outcome: an error of unknown kind."""
+        """Returns the same framework, except that a crash or timeout of the server is an outcome: an error of unknown
+        kind.
+        """
         return replace(self, crash_is_error=True)
 
     @property
@@ -217,7 +219,7 @@ class Remote:
         return replace(self, connection=self.connection.another(counts_saved=True))
 
     def without(self, ops: Collection[str]) -> Remote:
-        """The same target, except that its device has no kernels for some ops."""
+        """Returns the same target, except that its device has no kernels for some ops."""
         return replace(self, missing=self.missing | frozenset(ops))
 
     @property
@@ -226,7 +228,7 @@ class Remote:
         return self.handshake.has_regions
 
     def regions(self, program: Program) -> tuple[Region, ...]:
-        """The regions of a program; empty for a framework without regions."""
+        """Returns the regions of a program; empty for a framework without regions."""
         if not self.handshake.has_regions:
             return ()
         return tuple(region_of(program, steps) for steps in self.connection.regions(program))
@@ -242,7 +244,7 @@ class Remote:
         return self.handshake.programs_each
 
     def simpler_modes(self) -> Mapping[str, Remote]:
-        """The same framework with fewer layers, each in a separate server process."""
+        """Returns the same framework with fewer layers, each in a separate server process."""
         return {
             words: replace(self, connection=self.connection.another(simpler_mode=words))
             for words in self.handshake.simpler_modes
@@ -250,8 +252,8 @@ class Remote:
 
 
 def _ended(program: Program, error: Crashed | TimedOut) -> Observation:
-    """The observation of a program during which the server ended: its first instruction raised, and the others were
-    skipped.
+    """Returns the observation of a program during which the server ended: its first instruction raised, and the others
+    were skipped.
     """
     first = StepObservation(Raised(Kind.UNKNOWN, type(error).__name__, error.how))
     return (first, *(StepObservation(Skipped()),) * (len(program) - 1))

@@ -69,7 +69,7 @@ def is_built_in(name: str) -> bool:
 
 
 def served(name: str, python: str | None, programs: int | None) -> str:
-    """The name of a framework that a worker serves with an interpreter, or whose process is replaced after some
+    """Returns the name of a framework that a worker serves with an interpreter, or whose process is replaced after some
     programs.
 
     Without either, this is the name itself.
@@ -86,7 +86,9 @@ def served(name: str, python: str | None, programs: int | None) -> str:
 
 
 def _interpreter(python: str) -> str:
-    """Absolute path of an interpreter. Symbolic links are kept, because their target is another environment."""
+    """Returns the absolute path of an interpreter. Symbolic links are kept, because their target is another
+    environment.
+    """
     path = shutil.which(os.path.expanduser(python))
     if path is None:
         raise UnknownFramework(f"--framework-python={python}: there is no such program")
@@ -94,8 +96,8 @@ def _interpreter(python: str) -> str:
 
 
 def environment(command: Command) -> Mapping[str, str]:
-    """Environment variables of a server: the user's own. For the suite's worker, variables are left out that would make
-    another interpreter import this one's packages.
+    """Returns the environment variables of a server: the user's own. For the suite's worker, variables are left out
+    that would make another interpreter import this one's packages.
     """
     own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", OWN, SERVED)}
     if command.serves_adapter:

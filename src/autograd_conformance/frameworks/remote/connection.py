@@ -59,7 +59,7 @@ class Connection:
         self.closing: weakref.finalize[..., Any] | None = None
 
     def handshake(self) -> Handshake:
-        """The framework as the server describes it. Raises `AdapterError` if the handshake fails."""
+        """Returns the framework as the server describes it. Raises `AdapterError` if the handshake fails."""
         if self.described is None:
             self._process()
         assert self.described is not None
@@ -115,7 +115,7 @@ class Connection:
             ) from None
 
     def regions(self, program: Program) -> tuple[tuple[int, ...], ...]:
-        """The numbers of the instructions of each region of a program."""
+        """Returns the numbers of the instructions of each region of a program."""
         self.number += 1
         line = protocol.regions(self.number, program)
         form = self._read(lambda: protocol.reply(self._single(line), self.number), program)
@@ -125,7 +125,7 @@ class Connection:
         return tuple(map(tuple, found))
 
     def another(self, counts_saved: bool = False, simpler_mode: str | None = None) -> Connection:
-        """A connection to another process of the same server, which is started in another mode."""
+        """Returns a connection to another process of the same server, which is started in another mode."""
         return Connection(self.command, self.device, counts_saved, simpler_mode, self.timeout, self.scale, self.checks)
 
     def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
@@ -161,8 +161,8 @@ class Connection:
     # -- processes
 
     def _process(self) -> Process:
-        """The current process, after its handshake; a new one if there is none, or if the process has run its last
-        program.
+        """Returns the current process, after its handshake; a new one if there is none, or if the process has run its
+        last program.
         """
         limit = self.command.programs
         if self.process is not None and limit is not None and self.number - self.since >= limit:
@@ -236,5 +236,5 @@ def _describe_end(error: ProcessEnded) -> str:
 
 
 def _text(program: Program) -> str:
-    """A program on one line, ready to be tried by hand."""
+    """Returns a program on one line, ready to be tried by hand."""
     return "; ".join(render(program).splitlines())

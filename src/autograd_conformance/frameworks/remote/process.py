@@ -176,7 +176,7 @@ class Process:
             raise ReplyTooLong
 
     def _partial_line(self) -> bytes:
-        """The beginning of the incomplete line."""
+        """Returns the beginning of the incomplete line."""
         return b"".join(self.unfinished)[:CHUNK]
 
     def gone(self) -> ProcessEnded:
@@ -190,7 +190,7 @@ class Process:
         return ProcessEnded(status, partial_line, self.stderr_tail())
 
     def stderr_tail(self) -> str:
-        """The end of the process's standard error."""
+        """Returns the end of the process's standard error."""
         size = os.fstat(self.stderr_file.fileno()).st_size
         text = os.pread(self.stderr_file.fileno(), TAIL, max(0, size - TAIL)).decode(errors="replace")
         return text if size <= TAIL else text.partition("\n")[2]

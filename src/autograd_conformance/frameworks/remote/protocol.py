@@ -92,7 +92,8 @@ class Handshake:
 
 
 def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = None, checks: bool = True) -> bytes:
-    """The request for a handshake. The server may be started to count saved tensors, or in a mode with fewer layers.
+    """Returns the request for a handshake. The server may be started to count saved tensors, or in a mode with fewer
+    layers.
 
     Without `checks`, the suite's worker runs neither the smoke test nor the probe.
     """
@@ -101,18 +102,18 @@ def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = No
 
 
 def regions(number: int, program: Program) -> bytes:
-    """The request for the regions of a program."""
+    """Returns the request for the regions of a program."""
     return f'{{"do":"units","id":{number},"program":{codec.dumps(program)}}}\n'.encode()
 
 
 def run(number: int, program: Program, printed: bool = False, seed: int | None = None) -> bytes:
-    """The request to run a program."""
+    """Returns the request to run a program."""
     more = (',"printed":true' if printed else "") + ("" if seed is None else f',"seed":{seed}')
     return f'{{"do":"run","id":{number},"program":{codec.dumps(program)}{more}}}\n'.encode()
 
 
 def print_op(number: int, op: str, operands: Sequence[str], attrs: Attrs) -> bytes:
-    """The request for the code of an op."""
+    """Returns the request for the code of an op."""
     form = {"do": "print", "id": number, "op": op, "operands": list(operands), "attrs": codec.attrs_to_json(attrs)}
     return _line(form)
 
@@ -158,7 +159,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def _with_escaped_surrogates(form: Json) -> Json:
-    """A JSON value whose strings contain no lone surrogates; these are escaped."""
+    """Returns a JSON value whose strings contain no lone surrogates; these are escaped."""
     match form:
         case str():
             return form.encode("utf-8", "backslashreplace").decode()

@@ -44,7 +44,7 @@ class Trial:
 
 
 def trials(target: Remote) -> Iterator[Trial]:
-    """The programs of the smoke test."""
+    """Yields the programs of the smoke test."""
     one = target.traits.scalars
     shape: Shape = () if one else (2,)
     for dtype in target.dtypes:

@@ -69,7 +69,7 @@ class Worker:
         self.probed = NOTHING_MISSING
 
     def reply(self, request: Mapping[str, Json]) -> dict[str, Json]:
-        """The reply to a request."""
+        """Returns the reply to a request."""
         number = {"id": request["id"]} if "id" in request else {}
         try:
             return number | self._handle(request)
@@ -112,7 +112,7 @@ class Worker:
 
 
 def _printed(request: Mapping[str, Json], dialect: Dialect) -> str:
-    """The code of an op for named operands; raises `MalformedProgram` if the request contains other text."""
+    """Returns the code of an op for named operands; raises `MalformedProgram` if the request contains other text."""
     op, attrs = request["op"], codec.attrs_from_json(request["attrs"])
     invalid = next((name for name in request["operands"] if not _OPERAND.fullmatch(str(name))), None)
     problem = f"{invalid!r} is not an operand" if invalid is not None else VOCABULARY.attributes(op, attrs)
@@ -142,7 +142,7 @@ def _checks(request: Mapping[str, Json]) -> bool:
 
 
 def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[str, Json]:
-    """The handshake of an adapter, without the features that the probe did not find."""
+    """Returns the handshake of an adapter, without the features that the probe did not find."""
     form: dict[str, Json] = {
         "protocol": VERSION,
         "name": adapter.name,
@@ -182,7 +182,7 @@ def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[s
 
 
 def sources(adapter: Adapter) -> list[Path]:
-    """Source files of an adapter's class and its base classes, without `Adapter`."""
+    """Returns the source files of an adapter's class and its base classes, without `Adapter`."""
     files = set()
     for each in (each for each in type(adapter).__mro__ if each is not Adapter):
         with suppress(TypeError, OSError):  # built-in classes and classes without source
@@ -191,7 +191,7 @@ def sources(adapter: Adapter) -> list[Path]:
 
 
 def _digest(adapter: Adapter) -> str:
-    """A hash of the adapter's source files."""
+    """Returns a hash of the adapter's source files."""
     hasher = hashlib.sha256()
     for source in sources(adapter):
         hasher.update(source.read_bytes())

@@ -48,13 +48,13 @@ class Functional(Adapter):
         raise NotImplementedError("no leaf holds a gradient")
 
     def gradient(self, leaf: Value) -> None:
-        """None: leaves store no gradients."""
+        """Returns None: leaves store no gradients."""
 
     def identity(self, gradient: Value) -> None:
-        """None: leaves store no gradients."""
+        """Returns None: leaves store no gradients."""
 
     def requires_grad(self, value: Value) -> None:
-        """None: each call names the values to differentiate."""
+        """Returns None: each call names the values to differentiate."""
 
 
 class FunctionalRun(Run):
@@ -102,7 +102,7 @@ class Differentiated:
         return validation.results(self.adapter, self.call, found, len(self.call.inputs))
 
     def _ones(self, root: Ref) -> np.ndarray:
-        """The cotangent of a root for which the program gives none; `vjp` has no implicit one."""
+        """Returns the cotangent of a root for which the program gives none; `vjp` has no implicit one."""
         if root not in self.ones:
             value = self.values[root]
             self.ones[root] = np.ones_like(self.adapter.read(value), self.adapter.dtype(value))

@@ -63,7 +63,7 @@ class _Lines:
         return self._named(region.results)
 
     def saved(self) -> int:
-        """Number of saved tensors that are alive."""
+        """Returns the number of saved tensors that are alive."""
         return int(eval(self.dialect.saved, self.scope))
 
     def _named(self, refs: Iterable[Ref]) -> tuple[Value, ...]:

@@ -27,7 +27,7 @@ def observe(program: Program, adapter: Adapter, unreadable: frozenset[Capability
 
 
 def run_type(adapter: Adapter) -> type[Run]:
-    """The class of runs for an adapter."""
+    """Returns the class of runs for an adapter."""
     if defines(adapter, "vjp"):
         return FunctionalRun
     return RegionRun if has_regions(adapter) else Run
@@ -75,7 +75,9 @@ class RegionRun(Run):
             yield observations[at]
 
     def _possible(self, region: Region) -> tuple[int, ...]:
-        """The instructions of a region whose operands exist; an earlier error may have prevented some of them."""
+        """Returns the instructions of a region whose operands exist; an earlier error may have prevented
+        some of them.
+        """
         missing = {ref for ref in region.inputs if ref not in self.values and ref.at < region.first}
         steps = []
         for at in region.steps:

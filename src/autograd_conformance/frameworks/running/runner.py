@@ -86,7 +86,7 @@ def run(program: Program, adapter: Adapter) -> Observation:
 
 
 def literal(value: Literal) -> np.ndarray:
-    """A literal as an array of its dtype."""
+    """Returns a literal as an array of its dtype."""
     return np.array(value.data, dtype=value.dtype).reshape(value.shape)
 
 
@@ -160,8 +160,8 @@ class Run:
     def observe_after(
         self, at: int, step: Instruction, outcome: Outcome, with_gradients: bool, with_values: bool
     ) -> StepObservation:
-        """The observation after an instruction, with all stored gradients if `with_gradients`, and all values if
-        `with_values`.
+        """Returns the observation after an instruction, with all stored gradients if `with_gradients`, and all values
+        if `with_values`.
         """
         gradients: Mapping[Ref, Gradient | None] = {}
         shown: Mapping[Ref, Tensor] = {}
@@ -188,21 +188,21 @@ class Run:
         return observation
 
     def raised(self, step: Instruction, error: BaseException) -> Raised:
-        """The outcome of an instruction that raised. An exception from a user's signal is raised again."""
+        """Returns the outcome of an instruction that raised. An exception from a user's signal is raised again."""
         if is_users(error):
             raise error
         self.modes.leave(error)
         return raised_outcome(self.adapter, step, error, self._sample_values())
 
     def unread(self, failed: Unread) -> Raised:
-        """The outcome of an instruction whose values could not be read."""
+        """Returns the outcome of an instruction whose values could not be read."""
         if is_users(failed.error):
             raise failed.error
         self.modes.leave(failed.error)
         return unread_outcome(self.adapter, failed.call, failed.error, self._sample_values())
 
     def _sample_values(self) -> Sequence[Value]:
-        """Some of the framework's values; their modules help to find the owner of code."""
+        """Returns some of the framework's values; their modules help to find the owner of code."""
         return tuple(islice(self.values.values(), 4))
 
     def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
@@ -292,7 +292,7 @@ class Run:
         return [self.values[leaf] for leaf in step.leaves], step.optimizer, step.settings
 
     def _hook(self, at: int, step: Hook) -> HookFunction:
-        """The function of a hook, which records each call.
+        """Returns the function of a hook, which records each call.
 
         It references no values of the program. Otherwise a framework that cannot find cycles through its graph would
         never free them.
@@ -319,12 +319,12 @@ class Run:
 
 
 def _groups(step: Step | Optimizer) -> dict[str, Any]:
-    """The keyword argument for parameter groups, if the program has any."""
+    """Returns the keyword argument for parameter groups, if the program has any."""
     return {"groups": step.groups} if step.groups else {}
 
 
 def required_gradient(gradient: Value | None) -> Value:
-    """The gradient of an instruction that reads it as a value; raises `LookupError` if there is none."""
+    """Returns the gradient of an instruction that reads it as a value; raises `LookupError` if there is none."""
     if gradient is None:
         raise LookupError("the leaf holds no gradient")
     return gradient

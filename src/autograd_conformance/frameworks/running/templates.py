@@ -48,7 +48,7 @@ class Templates:
         return cls(dialect, scope)
 
     def op(self, name: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
-        """An op with some attributes, as a function of its operands."""
+        """Returns an op with some attributes, as a function of its operands."""
         key = (name, attrs, operands)
         if key not in self.made:
             given = [f"x{k}" for k in range(operands)]
@@ -59,7 +59,7 @@ class Templates:
 
 
 def indices(dim: int, code: str) -> str:
-    """The subscript that applies `code` to one dimension, and takes all of the others."""
+    """Returns the subscript that applies `code` to one dimension, and takes all of the others."""
     if dim < 0:
         return ", ".join(["...", code, *[":"] * (-dim - 1)])
     return ", ".join([*[":"] * dim, code])
@@ -76,14 +76,14 @@ def select(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
 
 
 def narrow(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    """A part of a dimension, in NumPy's indexing."""
+    """Returns a part of a dimension, in NumPy's indexing."""
     part = f"{attrs['start']}:{attrs['start'] + attrs['length']}"
     return f"{operands[0]}[{indices(attrs['dim'], part)}]"
 
 
 def over(function: str, more: str = "", keeps: str = "keepdims") -> Template:
-    """A template for a reduction over some dimensions; no dimensions mean all of them. `keeps` is the name of the
-    argument that keeps the dimensions.
+    """Returns a template for a reduction over some dimensions; no dimensions mean all of them. `keeps` is the name of
+    the argument that keeps the dimensions.
     """
 
     def code(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
@@ -94,7 +94,7 @@ def over(function: str, more: str = "", keeps: str = "keepdims") -> Template:
 
 
 def split(function: str) -> Template:
-    """A template for splitting a dimension, with a function that takes the positions of the splits."""
+    """Returns a template for splitting a dimension, with a function that takes the positions of the splits."""
 
     def code(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return f"{function}({operands[0]}, {offsets(attrs['sizes'])}, axis={attrs['dim']})"

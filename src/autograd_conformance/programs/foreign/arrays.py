@@ -55,8 +55,8 @@ def dtype_of(name: str) -> np.dtype | None:
 
 
 def numbers(got: Any, name: str) -> np.ndarray:
-    """The value as an array of the named dtype in native byte order. If NumPy lacks the dtype, the array has a wider
-    dtype that NumPy has. Raises `InvalidArray` or `InvalidDtype`, which describe the problem.
+    """Returns the value as an array of the named dtype in native byte order. If NumPy lacks the dtype, the array has a
+    wider dtype that NumPy has. Raises `InvalidArray` or `InvalidDtype`, which describe the problem.
     """
     expected = dtype_of(name)
     array = np.asarray(got) if isinstance(got, np.generic) else got
@@ -70,8 +70,8 @@ def numbers(got: Any, name: str) -> np.ndarray:
 
 
 def _foreign(array: np.ndarray, name: str) -> np.ndarray:
-    """An array that represents a dtype NumPy lacks: a numeric array is returned as it is, and one of the dtype itself
-    is converted to float64.
+    """Returns an array that represents a dtype NumPy lacks: a numeric array is returned as it is, and one of the dtype
+    itself is converted to float64.
     """
     if array.dtype.kind in KINDS:
         return array

@@ -20,8 +20,8 @@ _name_of: Any = type.__dict__["__name__"].__get__
 
 
 def harmless(text: str, kept: int = KEPT) -> str:
-    """A text safe to print and to encode: unsafe characters are written as escapes, and the middle of a long text is
-    left out.
+    """Returns a text safe to print and to encode: unsafe characters are written as escapes, and the middle of a long
+    text is left out.
     """
     plain = _cut(str.__str__(text), kept)  # of a class derived from str, the text itself
     if plain.isascii() and plain.isprintable():
@@ -30,12 +30,12 @@ def harmless(text: str, kept: int = KEPT) -> str:
 
 
 def message(error: BaseException) -> str:
-    """An exception's message, sanitised; if its `str()` raises, a text that says so."""
+    """Returns an exception's message, sanitised; if its `str()` raises, a text that says so."""
     return harmless(whole_message(error))
 
 
 def whole_message(error: BaseException) -> str:
-    """An exception's message as it is, to search in it."""
+    """Returns an exception's message as it is, to search in it."""
     try:
         return str.__str__(str(error))
     except BaseException as inner:
@@ -43,12 +43,12 @@ def whole_message(error: BaseException) -> str:
 
 
 def type_of(error: BaseException) -> str:
-    """The sanitised name of an exception's type, read without calling code of the type."""
+    """Returns the sanitised name of an exception's type, read without calling code of the type."""
     return harmless(_name_of(type(error)), 100)
 
 
 def _cut(text: str, kept: int) -> str:
-    """A text of at most twice `kept` characters."""
+    """Returns a text of at most twice `kept` characters."""
     left = len(text) - 2 * kept
     if left <= 0:
         return text

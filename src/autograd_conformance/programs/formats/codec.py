@@ -35,7 +35,7 @@ READ = (1, 2, VERSION)
 
 
 def to_json(program: Program) -> dict[str, Json]:
-    """The JSON form of a program, as plain dicts and lists."""
+    """Returns the JSON form of a program, as plain dicts and lists."""
     steps = [_encode(step) for step in program]
     for step, modes in zip(steps, program.modes):
         if modes:
@@ -44,7 +44,7 @@ def to_json(program: Program) -> dict[str, Json]:
 
 
 def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
-    """The program of a JSON form; `MalformedProgram` names the instruction and the problem."""
+    """Returns the program of a JSON form; `MalformedProgram` names the instruction and the problem."""
     return validate(_decoded(form), vocabulary)
 
 
@@ -62,12 +62,14 @@ def _decoded(form: Json) -> Program:
 
 
 def dumps(program: Program) -> str:
-    """A program as one line of JSON."""
+    """Returns a program as one line of JSON."""
     return json.dumps(to_json(program), separators=(",", ":"))
 
 
 def loads(text: str, vocabulary: Vocabulary | None = None) -> Program:
-    """The program written by `dumps`; raises `MalformedProgram`, with line and column if the text is not JSON."""
+    """Returns the program written by `dumps`; raises `MalformedProgram`, with line and column if the
+    text is not JSON.
+    """
     try:
         form = json.loads(text)
     except json.JSONDecodeError as error:
@@ -171,12 +173,12 @@ def _ref(text: Json) -> Ref:
 
 
 def attrs_to_json(attrs: Attrs) -> Json:
-    """The JSON form of attributes."""
+    """Returns the JSON form of attributes."""
     return {name: _attr(value) for name, value in attrs}
 
 
 def attrs_from_json(form: Json) -> Attrs:
-    """The attributes of a JSON form."""
+    """Returns the attributes of a JSON form."""
     return tuple((str(name), _read_attr(value)) for name, value in form.items())
 
 

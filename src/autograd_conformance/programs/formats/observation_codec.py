@@ -45,7 +45,7 @@ class MalformedObservation(ValueError):
 
 
 def to_json(observation: Observation) -> list[dict[str, Json]]:
-    """The JSON form of an observation, as plain dicts and lists."""
+    """Returns the JSON form of an observation, as plain dicts and lists."""
     return [_step(observed) for observed in observation]
 
 
@@ -110,7 +110,7 @@ def _call(call: HookCall) -> dict[str, Json]:
 
 
 def _array(value: np.ndarray, dtype: str | None) -> dict[str, Json]:
-    """The JSON form of an array of the named dtype. "array" names the dtype of the numbers if it differs."""
+    """Returns the JSON form of an array of the named dtype. "array" names the dtype of the numbers if it differs."""
     form: dict[str, Json] = {"shape": list(value.shape), "dtype": dtype, "data": _numbers(value)}
     if value.dtype is not NAMES.get(dtype or "") and value.dtype.name != dtype:  # computing the name is slow
         form["array"] = value.dtype.name
@@ -136,8 +136,8 @@ def _numbers(value: np.ndarray) -> list[Json]:
 
 
 def from_json(form: Json, program: Program) -> Observation:
-    """The observation of a program, read from its JSON form; `MalformedObservation` names the instruction and the
-    problem.
+    """Returns the observation of a program, read from its JSON form; `MalformedObservation` names the instruction and
+    the problem.
 
     The observation has to be complete: every result, every gradient of a value that may have one, and all values after
     an instruction that shows them.
@@ -171,7 +171,7 @@ def _possible(program: Program, observation: Observation) -> None:
 
 
 def _failed_regions(observation: Observation) -> set[int]:
-    """The instructions of regions that raised; only the first instruction of such a region has the error as its
+    """Returns the instructions of regions that raised; only the first instruction of such a region has the error as its
     outcome.
     """
     return {at for observed in observation if isinstance(observed.outcome, Raised) for at in observed.region}
@@ -299,7 +299,7 @@ def _read_array(form: Json) -> tuple[np.ndarray, str]:
 
 
 def _elements(data: Json, name: Json) -> np.ndarray:
-    """The elements of an array, flat, in the named dtype."""
+    """Returns the elements of an array, flat, in the named dtype."""
     dtype = _dtype(name)
     if dtype is None:
         raise MalformedObservation(
@@ -323,7 +323,7 @@ def _elements(data: Json, name: Json) -> np.ndarray:
 
 
 def _dtype(name: Json) -> np.dtype | None:
-    """The dtype of stored data; "longdouble" is the widest float of this machine, which has different names on
+    """Returns the dtype of stored data; "longdouble" is the widest float of this machine, which has different names on
     different machines.
     """
     return np.dtype("longdouble") if name == "longdouble" else NAMES.get(name)

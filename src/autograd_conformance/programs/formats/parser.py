@@ -53,7 +53,7 @@ Known = Mapping[str, Ref]
 
 
 def parse(text: str, vocabulary: Vocabulary | None = None) -> Program:
-    """The program that a text describes; `MalformedProgram` names the statement."""
+    """Returns the program that a text describes; `MalformedProgram` names the statement."""
     steps: list[Instruction] = []
     under: list[Modes] = []
     known: dict[str, Ref] = {}
@@ -157,12 +157,12 @@ def _read_operands(text: str, known: Known) -> tuple[tuple[Ref, ...], Attrs]:
 
 
 def _evaluate(text: str, mark: str = "") -> Any:
-    """A Python literal that may contain inf and nan, which are returned as strings that begin with `mark`."""
+    """Returns a Python literal that may contain inf and nan, which are returned as strings that begin with `mark`."""
     return ast.literal_eval(re.sub(r"(?<![\w'])(-?inf|nan)\b", rf"'{mark}\1'", text))
 
 
 def _numbered(value: Any) -> Attr:
-    """An attribute's value with marked strings replaced by infinities and NaN."""
+    """Returns an attribute's value with marked strings replaced by infinities and NaN."""
     return tuple(map(_numbered, value)) if isinstance(value, tuple) else _MARKED.get(value, value)
 
 
@@ -221,7 +221,7 @@ def _read_grad(text: str, known: Known) -> Grad:
 
 
 def _read_flags(text: str, words: tuple[str, ...]) -> tuple[str, dict[str, bool | None]]:
-    """The text before the flags, and the value of each flag."""
+    """Returns the text before the flags, and the value of each flag."""
     text, *given = re.split(r"\s(?=\w+=)", text)
     flags = {}
     for word, _, value in (g.partition("=") for g in given):
@@ -245,7 +245,7 @@ def _read_hook(text: str, known: Known) -> Hook:
 
 
 def _split(text: str, at: str = ",") -> list[str]:
-    """The pieces between separators outside all brackets; the default separator is a comma."""
+    """Returns the pieces between separators outside all brackets; the default separator is a comma."""
     pieces, depth = [""], 0
     for char in text:
         depth += (char in "([") - (char in ")]")

@@ -73,7 +73,7 @@ _SHORT = {"float32": "f32", "float64": "f64"}
 
 
 def names(program: Program) -> dict[Ref, str]:
-    """A short name for every value, in the order of creation: a, b, …, z, a1, b1, …"""
+    """Returns a short name for every value, in the order of creation: a, b, …, z, a1, b1, …"""
     refs = (Ref(at, k) for at, step in enumerate(program) for k in range(results(step)))
     return {ref: _letters(n) for n, ref in enumerate(refs)}
 
@@ -84,12 +84,12 @@ def _letters(n: int) -> str:
 
 
 def render(program: Program) -> str:
-    """The text form of a program."""
+    """Returns the text form of a program."""
     return "\n".join(lines(program))
 
 
 def lines(program: Program) -> Iterator[str]:
-    """The text form of a program, one line per instruction."""
+    """Yields the text form of a program, one line per instruction."""
     name = names(program)
     for at, step in enumerate(program):
         modes = "".join(f"{mode}: " for mode in program.mode(at))

@@ -60,7 +60,7 @@ Errors = dict[Kind, Slug]
 
 
 def expectation_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Expectation:
-    """The allowed outcomes of a backward call; see the table above."""
+    """Returns the allowed outcomes of a backward call; see the table above."""
     traversal = tape.traverse(call)
     may_raise = _may_raise(tape, call, traversal)
     refused = refusals(tape, call)
@@ -87,7 +87,7 @@ def _refused(tape: TapeState, traversal: Traversal, refused: Errors, may_raise: 
 
 
 def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_raise: Errors) -> Expectation | None:
-    """The expectation for a call that cannot complete its traversal; None for a call that can."""
+    """Returns the expectation for a call that cannot complete its traversal; None for a call that can."""
     freed: list[Node] = []
     hooks: Errors = {}
     if not tape.reference.views.rebased.intersection(map(tape.reference.tape.edge, call.inputs or ())):
@@ -108,15 +108,15 @@ def _stopped(tape: TapeState, call: BackwardCall, traversal: Traversal, may_rais
 
 
 def _why_returns(exercises: Sequence[Slug]) -> Slug:
-    """The most specific of the rules by which a call must return."""
+    """Returns the most specific of the rules by which a call must return."""
     first = min(exercises, key=_generality, default=slugs.ERRORS_LEGAL_RETURNS)
     return first if _generality(first) < len(SPECIFIC) else slugs.ERRORS_LEGAL_RETURNS
 
 
 @cache
 def _generality(rule: Slug) -> int:
-    """The index of a rule or its family in `SPECIFIC`; `len(SPECIFIC)` if neither is there, or if the call may raise
-    instead by this rule.
+    """Returns the index of a rule or its family in `SPECIFIC`; `len(SPECIFIC)` if neither is there, or if the call may
+    raise instead by this rule.
     """
     places = (k for k, each in enumerate(SPECIFIC) if each in (rule, family(rule)))
     return len(SPECIFIC) if rule == slugs.LIFETIME_NOTHING_SAVED else next(places, len(SPECIFIC))
@@ -126,7 +126,7 @@ def _generality(rule: Slug) -> int:
 
 
 def refusals(tape: TapeState, call: BackwardCall) -> Errors:
-    """The errors by which a call may be refused because of its arguments alone."""
+    """Returns the errors by which a call may be refused because of its arguments alone."""
     reference, found = tape.reference, Errors()
     for root, ct in zip(call.roots, call.cotangents, strict=True):
         value = reference.values[root]
@@ -162,7 +162,7 @@ def _rule_of_constant_root(tape: TapeState, root: Ref) -> Slug:
 
 
 def _always_freed(tape: TapeState, traversal: Traversal) -> list[Node]:
-    """The nodes of a call's traversal that are certainly freed."""
+    """Returns the nodes of a call's traversal that are certainly freed."""
     if not tape.frees:
         return []
     return [node for node in traversal.nodes if node.must_be_freed and node not in traversal.partial_nodes]
@@ -171,7 +171,7 @@ def _always_freed(tape: TapeState, traversal: Traversal) -> list[Node]:
 def _rules_of_freed(
     tape: TapeState, call: BackwardCall, traversal: Traversal, freed: Sequence[Node]
 ) -> tuple[Slug, ...]:
-    """The rules by which freed nodes stop a call, the most specific first."""
+    """Returns the rules by which freed nodes stop a call, the most specific first."""
     rules = [slugs.LIFETIME_LATE_RETAIN_RAISES] if call.retain_graph else []
     if any(node.was_retained for node in freed):
         rules.append(slugs.LIFETIME_LAST_CALL_FREES)
@@ -187,7 +187,7 @@ def _rules_of_freed(
 
 
 def _always_failing_hooks(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
-    """The errors of the failing hooks that a call certainly runs."""
+    """Returns the errors of the failing hooks that a call certainly runs."""
     called = tape.hooks_on(traversal.must_fire - tape.reference.views.rebased)
     failing = [(handle, hook) for handle, hook in called if hook.effect in FAILING_HOOKS]
     missed = tape.may_skip(call, failing)
@@ -216,7 +216,9 @@ def _may_be_unused(tape: TapeState, call: BackwardCall) -> bool:
 
 
 def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
-    """The errors that a call may raise during its traversal because of writes, hooks, or missing implementations."""
+    """Returns the errors that a call may raise during its traversal because of writes, hooks, or missing
+    implementations.
+    """
     reference, nodes, found = tape.reference, traversal.all_nodes, Errors()
     if call.create_graph or any(node.derivative for node in nodes):
         found[Kind.NOT_IMPLEMENTED] = slugs.HIGHER_UNSUPPORTED
@@ -244,7 +246,7 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
 
 
 def _within_regions(tape: TapeState, traversal: Traversal) -> frozenset[GradientEdge]:
-    """The edges inside regions that are recorded as one node: inputs there get no gradient."""
+    """Returns the edges inside regions that are recorded as one node: inputs there get no gradient."""
     return traversal.may_reach if tape.reference.traits.one_node else frozenset()
 
 

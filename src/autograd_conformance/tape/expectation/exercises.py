@@ -29,7 +29,7 @@ from autograd_conformance.tape.versions import version_mismatch, written_since
 
 
 def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[Slug, ...]:
-    """The rules that a call exercises if it may return."""
+    """Returns the rules that a call exercises if it may return."""
     rules = [slugs.ERRORS_LEGAL_RETURNS, *_form(tape, call, traversal), *_graph(tape, call, traversal)]
     made = {out for n in traversal.nodes for out in n.entry.outs}
     if any(cotangent is not None for cotangent in call.cotangents):
@@ -75,7 +75,7 @@ WEIGHTS = "multiply"
 
 
 def derived_op(traversal: Traversal) -> str | None:
-    """The op whose derivative a call goes through, if it is the only op apart from weights; else None."""
+    """Returns the op whose derivative a call goes through, if it is the only op apart from weights; else None."""
     if not any(node.derivative for node in traversal.nodes):
         return None
     nodes = (node for node in traversal.all_nodes if not _joins(node))
@@ -90,12 +90,12 @@ def _joins(node: Node) -> bool:
 
 
 def order(traversal: Traversal) -> int:
-    """The order of the derivative that a call computes."""
+    """Returns the order of the derivative that a call computes."""
     return 1 + max(derivative_order(node.op) for node in traversal.all_nodes)
 
 
 def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
-    """The rules exercised by the kind of the call and by its arguments."""
+    """Returns the rules exercised by the kind of the call and by its arguments."""
     rules: list[Slug] = []
     if isinstance(call, Grad):
         rules += [slugs.FUNCTIONAL_VALUE, slugs.FUNCTIONAL_NO_ACCUMULATION, slugs.GRADIENTS_FORM]
@@ -135,7 +135,7 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slu
 
 
 def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: Collection[Ref]) -> list[Slug]:
-    """The rules exercised by the gradients of some leaves, whether the call stores or returns them."""
+    """Returns the rules exercised by the gradients of some leaves, whether the call stores or returns them."""
     rules = [slugs.GRADIENTS_OP if traversal.alone else slugs.GRADIENTS_GRAPH, slugs.GRADIENTS_FORM] if leaves else []
     if len(leaves) > 1:
         values = [tape.leaves[leaf].value for leaf in leaves if leaf in tape.leaves]
@@ -149,7 +149,7 @@ def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: C
 
 
 def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
-    """The rules exercised by the form of the graph."""
+    """Returns the rules exercised by the form of the graph."""
     rules = [slugs.GRADIENTS_FAN_OUT] if any(n > 1 for n in traversal.uses.values()) else []
     for node in traversal.nodes:
         entry = node.entry
@@ -223,7 +223,7 @@ def _lifetime(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list
 
 
 def _signature(tape: TapeState, edge: GradientEdge) -> int:
-    """A number that two edges share if the same ops computed them from the same leaves."""
+    """Returns a number that two edges share if the same ops computed them from the same leaves."""
     if edge not in tape.signatures:
         number = tape.reference.tape.producer.get(edge)
         key: object = edge

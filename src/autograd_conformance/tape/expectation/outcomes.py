@@ -51,7 +51,7 @@ LEGAL = slugs.ERRORS_LEGAL_RETURNS
 
 
 def expectation_of(tape: TapeState, step: Instruction, modes: Modes) -> Expectation:
-    """The outcomes that the rules allow for an instruction."""
+    """Returns the outcomes that the rules allow for an instruction."""
     if isinstance(step, (Backward, Grad)):
         return expectation_of_call(tape, step, modes)
     restricted = tape.reference.storages.restricted
@@ -182,7 +182,7 @@ def _writing(tape: TapeState, step: InPlace, modes: Modes) -> Expectation:
 
 
 def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind, Slug]:
-    """The errors that a write may raise because its target is a gradient that a call made."""
+    """Returns the errors that a write may raise because its target is a gradient that a call made."""
     storages, storage = tape.reference.storages, tape.reference.storages.storage(target)
     raises = {Kind.VIEW_WRITTEN: slugs.VIEWS_RESTRICTED}  # it may be a view that was made without recording,
     if recorded and storage in storages.versions:

@@ -22,7 +22,9 @@ class MalformedDialect(ValueError):
 
 
 def to_json(dialect: Dialect) -> dict[str, Json]:
-    """The JSON form of a dialect. An op whose code a function writes is null; a module is represented by its name."""
+    """Returns the JSON form of a dialect. An op whose code a function writes is null; a module is represented by its
+    name.
+    """
     return {field.name: _written(getattr(dialect, field.name)) for field in fields(Dialect)} | {
         "modules": sorted(name for name, module in dialect.modules.items() if TABLE.get(name) is module)
     }
@@ -86,7 +88,7 @@ def _text(name: str, value: Json) -> str:
 
 
 def _requested(name: str, request: RequestCode) -> Template:
-    """A template that requests an op's code from the server."""
+    """Returns a template that requests an op's code from the server."""
 
     def written(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
         return request(name, operands, attrs)

@@ -17,7 +17,7 @@ class MalformedLimit(ValueError):
 
 
 def to_json(limit: Limit) -> dict[str, Json]:
-    """The JSON form of a limit, without fields that limit nothing."""
+    """Returns the JSON form of a limit, without fields that limit nothing."""
     form: dict[str, Json] = {}
     if limit.attrs:
         form["attrs"] = attrs_to_json(tuple((name, tuple(values)) for name, values in limit.attrs.items()))
