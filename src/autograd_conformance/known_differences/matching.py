@@ -78,8 +78,8 @@ def _is_of_op_alone(entry: Known, program: Program, violation: Violation) -> boo
 
 
 def _is_cut_short(violation: Violation) -> bool:
-    """Whether a failed recomputation stopped a call before it could raise the expected error. If a call can raise two
-    errors, no rule orders them.
+    """Whether an error of a failed recomputation, as in checkpointing, stopped a call before the call could raise the
+    expected error. If a call can raise two errors, no rule orders them.
     """
     stopped = isinstance(violation.observed, RaisedError) and violation.observed.kind is Kind.RECOMPUTED
     return stopped and all(

@@ -19,7 +19,7 @@ from autograd_conformance.reporting.records.renamed_rules import current_slug
 from autograd_conformance.rules.catalogue import RULES
 
 NOT_REPORTED = "not reported"
-"""Value of `link` for a difference that was not reported to the framework's developers."""
+"""Value of the key `link` for a difference that was not reported to the framework's developers."""
 
 
 class RefusedEntry(Exception):

@@ -76,17 +76,17 @@ class Compares(Enum):
     """The results that the check of a rule compares with the required ones."""
 
     VALUES = "values"
-    """The elements of values or gradients, with the right ones."""
+    """The check compares the elements of values or gradients with the right elements."""
     MOVES = "moves"
-    """The values of leaves after an optimizer step, with the right ones."""
+    """The check compares the values of leaves after an optimizer step with the right values."""
     HELD_GRADIENTS = "held gradients"
-    """The gradients that leaves hold after they were cleared or clipped, with the right ones."""
+    """The check compares the gradients that leaves hold, after clearing or clipping, with the right gradients."""
     UNCHANGED_VALUES = "unchanged values"
-    """Values after an instruction, with the values before it."""
+    """The check compares values after an instruction with the values before the instruction."""
     UNCHANGED_GRADIENTS = "unchanged gradients"
-    """The gradients that leaves hold after an instruction, with those before it."""
+    """The check compares the gradients that leaves hold after an instruction with those that they held before."""
     OTHER = "other"
-    """Anything else, such as outcomes, flags and memory."""
+    """The check compares anything else, such as outcomes, flags and memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ from autograd_conformance.rules.violations.pairs import (
 from autograd_conformance.rules.violations.violation import Allowed, Violation
 
 RETURNING = (ReadGrad, Grad, Step, AssignGrad)
-"""Instructions that turn gradients, and therefore their rounding, into values."""
+"""Instructions that turn gradients, and therefore the rounding of gradients, into values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +220,8 @@ class _Comparison:
         return bool((np.abs(left.value - right.value) <= bound).all())
 
     def _is_near(self, at: int, ref: Ref, left: ObservedValue, right: ObservedValue, place: int) -> bool:
-        """Whether rounding may explain the difference between two numbers computed in different regions. True if no
-        bound is known, as for a value that was written to or moved.
+        """Whether rounding may explain the difference between two numbers that were computed in different regions
+        (compiled or checkpointed functions). True if no bound is known, as for a value that was written to or moved.
         """
         if left is None or right is None or not same_form(left, right):
             return False

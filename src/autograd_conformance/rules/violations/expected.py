@@ -52,17 +52,17 @@ class Movement(Enum):
     """The place to which an optimizer step must move a leaf, as a clause."""
 
     FORMULA = "the leaf moves by the optimizer's formula"
-    """The place that the optimizer's formula gives."""
+    """The leaf moves to the place that the optimizer's formula gives."""
     REMEMBERED = "the leaf moves by the optimizer's formula, with its state from earlier steps"
-    """The place that the formula gives, with the effect of earlier steps."""
+    """The leaf moves to the place that the formula gives with the optimizer's state from earlier steps."""
     VARIANT = "the leaf moves by the optimizer's formula, however that is implemented"
-    """The place that the formula gives, whichever implementation was requested."""
+    """The leaf moves to the place that the formula gives, whichever implementation (such as fused) was requested."""
     GROUP = "the leaf moves by the settings of its parameter group"
-    """The place that the formula gives with the settings of the leaf's parameter group."""
+    """The leaf moves to the place that the formula gives with the settings of the leaf's parameter group."""
     NOWHERE = "a leaf without a gradient stays as it is"
-    """The place where the leaf was before, because it holds no gradient."""
+    """The leaf stays where it is, because it holds no gradient."""
     WITHOUT_SKIPPED = "the leaf moves as if the steps that skipped it had not happened"
-    """The place that the formula gives if the steps at which the leaf held no gradient are left out."""
+    """The leaf moves to the place that the formula gives if the steps at which it held no gradient are left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,20 +125,20 @@ class Place(Enum):
     """The place in which a gradient was observed, with the clauses for a wrong and for the right gradient there."""
 
     LEAF = "returned with another gradient", "returns with the right gradient"
-    """In a leaf, after a call that returned."""
+    """The gradient that a leaf holds after a backward call that returned."""
     FAILED_CALL = "the failed call left another gradient", "each leaf holds the complete new gradient"
-    """In a leaf, after a call that raised."""
+    """The gradient that a leaf holds after a backward call that raised."""
     CLIPPED = "the leaf holds another gradient", "the leaf holds its gradient, clipped"
-    """In a leaf whose gradient was clipped."""
+    """The gradient that a leaf holds after the gradient was clipped."""
     RESULT = "returned another gradient", "returns the gradient"
-    """Among the results of the functional form."""
+    """A gradient that the functional form returned."""
     HOOK = "the hook was called with another gradient", "the hook is called with the value's whole gradient"
-    """In a hook that runs before the gradient is added."""
+    """The gradient that was passed to a hook which runs before gradients are added to leaves."""
     ACCUMULATED_HOOK = (
         "the post-accumulate hook was called with another gradient",
         "the hook is called with the gradient that the leaf holds",
     )
-    """In a hook that runs after the gradient was added."""
+    """The gradient that was passed to a hook which runs after the gradient of its leaf was added to."""
 
     def __init__(self, wrong: str, right: str) -> None:
         self.wrong = wrong
