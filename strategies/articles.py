@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, ReadGrad, Ref, Step
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import FREEING, situation
 
 Layer = tuple[str, tuple[Ref, ...]]
@@ -28,29 +28,29 @@ KEEPING = (None, True, False)
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _needs(b: OpBuilder, need: Capability) -> None:
+def _needs(b: Draft, need: Capability) -> None:
     if not b.can(need):
         raise Unsupported(f"needs {need.value}, not claimed")
 
 
-def _layer(b: OpBuilder, inputs: int, outputs: int) -> Layer:
+def _layer(b: Draft, inputs: int, outputs: int) -> Layer:
     name = b.available("linear_bias", "linear", "matmul")[0]
     shape = (inputs, outputs) if name == "matmul" else (outputs, inputs)
     bias = (b.leaf((outputs,)),) if name == "linear_bias" else ()
     return name, (b.leaf(shape), *bias)
 
 
-def _model(b: OpBuilder, inputs: int, depth: int, outputs: int = 0) -> list[Layer]:
+def _model(b: Draft, inputs: int, depth: int, outputs: int = 0) -> list[Layer]:
     """Linear layers for inputs of a width; the widths between them are drawn."""
     widths = [inputs, *(1 + b.below(2) for _ in range(depth - 1)), outputs or 1 + b.below(2)]
     return [_layer(b, *pair) for pair in pairwise(widths)]
 
 
-def _data(b: OpBuilder, width: int, batch: int = 1) -> Ref:
+def _data(b: Draft, width: int, batch: int = 1) -> Ref:
     return b.leaf((batch, width), requires_grad=False)
 
 
-def _run(b: OpBuilder, model: Sequence[Layer], value: Ref) -> Ref:
+def _run(b: Draft, model: Sequence[Layer], value: Ref) -> Ref:
     """The output of a model, with an activation between layers."""
     for n, (name, parameters) in enumerate(model):
         if n:
@@ -59,31 +59,31 @@ def _run(b: OpBuilder, model: Sequence[Layer], value: Ref) -> Ref:
     return value
 
 
-def _loss(b: OpBuilder, output: Ref) -> Ref:
+def _loss(b: Draft, output: Ref) -> Ref:
     """A loss of an output: its sum, or the sum of its squares."""
     squares = b.available("square", "multiply")[0] if b.below(2) else None
-    return b.total(output if squares is None else b.nonlinear(output, squares))
+    return b.ops.total(output if squares is None else b.ops.nonlinear(output, squares))
 
 
 def _parameters(*models: Sequence[Layer]) -> tuple[Ref, ...]:
     return tuple(ref for model in models for _, parameters in model for ref in parameters)
 
 
-def _step(b: OpBuilder, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = None) -> None:
-    b.add(Step(tuple(leaves), *(which or plain_optimizer(b))))
+def _step(b: Draft, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = None) -> None:
+    b.script.add(Step(tuple(leaves), *(which or plain_optimizer(b))))
 
 
-def _read_grad(b: OpBuilder, leaf: Ref) -> Ref:
+def _read_grad(b: Draft, leaf: Ref) -> Ref:
     """A leaf's `.grad` as a value."""
     _needs(b, Capability.ASSIGNS)
-    return Ref(b.add(ReadGrad(leaf)))
+    return Ref(b.script.add(ReadGrad(leaf)))
 
 
 # -- networks ----------------------------------------------------------------------------------------------------------
 
 
 @situation
-def two_networks(b: OpBuilder) -> None:
+def two_networks(b: Draft) -> None:
     """Two or three networks that share nothing, with a call on each, after all forward passes or after each."""
     first = bool(b.below(2))
     losses = []
@@ -92,13 +92,13 @@ def two_networks(b: OpBuilder) -> None:
         model = _model(b, width, 1 + b.below(2))
         losses.append(_loss(b, _run(b, model, _data(b, width, 1 + b.below(2)))))
         if not first:
-            b.backward(losses[-1], retain=b.pick(KEEPING))
+            b.actions.backward(losses[-1], retain=b.pick(KEEPING))
     for loss in losses if first else ():
-        b.backward(loss, retain=b.pick(KEEPING))
+        b.actions.backward(loss, retain=b.pick(KEEPING))
 
 
 @situation
-def shared_parameters(b: OpBuilder) -> None:
+def shared_parameters(b: Draft) -> None:
     """Two or three graphs with the same parameters: one model on several inputs, or models with a common layer."""
     width = 1 + b.below(3)
     shared = _model(b, width, 1 + b.below(2), 2)
@@ -107,139 +107,145 @@ def shared_parameters(b: OpBuilder) -> None:
         own = _model(b, 2, 1) if b.below(2) else []
         losses.append(_loss(b, _run(b, [*shared, *own], _data(b, width))))
     for loss in losses:
-        b.backward(loss, retain=b.pick(KEEPING))
+        b.actions.backward(loss, retain=b.pick(KEEPING))
 
 
 @situation
-def chained_networks(b: OpBuilder) -> None:
+def chained_networks(b: Draft) -> None:
     """A network whose input is another one's output, perhaps detached; a call on the first, then on the second."""
     first, second = _model(b, 2, 1 + b.below(2), 2), _model(b, 2, 1 + b.below(2))
     output = _run(b, first, _data(b, 2))
-    b.backward(_loss(b, output), retain=b.pick(KEEPING))
+    b.actions.backward(_loss(b, output), retain=b.pick(KEEPING))
     between = b.detach(output) if b.can(Capability.DETACH) and b.below(2) else output
-    b.backward(_loss(b, _run(b, second, between)), retain=b.pick((None, True)))
+    b.actions.backward(_loss(b, _run(b, second, between)), retain=b.pick((None, True)))
 
 
 @situation
-def two_forwards(b: OpBuilder) -> None:
+def two_forwards(b: Draft) -> None:
     """One model run two or three times on the same input, and a call on the loss of each run."""
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(3)), _data(b, width, 1 + b.below(2))
     losses = [_loss(b, _run(b, model, data)) for _ in range(2 + b.below(2))]
     for loss in losses if b.below(2) else reversed(losses):
-        b.backward(loss, retain=b.pick(KEEPING))
+        b.actions.backward(loss, retain=b.pick(KEEPING))
 
 
 # -- graphs traversed again --------------------------------------------------------------------------------------------
 
 
 @situation
-def rebuilt_last_op(b: OpBuilder) -> None:
+def rebuilt_last_op(b: Draft) -> None:
     """A freed graph whose last op is repeated, and a call on its result."""
-    root = b.successor(b.root(3)) if b.below(2) else b.root(3)
-    b.backward(root, retain=b.pick(FREEING))
+    root = b.ops.successor(b.ops.root(3)) if b.below(2) else b.ops.root(3)
+    b.actions.backward(root, retain=b.pick(FREEING))
     step = b.reference.steps[root.at]
     assert isinstance(step, Apply)
     again = b.apply(step.op, step.args, step.attrs)[root.output]
-    b.backward(again, retain=b.pick((None, True)))
+    b.actions.backward(again, retain=b.pick((None, True)))
 
 
 @situation
-def zeroed_then_backward(b: OpBuilder) -> None:
+def zeroed_then_backward(b: Draft) -> None:
     """A call, clearing of the gradients, and a call on the same root."""
-    root = b.root()
-    b.backward(root, retain=b.pick((None, False, True)))
-    b.zero_grad(*(leaf for leaf in b.leaves if b.requires(leaf)), to_none=bool(b.below(2)))
-    b.backward(root, retain=b.pick((None, True)))
+    root = b.ops.root()
+    b.actions.backward(root, retain=b.pick((None, False, True)))
+    b.actions.zero_grad(*(leaf for leaf in b.script.leaves if b.requires(leaf)), to_none=bool(b.below(2)))
+    b.actions.backward(root, retain=b.pick((None, True)))
 
 
 @situation
-def carried_state(b: OpBuilder) -> None:
+def carried_state(b: Draft) -> None:
     """Two to four iterations, each of which computes a state from the previous one, perhaps detached, and calls
     backward.
     """
-    shape = b.pick(b.shapes(((3,), (), (2, 3))))
+    shape = b.pick(b.alphabet.shapes(((3,), (), (2, 3))))
     weight, state = b.leaf(shape), b.leaf(shape, requires_grad=False)
     (product,) = b.available("multiply")
     cut = b.can(Capability.DETACH) and bool(b.below(2))
     for _ in range(2 + b.below(3)):
         if cut:
             state = b.detach(state)
-        state = b.nonlinear(b.apply(product, (weight, state))[0], b.available("tanh", "sigmoid", "sin", "multiply")[0])
-        b.backward(state, retain=b.pick(FREEING))
+        state = b.ops.nonlinear(
+            b.apply(product, (weight, state))[0], b.available("tanh", "sigmoid", "sin", "multiply")[0]
+        )
+        b.actions.backward(state, retain=b.pick(FREEING))
 
 
 @situation
-def recurrent_two_losses(b: OpBuilder) -> None:
+def recurrent_two_losses(b: Draft) -> None:
     """A recurrent network over one to four steps, and two losses of its last state, perhaps with a step or detach
     between.
     """
     inputs, again = _model(b, 2, 1, 2), _model(b, 2, 1, 2)
     parameters = _parameters(inputs, again)
-    state, squash, add = _data(b, 2), b.available("tanh", "sigmoid", "sin")[0], b.available("add", "subtract")[0]
+    state, squash, add = (
+        _data(b, 2),
+        b.available("tanh", "sigmoid", "sin")[0],
+        b.available("add", "subtract")[0],
+    )
     for _ in range(1 + b.below(4)):
         parts = (_run(b, inputs, _data(b, 2)), _run(b, again, state))
         state = b.apply(squash, b.apply(add, parts))[0]
-    b.backward(_loss(b, state), retain=b.pick(KEEPING))
+    b.actions.backward(_loss(b, state), retain=b.pick(KEEPING))
     if b.can(Capability.OPTIMIZERS) and b.below(2):
         _step(b, parameters)
     if b.can(Capability.DETACH) and b.below(3) == 2:
         state = b.detach(state)
-    b.backward(_loss(b, state))
+    b.actions.backward(_loss(b, state))
 
 
 # -- second derivatives ------------------------------------------------------------------------------------------------
 
 
 @situation
-def backward_on_gradients(b: OpBuilder) -> None:
+def backward_on_gradients(b: Draft) -> None:
     """A backward call with create_graph, retain_graph or neither, and a backward call on the gradient."""
-    leaf = b.leaf(b.pick(b.shapes(((3,), (), (2, 3), (1,)))))
-    root = b.nonlinear(leaf)
+    leaf = b.leaf_of(((3,), (), (2, 3), (1,)))
+    root = b.ops.nonlinear(leaf)
     for _ in range(b.below(3)):
-        root = b.nonlinear(root)
+        root = b.ops.nonlinear(root)
     if b.can(Capability.CREATES_IN_LEAVES) and b.below(2):
-        b.add(Backward((root,), (b.cotangent(root),), b.pick((None, True)), create_graph=True))
+        b.script.add(Backward((root,), (b.actions.cotangent(root),), b.pick((None, True)), create_graph=True))
     else:
-        b.backward(root, retain=b.pick((True, None)))
+        b.actions.backward(root, retain=b.pick((True, None)))
     gradient = _read_grad(b, leaf)
     if b.below(2):
-        b.zero_grad(leaf)
-    b.backward(gradient, retain=b.pick((None, True)))
+        b.actions.zero_grad(leaf)
+    b.actions.backward(gradient, retain=b.pick((None, True)))
     if b.below(2):
-        b.backward(root)
+        b.actions.backward(root)
 
 
 # -- optimizers --------------------------------------------------------------------------------------------------------
 
 
-def _stepping(b: OpBuilder, depth: int) -> None:
+def _stepping(b: Draft, depth: int) -> None:
     width = 1 + b.below(3)
     model = _model(b, width, depth)
     parameters = _parameters(model)
     loss = _loss(b, _run(b, model, _data(b, width, 1 + b.below(2))))
     for _ in range(1 + b.below(2)):
-        b.backward(loss, retain=True)
+        b.actions.backward(loss, retain=True)
         _step(b, parameters[: 1 + b.below(len(parameters))])
         if b.below(2):
-            b.zero_grad(*parameters)
-    b.backward(loss)
+            b.actions.zero_grad(*parameters)
+    b.actions.backward(loss)
 
 
 @situation
-def steps_between_calls(b: OpBuilder) -> None:
+def steps_between_calls(b: Draft) -> None:
     """One linear layer, and calls on its retained graph with steps in between."""
     _stepping(b, 1)
 
 
 @situation
-def deep_steps_between_calls(b: OpBuilder) -> None:
+def deep_steps_between_calls(b: Draft) -> None:
     """Two or three linear layers, whose weights the graph saved, with calls and steps in turn."""
     _stepping(b, 2 + b.below(2))
 
 
 @situation
-def accumulating_iterations(b: OpBuilder) -> None:
+def accumulating_iterations(b: Draft) -> None:
     """Two to five iterations of a training loop; gradients are cleared in all, some or none, with steps or without."""
     width = 1 + b.below(3)
     model = _model(b, width, 1 + b.below(2))
@@ -248,29 +254,29 @@ def accumulating_iterations(b: OpBuilder) -> None:
     for _ in range(2 + b.below(4)):
         loss = _loss(b, _run(b, model, data))
         if b.below(2):
-            b.zero_grad(*parameters, to_none=not b.below(2))
-        b.backward(loss, retain=b.pick(KEEPING))
+            b.actions.zero_grad(*parameters, to_none=not b.below(2))
+        b.actions.backward(loss, retain=b.pick(KEEPING))
         if optimizer is not None:
             _step(b, parameters, optimizer)
 
 
 @situation
-def reassigned_gradients(b: OpBuilder) -> None:
+def reassigned_gradients(b: Draft) -> None:
     """A model's gradients copied, cleared and assigned again, then used by a step, or added to by another call."""
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(2)), _data(b, width)
     loss = _loss(b, _run(b, model, data))
-    b.backward(loss, retain=b.pick(KEEPING))
+    b.actions.backward(loss, retain=b.pick(KEEPING))
     parameters = _parameters(model)
     chosen = parameters[: 1 + b.below(len(parameters))]
     copies = [b.apply(b.available("clone", "negative")[0], (_read_grad(b, leaf),))[0] for leaf in chosen]
-    b.zero_grad(*chosen, to_none=not b.below(2))
+    b.actions.zero_grad(*chosen, to_none=not b.below(2))
     for leaf, copy in zip(chosen, copies):
-        b.add(AssignGrad(leaf, b.detach(copy) if b.can(Capability.DETACH) else copy))
+        b.script.add(AssignGrad(leaf, b.detach(copy) if b.can(Capability.DETACH) else copy))
     if b.can(Capability.OPTIMIZERS) and b.below(2):
         _step(b, chosen)
     if b.below(2):
-        b.backward(loss if b.below(2) else _loss(b, _run(b, model, data)))
+        b.actions.backward(loss if b.below(2) else _loss(b, _run(b, model, data)))
 
 
 DOCUMENTED: dict[str, st.SearchStrategy[Drawn]] = {

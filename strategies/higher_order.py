@@ -13,24 +13,24 @@ from dataclasses import replace
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Literal, ReadGrad, Ref
-from autograd_conformance.strategies.building.op_builder import OpBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.situations.base import situation
 
 WEIGHT_OP = "multiply"
 
 
 @situation
-def derivatives_of(b: OpBuilder, name: str, times: int = 2) -> None:
+def derivatives_of(b: Draft, name: str, times: int = 2) -> None:
     """One op on fresh leaves, differentiated two or three times, with or without weights on its results."""
-    made = b.op(name, fresh=True)
+    made = b.ops.draw(name, fresh=True)
     for _ in range(2):  # `op` replaces draws with too large results or tied operands
         if getattr(b.reference.steps[made[0].at], "op", None) == name:
             break
-        made = b.op(name, fresh=True)
+        made = b.ops.draw(name, fresh=True)
     differentiate(b, made, bool(b.below(2)), times)
 
 
-def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int = 2) -> bool:
+def differentiate(b: Draft, made: Sequence[Ref], weighted: bool, times: int = 2) -> bool:
     """Differentiate an op's results, and then repeatedly their gradients that depend on any leaf, `times` times in all.
     Return False if a gradient before the last depends on no leaf.
     """
@@ -40,29 +40,29 @@ def differentiate(b: OpBuilder, made: Sequence[Ref], weighted: bool, times: int 
     roots = _within_capabilities(b, roots)
     if not roots:
         return False
-    cotangents = [_with_zero(b.cotangent(r)) if weighted else b.cotangent(r) for r in roots]
+    cotangents = [_with_zero(b.actions.cotangent(r)) if weighted else b.actions.cotangent(r) for r in roots]
     for order in range(times - 1):
         if order:
             roots = _within_capabilities(b, roots)
-            cotangents = [b.cotangent(r) for r in roots]
-        leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
-        at = b.add(b.backward_call(roots, cotangents, None, True))
-        grads = [r for r in b.live if r.at == at] or [Ref(b.add(ReadGrad(leaf))) for leaf in leaves]
+            cotangents = [b.actions.cotangent(r) for r in roots]
+        leaves = [leaf for leaf in b.script.leaves if b.requires(leaf)]
+        at = b.script.add(b.actions.backward_call(roots, cotangents, None, True))
+        grads = [r for r in b.script.live if r.at == at] or [Ref(b.script.add(ReadGrad(leaf))) for leaf in leaves]
         roots = [g for g in grads if b.requires(g) and _depends(b, g)]
         if not roots:
             return False
-        b.zero_grad(*leaves)
-    b.backward(*roots)
+        b.actions.zero_grad(*leaves)
+    b.actions.backward(*roots)
     return True
 
 
-def _within_capabilities(b: OpBuilder, roots: Sequence[Ref]) -> list[Ref]:
+def _within_capabilities(b: Draft, roots: Sequence[Ref]) -> list[Ref]:
     """The roots that one call supports: all or the last, or sums if the framework has no cotangents."""
     roots = list(roots if b.can(Capability.MULTIPLE_ROOTS) else roots[-1:])
-    return roots if b.can(Capability.COTANGENTS) else [b.total(r) for r in roots]
+    return roots if b.can(Capability.COTANGENTS) else [b.ops.total(r) for r in roots]
 
 
-def _depends(b: OpBuilder, gradient: Ref) -> bool:
+def _depends(b: Draft, gradient: Ref) -> bool:
     """Whether a gradient depends on some leaf, even if its sum does not, as for a normalisation."""
     shape = b.shape(gradient)
     uneven = Literal(tuple(1.0 + k * k / 8 for k in range(size(shape))), shape)
@@ -77,11 +77,11 @@ def _with_zero(cotangent: Literal | None) -> Literal | None:
     return replace(cotangent, data=(0.0, *cotangent.data[1:]))
 
 
-def _weigh(b: OpBuilder, value: Ref) -> Ref:
-    weight = b.leaf(value=b.tensor(b.shape(value), b.dtypes[value]))
+def _weigh(b: Draft, value: Ref) -> Ref:
+    weight = b.leaf(value=b.operands.tensor(b.shape(value), b.dtypes[value]))
     return b.apply(WEIGHT_OP, (value, weight))[0]
 
 
-def applies(b: OpBuilder, name: str) -> bool:
+def applies(b: Draft, name: str) -> bool:
     """Whether a draft contains an op."""
     return any(isinstance(step, Apply) and step.op == name for step in b.reference.steps)

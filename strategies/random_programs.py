@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Ref
-from autograd_conformance.strategies.building.choices import RETAIN, Draw
+from autograd_conformance.strategies.building.choices import RETAIN, Choices, Draw
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import joined
 
 STEPS = (
@@ -22,50 +22,50 @@ STEPS = (
 @st.composite
 def programs(draw: Draw, most: int = 18) -> Drawn:
     """Up to `most` drawn steps: on average about ten ops and four calls."""
-    b = OpBuilder(draw)
+    b = Draft(Choices(draw), tracked=False)
     b.begin()
     b.leaf()
     called: list[Ref] = []
     for _ in range(2 + b.below(most - 1)):
         _add(b, b.pick(STEPS), called)
-    if not called and b.op_results():
-        _call(b, [b.recent(b.op_results())])
+    if not called and b.script.op_results():
+        _call(b, [b.choices.recent(b.script.op_results())])
     return b.drawn()
 
 
-def _add(b: OpBuilder, kind: str, called: list[Ref]) -> None:
+def _add(b: Draft, kind: str, called: list[Ref]) -> None:
     """One step of a kind, or nothing if no value suits it. `called` are the roots of earlier calls."""
     match kind:
         case "op":
-            b.op()
+            b.ops.draw()
         case "backward":
-            called.append(b.recent(b.op_results() or b.live))
+            called.append(b.choices.recent(b.script.op_results() or b.script.live))
             _call(b, [called[-1]])
         case "again" if called:
-            _call(b, [b.recent(called)])
+            _call(b, [b.choices.recent(called)])
         case "several":
-            _call(b, [b.recent(b.op_results() or b.live), b.pick(b.live)])
+            _call(b, [b.choices.recent(b.script.op_results() or b.script.live), b.pick(b.script.live)])
         case "zero":
-            b.zero_grad(b.pick(b.leaves), to_none=not b.below(2))
+            b.actions.zero_grad(b.pick(b.script.leaves), to_none=not b.below(2))
         case "detach" if b.can(Capability.DETACH):
-            b.detach(b.recent(b.live))
+            b.detach(b.choices.recent(b.script.live))
         case "join":
-            joined(b, [b.recent(b.live), b.recent(b.live)])
+            joined(b, [b.choices.recent(b.script.live), b.choices.recent(b.script.live)])
         case "fan":
-            value = b.recent(b.live)
-            joined(b, [b.successor(value) for _ in range(2 + b.below(1 + b.below(8)))])
+            value = b.choices.recent(b.script.live)
+            joined(b, [b.ops.successor(value) for _ in range(2 + b.below(1 + b.below(8)))])
         case "rebuild" if called:
-            called.append(b.rebuild(b.recent(called)))
+            called.append(b.ops.rebuild(b.choices.recent(called)))
             _call(b, [called[-1]])
         case "twin":
-            step = b.reference.steps[b.pick(b.leaves).at]
+            step = b.reference.steps[b.pick(b.script.leaves).at]
             assert isinstance(step, Leaf)
             b.leaf(value=step.value)
         case "refused":
-            root = b.recent(b.live)
-            if ways := b.refused_cotangents(root):
-                b.backward(root, cotangents=[b.pick(ways)], retain=True)
+            root = b.choices.recent(b.script.live)
+            if ways := b.actions.refused_cotangents(root):
+                b.actions.backward(root, cotangents=[b.pick(ways)], retain=True)
 
 
-def _call(b: OpBuilder, roots: list[Ref]) -> None:
-    b.backward(*roots, retain=b.pick(RETAIN))
+def _call(b: Draft, roots: list[Ref]) -> None:
+    b.actions.backward(*roots, retain=b.pick(RETAIN))

@@ -25,8 +25,8 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.language import DTYPES, Apply, Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.suites.test_higher_ops import passes_lower_orders
 from evaluation.mutants.kill import TORCH
 from evaluation.mutants.probes import tests

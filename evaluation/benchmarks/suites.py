@@ -17,8 +17,8 @@ from autograd_conformance.known_differences import known
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.relations.relation import Related
-from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from evaluation.mutants.probes import Probe, tests
 
 

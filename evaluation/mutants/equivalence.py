@@ -79,15 +79,15 @@ def _twice(op: str) -> Iterator[Program]:
     """
     row = OPS[op]
     for seed in TRIES:
-        sampler = audit.Sampler(seed, "float64")
-        made = sampler.op(op, fresh=True)
+        sampler = audit.sampling(seed, "float64")
+        made = sampler.ops.draw(op, fresh=True)
         step = sampler.reference.steps[made[0].at]
         if not isinstance(step, Apply) or step.op != op:
             continue
         operands = tuple(sampler.shape(r) for r in step.args)
         others = [attrs for attrs in choices_of(row, operands) if attrs != step.attrs]
         if others:
-            again = sampler.checked(row, step.args, others[seed % len(others)])
+            again = sampler.ops.checked(row, step.args, others[seed % len(others)])
             program = audit.called(sampler, again, op)
             if program is not None:
                 yield program

@@ -32,8 +32,8 @@ from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.alphabet import CORE
-from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from evaluation.mutants.mutant import Mutant
 from evaluation.mutants.probes import QUICK, Probe, probes
 

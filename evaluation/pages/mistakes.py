@@ -21,13 +21,13 @@ from autograd_conformance.checking.audit.programs import audit
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.session import Session
 from autograd_conformance.known_differences import is_known
-from autograd_conformance.programs.language import Instruction
 from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.render.markdown import environment
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Choices
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.training import PATTERNS, LoopBug, Plan, plans, write
 from autograd_conformance.strategies.training.patterns import Pattern
 
@@ -54,36 +54,23 @@ class LoopOutcome:
     """The final values of the loop's parameters."""
 
 
-class ErrorRecorder(ActionBuilder):
-    """A draft that records the errors that the tape model allows for each instruction."""
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(_nothing, plan.dtype)
-        self.must_raise: set[Kind] = set()
-        self.may_raise: set[Kind] = set()
-
-    def add(self, step: Instruction) -> int:
-        at = super().add(step)
-        kinds = [kind for kind in self.expectation.raises if kind in KINDS]
-        if self.expectation.returns is None and kinds:
-            self.must_raise.add(kinds[0])
-        else:
-            self.may_raise.update(kinds)
-        return at
-
-
 def _nothing(strategy: object) -> object:
     raise AssertionError(f"a plan leaves nothing to draw, not {strategy}")
 
 
-def model_outcome(plan: Plan) -> tuple[ErrorRecorder, LoopOutcome]:
+def model_outcome(plan: Plan) -> tuple[Draft, LoopOutcome]:
     """The draft of a plan, and its outcome according to the tape model."""
-    recorder = ErrorRecorder(plan)
-    loop = write(plan, recorder)
-    parameters = tuple(recorder.reference.values[p] for leaves in loop.leaves for p in leaves)
-    return recorder, LoopOutcome(
-        frozenset(recorder.must_raise), frozenset(recorder.may_raise - recorder.must_raise), parameters
-    )
+    draft = Draft(Choices(_nothing), plan.dtype)
+    loop = write(plan, draft)
+    must_raise, may_raise = set[Kind](), set[Kind]()
+    for expectation in draft.script.expectations:
+        kinds = [kind for kind in expectation.raises if kind in KINDS]
+        if expectation.returns is None and kinds:
+            must_raise.add(kinds[0])
+        else:
+            may_raise.update(kinds)
+    parameters = tuple(draft.reference.values[p] for leaves in loop.leaves for p in leaves)
+    return draft, LoopOutcome(frozenset(must_raise), frozenset(may_raise - must_raise), parameters)
 
 
 def outcome(wrong: LoopOutcome, right: LoopOutcome) -> str:
@@ -141,11 +128,11 @@ def measured(bug: LoopBug, pattern: Pattern, number: int, session: Session) -> R
     )  # fmt: skip
     @given(plans(pattern.name, (bug,)))
     def measure(plan: Plan) -> None:
-        recorder, wrong = model_outcome(plan)
+        draft, wrong = model_outcome(plan)
         _, right = model_outcome(plan.with_bugs())
         changed = outcome(wrong, right)
         row.counts[changed] += 1
-        program = recorder.program()
+        program = draft.program()
         observation = session.target.observe(program)
         row.raised += changed == EITHER and _raises(observation)
         judgement = judge(program, observation, Reference(), session.target.capabilities)

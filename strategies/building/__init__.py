@@ -1,1 +1,1 @@
-"""Drafts of programs, and the drawing of ops, tensors, actions and optimizers into them."""
+"""Drafts of programs, and the parts of a draft: choices, the script so far, operands, ops, writes and actions."""

@@ -17,12 +17,13 @@ from math import prod
 from autograd_conformance.ops.catalogue import WRITES, row_of
 from autograd_conformance.ops.limits import Limits, limited, outside
 from autograd_conformance.ops.optimizers import OPTIMIZERS
-from autograd_conformance.ops.rows.row import Op, takes
+from autograd_conformance.ops.rows.row import Op, choices_of, takes
 from autograd_conformance.ops.rows.shapes import form
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import PYTORCH, Capability, Traits
 from autograd_conformance.programs.language import Attrs, Shape
 from autograd_conformance.rules.situations import TWO_OPERANDS, Offer
+from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp, UnsupportedShape
 
 CORE = (
     "multiply", "sum", "add", "sin", "negative", "exp", "subtract", "sigmoid", "tanh", "matmul", "divide", "square",
@@ -33,7 +34,7 @@ CORE = (
 
 
 SAVING = ("multiply", "sin", "square", "sigmoid", "tanh", "cos", "atan", "silu", "gelu")
-"""Smooth ops that always save tensors, preferred by the situations. `OpBuilder.substitutes` replaces missing ones."""
+"""Smooth ops that always save tensors, preferred by the situations. `Ops.saving` replaces missing ones."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,61 @@ class Alphabet:
         if op in WRITES and op not in self.writes:
             return op
         return outside(self.limits, op, shapes, attrs)
+
+    # -- needs of a program -------------------------------------------------------------------------------------------
+
+    def can(self, *needs: Capability) -> bool:
+        """Whether the framework has these capabilities."""
+        return self.capabilities.issuperset(needs)
+
+    def require(self, *needs: Capability) -> None:
+        """Raise `Unsupported` unless the framework has these capabilities."""
+        missing = [need.value for need in needs if need not in self.capabilities]
+        if missing:
+            raise Unsupported(f"needs {', '.join(missing)}, not claimed")
+
+    def require_regions(self) -> None:
+        """Raise `Unsupported` unless the framework compiles or recomputes regions."""
+        if not self.regions:
+            raise Unsupported("needs a framework that compiles or recomputes regions")
+
+    def require_absent_grad(self) -> None:
+        """Raise `Unsupported` if a leaf's `.grad` is never None."""
+        if self.traits.begins_with_zeros and not self.can(Capability.ZERO_TO_NONE):
+            raise Unsupported("needs leaves without a gradient; the framework gives every leaf a .grad of zeros")
+
+    def available(self, *names: str) -> tuple[str, ...]:
+        """The named ops that can be drawn. Raises `UnsupportedOp` if there are none, or `UnsupportedShape` if such
+        draws are retried.
+        """
+        found = tuple(name for name in names if name in self.ops)
+        if not found:
+            absent = (f"{name} ({'breaks a rule' if name in self.excluded else 'missing'})" for name in names)
+            raise (UnsupportedShape if self.retries else UnsupportedOp)(f"needs {' or '.join(absent)}")
+        return found
+
+    def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:
+        """Those of some shapes that can be drawn. Raises `UnsupportedShape` if there are none."""
+        if not self.limits_shapes:
+            return options
+        found = tuple(filter(self.admits, options))
+        if not found and self.absent_forms:
+            absent = ", ".join(sorted(self.absent_forms))
+            raise UnsupportedShape(f"needs leaves of other forms; the framework has none that are {absent}")
+        if not found:
+            raise UnsupportedShape("needs tensors of several elements, and backward calls on them")
+        return found
+
+    def attributes(self, op: str, *shapes: Shape) -> Sequence[Attrs]:
+        """The attributes that an op may have on operands of these shapes. Raises `UnsupportedShape` if there are
+        none.
+        """
+        found = choices_of(self.row(op), shapes)
+        if not found:
+            raise UnsupportedShape(f"the framework does not support {op} on operands of shapes {shapes}")
+        return found
+
+    # -- other alphabets ----------------------------------------------------------------------------------------------
 
     def retrying(self) -> Alphabet:
         """This alphabet, with draws that need unsupported ops rejected and repeated."""

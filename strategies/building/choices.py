@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from hypothesis import strategies as st
 
@@ -20,6 +20,12 @@ COIN = st.booleans()
 
 RETAIN = (None, True, False, True)
 """Values of the argument `retain_graph`, drawn evenly."""
+
+Rarity = Literal["beside", "mixed", "default"]
+"""Rare features: the second operand is a view of the first; operands of several dtypes; another default dtype."""
+
+RARE: dict[Rarity, int] = {"beside": 16, "mixed": 12, "default": 12}
+"""One in this many ops or programs has the feature. Hypothesis treats ranges of up to 10 numbers as alternatives."""
 
 
 @lru_cache(maxsize=None)
@@ -85,3 +91,7 @@ class Choices:
         """A distance from 0 to n - 1: 0 with probability one half, so that graphs grow deep."""
         back = self.below(2 * n - 1)  # one number for both choices: numbers from n on mean 0, too
         return back if back < n else 0
+
+    def rarely(self, rarity: Rarity) -> bool:
+        """Draw whether this op or program has a rare feature."""
+        return self.below(RARE[rarity]) == RARE[rarity] - 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from autograd_conformance.ops.optimizers import FUSED, OPTIMIZERS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups
-from autograd_conformance.strategies.building.draft import Draft, Unsupported
+from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.unsupported import Unsupported
 
 OptimizerChoice = tuple[str, Attrs, Groups]
 """An optimizer's name, settings and parameter groups."""

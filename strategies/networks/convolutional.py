@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from autograd_conformance.ops.rows.domains import between
 from autograd_conformance.programs.language import Attrs, Ref, Shape
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
@@ -64,21 +64,21 @@ class Convolutional(Network):
     def modules(self) -> tuple[str, ...]:
         return (f"nn_conv{self.rank}d", *([self.norm] if self.norm else ()), "nn_linear")
 
-    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
         (x,) = apply_module(a, f"nn_conv{self.rank}d", self.convolution, (*inputs, *self.kernel))
         if self.norm:
             settings = (("dimensions", self.rank), ("affine", self.affine))
             (x,) = apply_module(a, self.norm, settings, (x, *self.scales))
         return apply_module(a, "nn_linear", (("bias", len(self.head) > 1),), (self._pooled(a, x), *self.head))
 
-    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
         settings = {key: value for key, value in self.convolution if key != "bias"}
         name = f"conv{self.rank}d" + ("_bias" if len(self.kernel) > 1 else "")
         x = op(a, name, *inputs, *self.kernel, **settings, dilation=1, groups=1)
         x = self._normalised(a, x) if self.norm else x
         return [affine(a, self._pooled(a, x), *self.head)]
 
-    def _normalised(self, a: ActionBuilder, x: Ref) -> Ref:
+    def _normalised(self, a: Draft, x: Ref) -> Ref:
         by_channel = (1, -1, *(1,) * self.rank)
         scales = [op(a, "reshape", s, shape=by_channel) for s in self.scales]
         if self.norm == "nn_batch_norm_eval":
@@ -89,15 +89,15 @@ class Convolutional(Network):
             x = normalised(a, x, (0, *range(2, 2 + self.rank)))
         return scaled(a, x, *scales) if scales else x
 
-    def _pooled(self, a: ActionBuilder, x: Ref) -> Ref:
+    def _pooled(self, a: Draft, x: Ref) -> Ref:
         return op(a, "mean", op(a, self.activation, x), dim=tuple(range(2, 2 + self.rank)), keepdim=False)
 
-    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
         return [a.leaf(self.shape, requires_grad, WEIGHT)]
 
 
 def convolutional(
-    a: ActionBuilder,
+    a: Draft,
     rank: int | None = None,
     norm: str | None = None,
     outputs: int = 2,

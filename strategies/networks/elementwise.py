@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.networks.network import WEIGHT, Parameters, op
 
 ACTIVATIONS = ("tanh", "sin", "sigmoid", "atan")
@@ -30,18 +30,18 @@ class Elementwise:
         """The parameter leaves, each once."""
         return tuple(dict.fromkeys(self.weights))
 
-    def step(self, a: ActionBuilder, x: Ref, state: Ref) -> Ref:
+    def step(self, a: Draft, x: Ref, state: Ref) -> Ref:
         """The next state."""
         w, u = self.weights
         made = op(a, "add", op(a, "multiply", state, w), op(a, "multiply", x, u))
         return op(a, self.activation, made) if self.activation else made
 
-    def input(self, a: ActionBuilder, requires_grad: bool = False) -> Ref:
+    def input(self, a: Draft, requires_grad: bool = False) -> Ref:
         """A fresh input or first state."""
         return a.leaf(a.shape(self.weights[0]), requires_grad, WEIGHT)
 
 
-def elementwise(a: ActionBuilder) -> Elementwise:
+def elementwise(a: Draft) -> Elementwise:
     """A drawn step; w and u may be the same leaf."""
     drawn, shape = Parameters(a), a.pick(SHAPES)
     weights = drawn.leaf("w", shape), drawn.leaf("u", shape)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
@@ -34,13 +34,13 @@ class Linear(Network):
     def modules(self) -> tuple[str, ...]:
         return ("nn_linear",)
 
-    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
         return apply_module(a, "nn_linear", _settings(self.bias), (*inputs, *self.operands))
 
-    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
         return [affine(a, inputs[0], *self.operands)]
 
-    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
         return [a.leaf((a.pick((2, 1, 3)), a.shape(self.operands[0])[1]), requires_grad, WEIGHT)]
 
 
@@ -58,30 +58,30 @@ class Mlp(Network):
     def modules(self) -> tuple[str, ...]:
         return ("nn_linear",)
 
-    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
         return self._run(a, inputs[0], True)
 
-    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
         return self._run(a, inputs[0], False)
 
-    def _run(self, a: ActionBuilder, x: Ref, module: bool) -> list[Ref]:
+    def _run(self, a: Draft, x: Ref, module: bool) -> list[Ref]:
         for number, layer in enumerate(self.layers):
             x = op(a, self.activation, x) if number else x
             (x,) = layer.module(a, x) if module else layer.composed(a, x)
         return [x]
 
-    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
         return self.layers[0].inputs(a, requires_grad)
 
 
-def linear(a: ActionBuilder, i: int, o: int, bias: bool = True, frozen: bool = False) -> Linear:
+def linear(a: Draft, i: int, o: int, bias: bool = True, frozen: bool = False) -> Linear:
     """A linear layer from `i` features to `o`."""
     drawn = Parameters(a, frozen)
     drawn.for_module("nn_linear", _settings(bias), inputs=i, outputs=o)
     return Linear(drawn.refs, drawn.names, by_module(a, "nn_linear"), bias)
 
 
-def mlp(a: ActionBuilder, width_in: int, width_out: int, layers: int | None = None, frozen: bool = False) -> Mlp:
+def mlp(a: Draft, width_in: int, width_out: int, layers: int | None = None, frozen: bool = False) -> Mlp:
     """One to three linear layers, or `layers` of them. Layers of one shape may share their parameters."""
     count = 1 + a.below(3) if layers is None else layers
     widths = [width_in, *(a.pick(WIDTHS) for _ in range(count - 1)), width_out]

@@ -16,8 +16,8 @@ from autograd_conformance.ops.rows.domains import Domain
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.unsupported import Unsupported
 
 WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1), lambda x: np.clip(x, -4, 4) / 4)
 """Domain of parameters and inputs: small enough that no gate saturates."""
@@ -48,15 +48,15 @@ class Network(ABC):
         return tuple(dict.fromkeys(self.operands))
 
     @abstractmethod
-    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
         """The results of the framework's module."""
 
     @abstractmethod
-    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
         """The results of the framework's module, computed op by op."""
 
     @abstractmethod
-    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
         """Fresh leaves to call the network on."""
 
     @property
@@ -64,11 +64,11 @@ class Network(ABC):
     def modules(self) -> tuple[str, ...]:
         """The names of the modules that the network consists of."""
 
-    def call(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def call(self, a: Draft, *inputs: Ref) -> list[Ref]:
         """The results of the network, by its module or op by op, as drawn."""
         return (self.module if self.by_module else self.composed)(a, *inputs)
 
-    def needs_modules(self, a: ActionBuilder) -> None:
+    def needs_modules(self, a: Draft) -> None:
         """Raise `Unsupported` unless the framework has the network's modules."""
         a.require(Capability.MODULES)
         missing = [name for name in self.modules if name not in a.alphabet.modules]
@@ -79,7 +79,7 @@ class Network(ABC):
 class Parameters:
     """Draws the parameters of a network one after another. With `frozen`, some require no grad."""
 
-    def __init__(self, a: ActionBuilder, frozen: bool = False) -> None:
+    def __init__(self, a: Draft, frozen: bool = False) -> None:
         self.a, self.frozen = a, frozen
         self.named: list[tuple[str, Ref]] = []
 
@@ -110,13 +110,13 @@ class Parameters:
         return tuple(name for name, _ in self.named)
 
 
-def by_module(a: ActionBuilder, *modules: str) -> bool:
+def by_module(a: Draft, *modules: str) -> bool:
     """Draw whether a network is called by the framework's modules: never if it has none, else in two cases of three."""
     has = a.can(Capability.MODULES) and set(modules) <= set(a.alphabet.modules)
     return has and a.below(3) < 2
 
 
-def apply_module(a: ActionBuilder, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list[Ref]:
+def apply_module(a: Draft, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list[Ref]:
     """Apply a module to operands. Return its results."""
     made = a.apply(module, operands, attrs)
     assert len(made) == results(module, attrs)
@@ -126,13 +126,13 @@ def apply_module(a: ActionBuilder, module: str, attrs: Attrs, operands: Iterable
 # -- parts that composed networks share -------------------------------------------------------------------------------
 
 
-def op(a: ActionBuilder, name: str, *operands: Ref, **attrs: object) -> Ref:
+def op(a: Draft, name: str, *operands: Ref, **attrs: object) -> Ref:
     """Apply an op of one result. Raises `UnsupportedOp` if the framework does not have it."""
     (name,) = a.available(name)
     return a.apply(name, operands, tuple(attrs.items()))[0]  # type: ignore[arg-type]
 
 
-def affine(a: ActionBuilder, x: Ref, weight: Ref, bias: Ref | None = None) -> Ref:
+def affine(a: Draft, x: Ref, weight: Ref, bias: Ref | None = None) -> Ref:
     """The result of a linear layer."""
     if bias is not None and "linear_bias" in a.alphabet.ops:
         return op(a, "linear_bias", x, weight, bias)
@@ -143,7 +143,7 @@ def affine(a: ActionBuilder, x: Ref, weight: Ref, bias: Ref | None = None) -> Re
     return made if bias is None else op(a, "add", made, bias)
 
 
-def concatenated(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
+def concatenated(a: Draft, parts: Sequence[Ref], dim: int) -> Ref:
     """Values concatenated along a dimension."""
     parts = list(parts)
     while len(parts) > 1:
@@ -152,18 +152,18 @@ def concatenated(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
     return parts[0]
 
 
-def stacked(a: ActionBuilder, parts: Sequence[Ref], dim: int) -> Ref:
+def stacked(a: Draft, parts: Sequence[Ref], dim: int) -> Ref:
     """Values stacked along a new dimension."""
     return concatenated(a, [op(a, "expand_dims", part, dim=dim) for part in parts], dim)
 
 
-def normalised(a: ActionBuilder, x: Ref, dims: tuple[int, ...]) -> Ref:
+def normalised(a: Draft, x: Ref, dims: tuple[int, ...]) -> Ref:
     """Values minus their mean, divided by their standard deviation."""
     centred = op(a, "subtract", x, op(a, "mean", x, dim=dims, keepdim=True))
     variance = op(a, "mean", op(a, "square", centred), dim=dims, keepdim=True)
     return op(a, "divide", centred, op(a, "sqrt", op(a, "add_scalar", variance, scalar=1e-5)))
 
 
-def scaled(a: ActionBuilder, x: Ref, weight: Ref, bias: Ref) -> Ref:
+def scaled(a: Draft, x: Ref, weight: Ref, bias: Ref) -> Ref:
     """Values times a weight plus a bias."""
     return op(a, "add", op(a, "multiply", x, weight), bias)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograd_conformance.programs.language import Attrs, Ref, Shape
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
@@ -34,19 +34,19 @@ class LayerNorm(Network):
     def modules(self) -> tuple[str, ...]:
         return ("nn_layer_norm",)
 
-    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
         return apply_module(a, "nn_layer_norm", self.settings, (*inputs, *self.operands))
 
-    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
         rank, over = len(self.shape), len(dict(self.settings)["normalized_shape"])  # type: ignore[arg-type]
         out = normalised(a, inputs[0], tuple(range(rank - over, rank)))
         return [scaled(a, out, *self.operands) if self.operands else out]
 
-    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
         return [a.leaf(self.shape, requires_grad or not self.operands, WEIGHT)]
 
 
-def layer_norm(a: ActionBuilder, frozen: bool = False) -> LayerNorm:
+def layer_norm(a: Draft, frozen: bool = False) -> LayerNorm:
     """Layer normalisation of inputs of a drawn shape, with or without weight and bias."""
     shape, affine = a.pick(SHAPES), a.below(3) < 2
     over = shape[-1 - a.below(len(shape) - 1) :]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.language import Attrs, Literal, Ref, Shape
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
@@ -92,14 +92,14 @@ class Recurrent(Network):
         """Number of values that a state consists of."""
         return STATES[self.cell]
 
-    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
         return apply_module(a, f"nn_{self.cell}", self.settings.attrs(), (*inputs, *self.operands))
 
-    def packed(self, a: ActionBuilder, lengths: tuple[int, ...], *inputs: Ref) -> list[Ref]:
+    def packed(self, a: Draft, lengths: tuple[int, ...], *inputs: Ref) -> list[Ref]:
         """The module on a packed batch of sequences of different lengths."""
         return apply_module(a, f"nn_{self.cell}", self.settings.attrs(lengths), (*inputs, *self.operands))
 
-    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
         layers, directions, *_ = self.settings
         x, *starts = inputs
         along = self.time_dim(a, x)
@@ -118,7 +118,7 @@ class Recurrent(Network):
         return [x, *(stacked(a, parts, 0) for parts in zip(*ends, strict=True))]
 
     def _layer(
-        self, a: ActionBuilder, x: Ref, state: tuple[Ref, ...], weights: tuple[Ref, ...], along: int, reverse: bool
+        self, a: Draft, x: Ref, state: tuple[Ref, ...], weights: tuple[Ref, ...], along: int, reverse: bool
     ) -> tuple[Ref, tuple[Ref, ...]]:
         """One layer in one direction: the output at each time, and the last state."""
         w_ih, w_hh, *biases = weights
@@ -132,45 +132,45 @@ class Recurrent(Network):
             outs.append(state[0])
         return stacked(a, outs[::-1] if reverse else outs, along), state
 
-    def time_dim(self, a: ActionBuilder, x: Ref) -> int:
+    def time_dim(self, a: Draft, x: Ref) -> int:
         """The index of the input's time dimension."""
         return 1 if self.settings.batch_first and len(a.shape(x)) == 3 else 0
 
-    def batch(self, a: ActionBuilder, x: Ref) -> tuple[int, ...]:
+    def batch(self, a: Draft, x: Ref) -> tuple[int, ...]:
         """The size of the batch as a tuple; empty if the input has no batch dimension."""
         return (a.shape(x)[1 - self.time_dim(a, x)],) if len(a.shape(x)) == 3 else ()
 
-    def state_shape(self, a: ActionBuilder, x: Ref) -> Shape:
+    def state_shape(self, a: Draft, x: Ref) -> Shape:
         """The shape of a state for an input."""
         hidden = a.shape(self.operands[1])[1]  # weight_hh_l0
         return (self.settings.layers * self.settings.directions, *self.batch(a, x), hidden)
 
-    def _zeros(self, a: ActionBuilder, x: Ref) -> Ref:
+    def _zeros(self, a: Draft, x: Ref) -> Ref:
         shape = self.state_shape(a, x)
-        return a.leaf(value=Literal((0.0,) * size(shape), shape, a.dtype), requires_grad=False)
+        return a.leaf(value=Literal((0.0,) * size(shape), shape, a.operands.dtype), requires_grad=False)
 
-    def sequence(self, a: ActionBuilder, time: int, batch: int, requires_grad: bool = False) -> Ref:
+    def sequence(self, a: Draft, time: int, batch: int, requires_grad: bool = False) -> Ref:
         """A fresh input."""
         inputs = a.shape(self.operands[0])[1]
         shape = (batch, time) if self.settings.batch_first else (time, batch)
         return a.leaf((*shape, inputs) if batch else (time, inputs), requires_grad, WEIGHT)
 
-    def first(self, a: ActionBuilder, x: Ref, requires_grad: bool = False) -> list[Ref]:
+    def first(self, a: Draft, x: Ref, requires_grad: bool = False) -> list[Ref]:
         """Fresh first states for an input."""
         return [a.leaf(self.state_shape(a, x), requires_grad, WEIGHT) for _ in range(self.states)]
 
-    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
         x = self.sequence(a, *sizes(a), requires_grad)
         return [x, *(self.first(a, x, requires_grad) if self.settings.state else ())]
 
 
-def sizes(a: ActionBuilder) -> tuple[int, int]:
+def sizes(a: Draft) -> tuple[int, int]:
     """A drawn sequence length and batch size."""
     return LONG if a.below(24) == 23 else a.pick(SIZES)
 
 
 def recurrent(
-    a: ActionBuilder,
+    a: Draft,
     cell: str | None = None,
     width_in: int | None = None,
     hidden: int | None = None,
@@ -187,7 +187,7 @@ def recurrent(
     return Recurrent(drawn.refs, drawn.names, by_module(a, f"nn_{cell}"), cell, settings)
 
 
-def next_state(a: ActionBuilder, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) -> tuple[Ref, ...]:
+def next_state(a: Draft, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """One step of a cell: the next state, from the affine maps of the input (`given`) and of the hidden state
     (`kept`).
     """
@@ -211,7 +211,7 @@ def next_state(a: ActionBuilder, cell: str, given: Ref, kept: Ref, state: tuple[
             raise ValueError(cell)
 
 
-def _gates(a: ActionBuilder, values: Ref, count: int) -> list[Ref]:
+def _gates(a: Draft, values: Ref, count: int) -> list[Ref]:
     """The gates, split along the last dimension."""
     (name,) = a.available("split")
     *_, width = shape = a.shape(values)
@@ -228,7 +228,7 @@ CELL_OPS = {
 }
 
 
-def composable(a: ActionBuilder, cell: str) -> bool:
+def composable(a: Draft, cell: str) -> bool:
     """Whether the framework has the ops that a cell can be composed of."""
     ops = set(a.alphabet.ops)
     maps = "linear" in ops or {"matmul", "matrix_transpose"} <= ops

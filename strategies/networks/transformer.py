@@ -8,7 +8,7 @@ from typing import Any
 
 from autograd_conformance.programs.language import Attrs, Literal, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,
@@ -58,7 +58,7 @@ class Attention:
             found = ends if found is None else found | ends
         return found
 
-    def of(self, a: ActionBuilder, x: Ref, keys: Ref, weights: Sequence[Ref], bias: bool) -> tuple[Ref, Ref]:
+    def of(self, a: Draft, x: Ref, keys: Ref, weights: Sequence[Ref], bias: bool) -> tuple[Ref, Ref]:
         """Attention of values of shape (sample, time, width), op by op: the output, and the mean of the weights over
         the heads.
         """
@@ -73,19 +73,19 @@ class Attention:
         likely = op(a, "exp", op(a, "divide_scalar", scores, scalar=float(np.sqrt(width // self.heads))))
         hidden = self.hidden(a.shape(x)[1], a.shape(keys)[1])
         if hidden is not None:
-            visible = Literal(tuple((~hidden).astype(float).ravel().tolist()), hidden.shape, a.dtype)
+            visible = Literal(tuple((~hidden).astype(float).ravel().tolist()), hidden.shape, a.operands.dtype)
             likely = op(a, "multiply", likely, a.leaf(value=visible, requires_grad=False))
         likely = op(a, "divide", likely, op(a, "sum", likely, dim=(3,), keepdim=True))
         attended = op(a, "permute_dims", op(a, "matmul", likely, v), dims=(0, 2, 1, 3))
         out = affine(a, op(a, "reshape", attended, shape=a.shape(x)), w_out, b_out)
         return out, op(a, "mean", likely, dim=(1,), keepdim=False)
 
-    def _heads(self, a: ActionBuilder, x: Ref) -> Ref:
+    def _heads(self, a: Draft, x: Ref) -> Ref:
         samples, time, width = a.shape(x)
         parted = op(a, "reshape", x, shape=(samples, time, self.heads, width // self.heads))
         return op(a, "permute_dims", parted, dims=(0, 2, 1, 3))
 
-    def samples_first(self, a: ActionBuilder, x: Ref) -> Ref:
+    def samples_first(self, a: Draft, x: Ref) -> Ref:
         """Move the batch to the first dimension, or back."""
         return x if self.batch_first else op(a, "permute_dims", x, dims=(1, 0, 2))
 
@@ -117,10 +117,10 @@ class Transformer(Network):
     def _options(self) -> dict[str, Any]:
         return dict(self.settings)
 
-    def module(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
         return apply_module(a, self.modules[0], self.settings, (*inputs, *self.operands))
 
-    def composed(self, a: ActionBuilder, *inputs: Ref) -> list[Ref]:
+    def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
         attention, options = self.attention, self._options
         x, *others = (attention.samples_first(a, given) for given in inputs)
         if self.kind == "encoder":
@@ -130,7 +130,7 @@ class Transformer(Network):
         out = attention.samples_first(a, out)
         return [out, likely] if options["need_weights"] else [out]
 
-    def _encoded(self, a: ActionBuilder, x: Ref) -> Ref:
+    def _encoded(self, a: Draft, x: Ref) -> Ref:
         weights, (w1, b1, w2, b2), norms = self.operands[:4], self.operands[4:8], self.operands[8:]
 
         def attended(y: Ref) -> Ref:
@@ -148,16 +148,14 @@ class Transformer(Network):
         x = normal(op(a, "add", x, attended(x)), 0)
         return normal(op(a, "add", x, fed(x)), 1)
 
-    def inputs(self, a: ActionBuilder, requires_grad: bool = False) -> list[Ref]:
+    def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
         samples, queries, keys = self.sizes
         lengths = (queries, keys) if self._options.get("memory") else (queries,)
         shapes = [(samples, n, self.width) if self.attention.batch_first else (n, samples, self.width) for n in lengths]
         return [a.leaf(shape, requires_grad, WEIGHT) for shape in shapes]
 
 
-def transformer(
-    a: ActionBuilder, kind: str | None = None, masked: bool | None = None, frozen: bool = False
-) -> Transformer:
+def transformer(a: Draft, kind: str | None = None, masked: bool | None = None, frozen: bool = False) -> Transformer:
     """Attention or an encoder layer with one or two heads. Arguments that are None are drawn."""
     kind = kind or a.pick(("attention", "encoder"))
     sizes, (heads, width) = a.pick(SIZES), a.pick(WIDTHS)
@@ -185,7 +183,7 @@ def transformer(
     )
 
 
-def _masks(a: ActionBuilder, samples: int, queries: int, keys: int) -> tuple[Mask, tuple[tuple[bool, ...], ...] | None]:
+def _masks(a: Draft, samples: int, queries: int, keys: int) -> tuple[Mask, tuple[tuple[bool, ...], ...] | None]:
     """Drawn masks in which every query has at least its first key: an attention mask and a padding mask."""
     rows = tuple(tuple(k > 0 and (q + k) % 2 == 1 for k in range(keys)) for q in range(queries))
     ends = tuple(tuple(k > 0 and k >= keys - s % 2 for k in range(keys)) for s in range(1, samples + 1))
@@ -193,7 +191,7 @@ def _masks(a: ActionBuilder, samples: int, queries: int, keys: int) -> tuple[Mas
     return mask, ends if mask is None or a.below(3) == 2 else None
 
 
-def _thirds(a: ActionBuilder, value: Ref, width: int) -> list[Ref]:
+def _thirds(a: Draft, value: Ref, width: int) -> list[Ref]:
     """The projections of queries, keys and values, split along the first dimension."""
     (name,) = a.available("split")
     return a.apply(name, (value,), (("sizes", (width,) * 3), ("dim", 0)))

@@ -27,8 +27,8 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import refer
 from autograd_conformance.programs.operands import results as results_of
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.choices import Draw
+from autograd_conformance.strategies.building.choices import Choices, Draw
+from autograd_conformance.strategies.building.draft import Draft
 
 Relations = st.SearchStrategy[Related]
 
@@ -42,12 +42,12 @@ Call = Callable[[Sequence[Ref], Sequence[Literal | None], bool | None], Instruct
 """A function that makes a call from its roots, their cotangents and `retain_graph`."""
 
 
-def relation(write: Callable[[ActionBuilder], Related]) -> Callable[[], Relations]:
-    """Make a strategy of a function that makes a pair of programs with an `ActionBuilder`."""
+def relation(write: Callable[[Draft], Related]) -> Callable[[], Relations]:
+    """Make a strategy of a function that makes a pair of programs with an `Draft`."""
 
     @st.composite
     def drawn(draw: Draw) -> Related:
-        return write(ActionBuilder(draw))
+        return write(Draft(Choices(draw)))
 
     drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
     return drawn
@@ -56,65 +56,74 @@ def relation(write: Callable[[ActionBuilder], Related]) -> Callable[[], Relation
 # -- computations ------------------------------------------------------------------------------------------------------
 
 
-def _compute(a: ActionBuilder) -> None:
+def _compute(a: Draft) -> None:
     """Add a computation of up to ten parts, beginning with one leaf."""
     a.leaf()
     for _ in range(1 + a.below(10)):
-        value = a.recent(a.live)
+        value = a.choices.recent(a.script.live)
         match a.pick(PARTS):
             case "op":
-                a.op()
+                a.ops.draw()
             case "successor" if a.requires(value):
-                a.successor(value)
+                a.ops.successor(value)
             case "write" if a.can(Capability.WRITES):
-                made = [r for r in a.op_results() if not a.reference.storages.overlaps_itself(r) and a.traversable(r)]
+                made = [
+                    r
+                    for r in a.script.op_results()
+                    if not a.reference.storages.overlaps_itself(r) and a.actions.traversable(r)
+                ]
                 if made:
-                    a.write(a.recent(made))
+                    a.writes.to(a.choices.recent(made))
             case "scale" if a.can(Capability.HOOKS) and a.requires(value):
                 if not a.reference.views.may_be_written_view(value):  # a hook on one ends PyTorch's process (2.13)
-                    a.hook(value, "scale", a.pick(FACTORS))
+                    a.actions.hook(value, "scale", a.pick(FACTORS))
             case "unrecorded" if a.can(Capability.MODES):
                 with a.under("no_grad"):
-                    a.op()
+                    a.ops.draw()
             case "detach" if a.can(Capability.DETACH):
                 a.detach(value)
-            case "retain" if a.can(Capability.RETAINS_GRAD) and value in a.op_results():
-                a.retain_grad(value)
+            case "retain" if a.can(Capability.RETAINS_GRAD) and value in a.script.op_results():
+                a.actions.retain_grad(value)
 
 
-def _root(a: ActionBuilder, dtype: str | None = None) -> Ref:
+def _root(a: Draft, dtype: str | None = None) -> Ref:
     """A value that may be called on."""
-    made = [r for r in a.op_results() if a.traversable(r) and a.reference.values[r].size]
+    made = [r for r in a.script.op_results() if a.actions.traversable(r) and a.reference.values[r].size]
     made = [r for r in made if dtype is None or a.dtypes[r] == dtype]
-    root = a.recent(made) if made else a.nonlinear(a.leaf((3,)))
-    return root if a.can(Capability.COTANGENTS) else a.total(root)
+    root = a.choices.recent(made) if made else a.ops.nonlinear(a.leaf((3,)))
+    return root if a.can(Capability.COTANGENTS) else a.ops.total(root)
 
 
-def _keeping(a: ActionBuilder) -> bool | None:
+def _keeping(a: Draft) -> bool | None:
     """A drawn value of `retain_graph` for the last call."""
     return a.pick((None, True)) if a.can(Capability.RETAIN) else None
 
 
-def _with_grad(a: ActionBuilder) -> list[Ref]:
+def _with_grad(a: Draft) -> list[Ref]:
     """The values with a `.grad`: leaves, and values with a retained gradient."""
     retained = [step.target for step in a.reference.steps if isinstance(step, RetainGrad)]
-    return [*(r for r in a.leaves if a.requires(r)), *dict.fromkeys(retained)]
+    return [*(r for r in a.script.leaves if a.requires(r)), *dict.fromkeys(retained)]
 
 
-def _program(a: ActionBuilder, *calls: Instruction) -> Program:
-    return Program(tuple(a.reference.steps), tuple(a.under_modes)).extended(*calls)
+def _program(a: Draft, *calls: Instruction) -> Program:
+    return Program(tuple(a.reference.steps), tuple(a.script.under_modes)).extended(*calls)
 
 
-def _form(a: ActionBuilder, roots: Iterable[Ref], leaves: bool = False) -> Call:
+def _form(a: Draft, roots: Iterable[Ref], leaves: bool = False) -> Call:
     """A drawn form of a call: backward, functional, or backward restricted to inputs. The inputs are leaves if `leaves`
     is set, else any values.
     """
     reached_edges = set().union(*(a.reference.pullbacks.of(Backward((r,), (_ones(a, r),))) for r in roots))
-    edge = a.reference.tape.edge
-    reached = [r for r in (a.leaves if leaves else a.live) if a.requires(r) and edge(r) in reached_edges]
-    chosen = tuple(dict.fromkeys(a.recent(reached) for _ in range(1 + a.below(3))))
+    reached = [
+        r
+        for r in (a.script.leaves if leaves else a.script.live)
+        if a.requires(r) and a.reference.tape.edge(r) in reached_edges
+    ]
+    chosen = tuple(dict.fromkeys(a.choices.recent(reached) for _ in range(1 + a.below(3))))
     if not a.can(Capability.IMPERATIVE):
-        inputs = a.leaves if leaves or a.below(4) else [r for r in chosen if r in a.leaves] or a.leaves
+        inputs = (
+            a.script.leaves if leaves or a.below(4) else [r for r in chosen if r in a.script.leaves] or a.script.leaves
+        )
         return lambda roots, given, retain: Grad(
             tuple(roots), tuple(inputs), tuple(given), retain, materialize_grads=True
         )
@@ -126,12 +135,12 @@ def _form(a: ActionBuilder, roots: Iterable[Ref], leaves: bool = False) -> Call:
     return a.pick((forms[0], *forms))
 
 
-def _ones(a: ActionBuilder, root: Ref) -> Literal:
+def _ones(a: Draft, root: Ref) -> Literal:
     shape = a.shape(root)
     return Literal((1.0,) * int(a.reference.values[root].size), shape, a.dtypes[root])
 
 
-def _gradients(a: ActionBuilder, call: Instruction, at: int) -> list[Ref]:
+def _gradients(a: Draft, call: Instruction, at: int) -> list[Ref]:
     """The values whose gradients the call at instruction `at` computes: its results, or the values with a `.grad`."""
     if isinstance(call, Grad):
         return [Ref(at, k) for k in range(len(call.inputs))]
@@ -143,7 +152,7 @@ def _gradients(a: ActionBuilder, call: Instruction, at: int) -> list[Ref]:
 
 
 @relation
-def sums(a: ActionBuilder) -> Related:
+def sums(a: Draft) -> Related:
     """Two or three roots: one call on their sum or on all of them, and one call on each."""
     _compute(a)
     terms = [_root(a)]
@@ -151,8 +160,8 @@ def sums(a: ActionBuilder) -> Related:
     terms = list(dict.fromkeys(terms)) if a.alphabet.traits.distinct_roots else terms
     together = a.can(Capability.MULTIPLE_ROOTS) and a.below(2)
     if not together and len({a.shape(r) for r in terms}) > 1:
-        terms = [a.summed(r) for r in terms]
-    cotangents = [a.cotangent(r) for r in terms] if together else [a.cotangent(terms[0])] * len(terms)
+        terms = [a.ops.summed(r) for r in terms]
+    cotangents = [a.actions.cotangent(r) for r in terms] if together else [a.actions.cotangent(terms[0])] * len(terms)
     call, count = _form(a, terms), len(a.reference.steps)
     calls = [call((r,), (given,), True) for r, given in zip(terms, cotangents)]
     second = _program(a, *calls)
@@ -173,11 +182,11 @@ def sums(a: ActionBuilder) -> Related:
 
 
 @relation
-def scalings(a: ActionBuilder) -> Related:
+def scalings(a: Draft) -> Related:
     """One call with a cotangent, and one with a multiple of it."""
     _compute(a)
     root, factor = _root(a), a.pick(FACTORS)
-    given = a.cotangent(root)
+    given = a.actions.cotangent(root)
     plain = _ones(a, root) if given is None else given
     scaled = Literal(tuple(factor * x for x in plain.data), plain.shape, plain.dtype)
     call, retain = _form(a, [root]), _keeping(a)
@@ -188,11 +197,11 @@ def scalings(a: ActionBuilder) -> Related:
 
 
 @relation
-def repetitions(a: ActionBuilder) -> Related:
+def repetitions(a: Draft) -> Related:
     """Two to five calls that retain the graph, and one call."""
     _compute(a)
     root, count = _root(a), len(a.reference.steps)
-    given, times = a.cotangent(root), 2 + a.below(4)
+    given, times = a.actions.cotangent(root), 2 + a.below(4)
     call = _form(a, [root])
     one = call((root,), (given,), _keeping(a))
     several = [call((root,), (given,), True) for _ in range(times - 1)] + [one]
@@ -209,21 +218,21 @@ def repetitions(a: ActionBuilder) -> Related:
 
 
 @relation
-def sharings(a: ActionBuilder) -> Related:
+def sharings(a: Draft) -> Related:
     """A value used several times, and the same value recomputed for one of its uses."""
     a.leaf()
-    a.grow(0, 6)
-    value = a.nonlinear(a.required()) if a.below(2) else _root(a)
-    uses = [a.successor(value) for _ in range(1 + a.below(3))]
-    a.grow(0, 2)
+    a.ops.grow(0, 6)
+    value = a.ops.nonlinear(a.ops.required()) if a.below(2) else _root(a)
+    uses = [a.ops.successor(value) for _ in range(1 + a.below(3))]
+    a.ops.grow(0, 2)
     again = a.pick(("multiply", "add", "subtract", "negative"))
     if again in a.alphabet.ops and again != "negative":
         uses.append(a.apply(again, (value, value))[0])
     else:
-        uses.append(a.nonlinear(value))
+        uses.append(a.ops.nonlinear(value))
     root = _joined(a, uses)
-    root = root if a.can(Capability.COTANGENTS) else a.total(root)
-    call = _form(a, [root], leaves=True)((root,), (a.cotangent(root),), _keeping(a))
+    root = root if a.can(Capability.COTANGENTS) else a.ops.total(root)
+    call = _form(a, [root], leaves=True)((root,), (a.actions.cotangent(root),), _keeping(a))
     first = _program(a, call)
     places = [(at, k) for at, step in enumerate(first) if isinstance(step, Apply) for k in _places(step, value)]
     at, place = a.pick(places[::-1])
@@ -232,14 +241,14 @@ def sharings(a: ActionBuilder) -> Related:
     return Related(slugs.RELATIONS_SHARING, first, second, tuple(Alike(r, (new[r],)) for r in mine))
 
 
-def _joined(a: ActionBuilder, values: Sequence[Ref]) -> Ref:
+def _joined(a: Draft, values: Sequence[Ref]) -> Ref:
     """The sum of values, or of the sums of their elements if their shapes differ."""
     if len({(a.shape(v), a.dtypes[v]) for v in values}) > 1:
-        values = [a.summed(v) for v in values]
+        values = [a.ops.summed(v) for v in values]
     made = values[0]
     for other in values[1:]:
         if a.dtypes[other] == a.dtypes[made]:
-            made = a.join(made, other)
+            made = a.ops.join(made, other)
     return made
 
 

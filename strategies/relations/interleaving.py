@@ -41,9 +41,9 @@ from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.alphabet import current, using
 from autograd_conformance.strategies.building.choices import RETAIN, Choices, Draw
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.op_builder import OpBuilder
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import (
@@ -108,15 +108,15 @@ def any_program(draw: Draw) -> Drawn:
 @st.composite
 def forests(draw: Draw) -> Drawn:
     """Two to four chains of ops on separate leaves, each value used once, and a call on each chain."""
-    b = OpBuilder(draw)
+    b = Draft(Choices(draw), tracked=False)
     ends: list[Ref] = []
     for _ in range(2 + b.below(3)):
-        value = b.nonlinear(b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2))))))
+        value = b.ops.nonlinear(b.leaf_of(((3,), (2, 3), (), (2, 2))))
         for _ in range(b.below(3)):
-            value = next((r for r in b.op(fresh=False, on=value) if b.requires(r)), value)
+            value = next((r for r in b.ops.draw(fresh=False, on=value) if b.requires(r)), value)
         ends.append(value)
     for end in ends:
-        b.backward(end, retain=b.pick(RETAIN))
+        b.actions.backward(end, retain=b.pick(RETAIN))
     return b.drawn()
 
 

@@ -16,7 +16,7 @@ from autograd_conformance.programs.operands import results as results_of
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.networks.network import WEIGHT, Network, op
 from autograd_conformance.strategies.networks.recurrent import Recurrent, recurrent
 from autograd_conformance.strategies.relations.gradients import relation
@@ -26,11 +26,11 @@ LENGTHS = ((3, 1), (2, 3), (1, 3, 2))
 """Lengths of the sequences of a batch."""
 
 
-def _calls(a: ActionBuilder, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:
+def _calls(a: Draft, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:
     """One call on all roots, or one call on each if the framework allows only one root."""
     given: list[Literal | None] = list(cotangents)
     if not a.can(Capability.COTANGENTS):
-        roots, given = [a.total(root) for root in roots], [None] * len(roots)
+        roots, given = [a.ops.total(root) for root in roots], [None] * len(roots)
     if a.can(Capability.MULTIPLE_ROOTS) or len(roots) == 1:
         return [Backward(tuple(roots), tuple(given))]
     a.require(Capability.RETAIN)
@@ -54,7 +54,7 @@ def subprogram(
 
 
 def _related(
-    a: ActionBuilder,
+    a: Draft,
     rule: Slug,
     first: tuple[list[Ref], list[Literal]],
     second: tuple[list[Ref], list[Literal]],
@@ -68,23 +68,23 @@ def _related(
     return Related(rule, one, other, alike)
 
 
-def _kept(a: ActionBuilder) -> list[Ref]:
+def _kept(a: Draft) -> list[Ref]:
     """The leaves so far: parameters, inputs and probes."""
     return [Ref(at) for at, step in enumerate(a.reference.steps) if isinstance(step, Leaf)]
 
 
-def _chosen(a: ActionBuilder, results: Sequence[Ref]) -> list[int]:
+def _chosen(a: Draft, results: Sequence[Ref]) -> list[int]:
     """Indices of the results to call on: all, or one."""
     return list(range(len(results))) if a.below(2) else [a.below(len(results))]
 
 
-def _both_ways(a: ActionBuilder, rule: Slug, made: Network) -> Related:
+def _both_ways(a: Draft, rule: Slug, made: Network) -> Related:
     """A network by its modules, and the same network op by op."""
     inputs = made.inputs(a, bool(a.below(4)))
     results = made.module(a, *inputs)
     chosen = _chosen(a, results)
     probes = [a.leaf(a.shape(results[k]), True, WEIGHT) for k in chosen]
-    cotangents = [a.tensor(a.shape(probe), a.dtype, WEIGHT) for probe in probes]
+    cotangents = [a.operands.tensor(a.shape(probe), a.operands.dtype, WEIGHT) for probe in probes]
     kept, again = _kept(a), made.composed(a, *inputs)
     first, second = (
         [op(a, "multiply", way[k], probe) for k, probe in zip(chosen, probes, strict=True)] for way in (results, again)
@@ -93,13 +93,13 @@ def _both_ways(a: ActionBuilder, rule: Slug, made: Network) -> Related:
 
 
 @relation
-def modules(a: ActionBuilder) -> Related:
+def modules(a: Draft) -> Related:
     """A network of any kind except recurrent ones, by its modules and op by op."""
     return _both_ways(a, slugs.NETWORKS_MODULE, network(a))
 
 
 @relation
-def recurrent_modules(a: ActionBuilder) -> Related:
+def recurrent_modules(a: Draft) -> Related:
     """A recurrent network, by its module and op by op."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
@@ -107,7 +107,7 @@ def recurrent_modules(a: ActionBuilder) -> Related:
 
 
 @relation
-def packed(a: ActionBuilder) -> Related:
+def packed(a: Draft) -> Related:
     """Sequences of several lengths in one padded batch, and each of them separately."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
@@ -117,7 +117,7 @@ def packed(a: ActionBuilder) -> Related:
     results = made.packed(a, lengths, x, *starts)
     chosen = _chosen(a, results)
     probes = [a.leaf(a.shape(results[k]), True, WEIGHT) for k in chosen]
-    cotangents = [a.tensor(a.shape(probe), a.dtype, WEIGHT) for probe in probes]
+    cotangents = [a.operands.tensor(a.shape(probe), a.operands.dtype, WEIGHT) for probe in probes]
     kept = _kept(a)
     whole = [op(a, "multiply", results[k], probe) for k, probe in zip(chosen, probes, strict=True)]
     roots, given = [], []
@@ -130,12 +130,12 @@ def packed(a: ActionBuilder) -> Related:
     return _related(a, slugs.RECURRENT_PACKED, (whole, cotangents), (roots, given), kept)
 
 
-def _one(a: ActionBuilder, value: Ref, dim: int, number: int) -> Ref:
+def _one(a: Draft, value: Ref, dim: int, number: int) -> Ref:
     """One element of a batch, as a batch of size 1."""
     return op(a, "narrow", value, dim=dim, start=number, length=1)
 
 
-def _cut(a: ActionBuilder, made: Recurrent, value: Ref, number: int, length: int) -> Ref:
+def _cut(a: Draft, made: Recurrent, value: Ref, number: int, length: int) -> Ref:
     """One sequence of a batch, without its padding."""
     along = made.time_dim(a, value)
     return op(a, "narrow", _one(a, value, 1 - along, number), dim=along, start=0, length=length)

@@ -14,8 +14,8 @@ from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.op_builder import LIMIT
+from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.ops import LIMIT
 from autograd_conformance.strategies.relations.gradients import relation
 from autograd_conformance.strategies.relations.interleaving import arranged
 from autograd_conformance.strategies.training.drawing import drawn_plan
@@ -26,13 +26,13 @@ from autograd_conformance.strategies.training.patterns import PATTERNS, start_lo
 from autograd_conformance.strategies.training.plan import Plan
 
 
-def _plan(a: ActionBuilder, name: str) -> Plan:
+def _plan(a: Draft, name: str) -> Plan:
     return drawn_plan(a, PATTERNS[name], ())
 
 
-def _second_draft(a: ActionBuilder, plan: Plan) -> ActionBuilder:
+def _second_draft(a: Draft, plan: Plan) -> Draft:
     """A separate draft for the second program; nothing is drawn in it."""
-    return ActionBuilder(a.draw, plan.dtype)
+    return Draft(a.choices, plan.dtype)
 
 
 def _related(rule: Slug, first: Loop, second: Loop) -> Related:
@@ -43,11 +43,11 @@ def _related(rule: Slug, first: Loop, second: Loop) -> Related:
     if any(np.abs(value).max(initial=0) > LIMIT for x in (a, b) for value in x.reference.values.values()):
         reject()
     parameters = [p for leaves in first.leaves for p in leaves if a.requires(p)]
-    one, other = (Program(tuple(x.reference.steps), tuple(x.under_modes)) for x in (a, b))
+    one, other = (Program(tuple(x.reference.steps), tuple(x.script.under_modes)) for x in (a, b))
     return Related(rule, one, other, tuple(Alike(p, (p,)) for p in parameters))
 
 
-def _without_divergence(a: ActionBuilder, plan: Plan) -> Plan:
+def _without_divergence(a: Draft, plan: Plan) -> Plan:
     """The plan, with fewer iterations if its values would grow too large, because a loop replaces ops for large
     values.
     """
@@ -69,7 +69,7 @@ def _common_iterations(loop: Loop) -> int:
 
 
 @relation
-def micro_batches(a: ActionBuilder) -> Related:
+def micro_batches(a: Draft) -> Related:
     """Some iterations, then the gradient of a whole batch, or of its parts accumulated."""
     plan = _plan(a, "micro-batches")
     plan = replace(plan, clip=None, activation=plan.activation if plan.activation in SMOOTH else "tanh")
@@ -96,7 +96,7 @@ def micro_batches(a: ActionBuilder) -> Related:
 
 
 @relation
-def several_losses(a: ActionBuilder) -> Related:
+def several_losses(a: Draft) -> Related:
     """Some iterations, then several losses of one result: one call on each, or one call on their sum."""
     plan = _without_divergence(a, replace(_plan(a, "several losses"), clip=None))
     each, once = start_loop(plan, a), start_loop(plan, _second_draft(a, plan))
@@ -108,16 +108,16 @@ def several_losses(a: ActionBuilder) -> Related:
 
 
 @relation
-def networks_apart(a: ActionBuilder) -> Related:
+def networks_apart(a: Draft) -> Related:
     """A loop, and the same loop with the instructions of another one between its own."""
     a.require(Capability.OPTIMIZERS)
     runnable = [name for name, row in PATTERNS.items() if row.order == 1 and a.can(*row.needs)]
     made: list[Program] = []
     for _ in range(2):
-        b = ActionBuilder(a.draw, a.dtype)
+        b = Draft(a.choices, a.operands.dtype)
         loop = start_loop(_plan(b, b.pick(runnable)), b)
         PATTERNS[loop.plan.pattern].run(loop)
-        made.append(Program(tuple(b.reference.steps), tuple(b.under_modes)))
+        made.append(Program(tuple(b.reference.steps), tuple(b.script.under_modes)))
     mine, its = (list(range(len(program))) for program in made)
     order: list[tuple[Program, int]] = []
     stride = 1 + a.below(8)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.choices import Draw
+from autograd_conformance.strategies.building.choices import Choices, Draw
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 
 from autograd_conformance.strategies.sequences import computing  # isort: skip - its actions come first in the table
@@ -23,17 +23,17 @@ MOST = 40
 @st.composite
 def sequences(draw: Draw, most: int = 30) -> Drawn:
     """Up to `most` actions on one or two leaves, then a call."""
-    b = ActionBuilder(draw)
+    b = Draft(Choices(draw))
     b.begin()
     sequence = Sequence(b)
-    b.leaf(b.pick(b.shapes(SHAPES)))
+    b.leaf_of(SHAPES)
     for _ in range(3 + b.below(most - 2)):
         if len(b.reference.steps) >= MOST:
             break
-        b.part(sequence.act)
+        b.choices.part(sequence.act)
     root = sequence.root()
     if root is not None:
-        b.call(root, retain=sequence.retain())
+        b.actions.backward(root, retain=sequence.retain())
     return b.drawn()
 
 

@@ -21,15 +21,15 @@ def backward(s: Sequence) -> None:
     root = s.root()
     if root is not None:
         s.called.append(root)
-        s.b.call(root, retain=s.retain())
+        s.b.actions.backward(root, retain=s.retain())
 
 
 @action(2)
 def repeat_call(s: Sequence) -> None:
     """A backward call on an earlier root."""
-    called = [r for r in s.called if r in s.b.live]
+    called = [r for r in s.called if r in s.b.script.live]
     if called:
-        s.b.call(s.b.recent(called), retain=s.retain())
+        s.b.actions.backward(s.b.choices.recent(called), retain=s.retain())
 
 
 @action(1)
@@ -38,7 +38,7 @@ def several(s: Sequence) -> None:
     one, other = s.root(), s.root()
     if one is not None and other is not None and s.b.can(Capability.MULTIPLE_ROOTS):
         s.called.append(one)
-        s.b.call(one, other, retain=s.retain())
+        s.b.actions.backward(one, other, retain=s.retain())
 
 
 @action(2)
@@ -48,10 +48,10 @@ def create(s: Sequence) -> None:
     if root is None or not s.b.can(Capability.CREATE_GRAPH) or not s.smooth(root):
         return
     s.called.append(root)
-    s.b.call(root, create=True, retain=s.b.pick((None, None, False)))
-    reached = [r for r in s.b.leaves if s.b.holds_grad(r)]
-    if reached and not s.b.fails and s.b.can(Capability.ASSIGNS):
-        s.b.read_grad(s.b.recent(reached))
+    s.b.actions.backward(root, create=True, retain=s.b.pick((None, None, False)))
+    reached = [r for r in s.b.script.leaves if s.b.actions.holds_grad(r)]
+    if reached and not s.b.script.fails and s.b.can(Capability.ASSIGNS):
+        s.b.actions.read_grad(s.b.choices.recent(reached))
 
 
 @action(2)
@@ -59,9 +59,9 @@ def inputs(s: Sequence) -> None:
     """A call restricted to inputs."""
     root = s.root()
     if root is not None and s.b.can(Capability.INPUTS):
-        into = [r for r in s.b.live if s.b.requires(r)]
-        chosen = dict.fromkeys(s.b.recent(into) for _ in range(1 + s.b.below(2)))
-        s.b.call(root, retain=s.retain(), inputs=tuple(chosen))
+        into = [r for r in s.b.script.live if s.b.requires(r)]
+        chosen = dict.fromkeys(s.b.choices.recent(into) for _ in range(1 + s.b.below(2)))
+        s.b.actions.backward(root, retain=s.retain(), inputs=tuple(chosen))
 
 
 @action(3)
@@ -71,14 +71,14 @@ def grad(s: Sequence) -> None:
     if root is None or not b.can(Capability.FUNCTIONAL):
         return
     reached_edges = b.reference.pullbacks.of(_plain(root, s)) if b.below(6) else {}
-    reached = [r for r in b.live if b.requires(r) and b.reference.tape.edge(r) in reached_edges and r != root]
-    options = reached or [r for r in b.live if b.requires(r)]
-    chosen = [b.recent(options) for _ in range(1 + b.below(3))]
+    reached = [r for r in b.script.live if b.requires(r) and b.reference.tape.edge(r) in reached_edges and r != root]
+    options = reached or [r for r in b.script.live if b.requires(r)]
+    chosen = [b.choices.recent(options) for _ in range(1 + b.below(3))]
     if b.below(4):
         chosen = list(dict.fromkeys(chosen))
     creates = b.can(Capability.CREATE_GRAPH) and s.smooth(root) and not b.below(2)
     unused = b.pick((None, True, True, False))
-    b.grad([root], chosen, s.retain(), creates, unused, materialize=bool(unused and not b.below(3)))
+    b.actions.grad([root], chosen, s.retain(), creates, unused, materialize=bool(unused and not b.below(3)))
 
 
 def _plain(root: Ref, s: Sequence) -> Backward:
@@ -90,8 +90,8 @@ def _plain(root: Ref, s: Sequence) -> Backward:
 def refused(s: Sequence) -> None:
     """A call with a cotangent of another shape, or on a value without history; it is rejected."""
     root = s.value()
-    if ways := s.b.refused_cotangents(root):
-        s.b.call(root, cotangents=[s.b.pick(ways)], retain=True)
+    if ways := s.b.actions.refused_cotangents(root):
+        s.b.actions.backward(root, cotangents=[s.b.pick(ways)], retain=True)
 
 
 @action(1)
@@ -99,15 +99,15 @@ def zero_grad(s: Sequence) -> None:
     """Clear a leaf's gradient."""
     at = s.leaf()
     if at is not None:
-        s.b.zero_grad(at, to_none=not s.b.below(2))
+        s.b.actions.zero_grad(at, to_none=not s.b.below(2))
 
 
 @action(2)
 def read_grad(s: Sequence) -> None:
     """Read a leaf's `.grad` as a value."""
-    holding = [r for r in s.b.leaves if s.b.holds_grad(r)]
+    holding = [r for r in s.b.script.leaves if s.b.actions.holds_grad(r)]
     if holding and s.b.can(Capability.ASSIGNS):
-        s.b.read_grad(s.b.recent(holding))
+        s.b.actions.read_grad(s.b.choices.recent(holding))
 
 
 @action(1)
@@ -119,11 +119,11 @@ def assign_grad(s: Sequence) -> None:
     memory = b.reference.storages
     fitting = [
         r
-        for r in b.live
+        for r in b.script.live
         if b.shape(r) == b.shape(at) and b.dtypes[r] == b.dtypes[at] and r != at and not b.requires(r)
         and memory.storage(r) != memory.storage(at) and not memory.overlaps_itself(r)
     ]  # fmt: skip
-    b.assign_grad(at, b.recent(fitting) if fitting and b.below(4) else None)
+    b.actions.assign_grad(at, b.choices.recent(fitting) if fitting and b.below(4) else None)
 
 
 @action(2)
@@ -132,17 +132,17 @@ def hook(s: Sequence) -> None:
     shape.
     """
     b = s.b
-    options = [r for r in b.live if b.requires(r)]
+    options = [r for r in b.script.live if b.requires(r)]
     if not options or not b.can(Capability.HOOKS):
         return
-    target = b.recent(options)
+    target = b.choices.recent(options)
     if _may_be_outdated(s, target):
         return  # PyTorch 2.13 crashes where a view gets a hook after its memory was written to
     if b.reference.tape.is_leaf(target) and b.can(Capability.ACCUMULATED_HOOKS) and not b.below(4):
-        s.handles.append(b.hook(target, accumulated=True))
+        s.handles.append(b.actions.hook(target, accumulated=True))
         return
     effect = b.pick(("observe", "scale", "observe", "scale", "replace", "raise", "misshape"))
-    s.handles.append(b.hook(target, effect, b.pick(FACTORS) if effect in ("scale", "replace") else 1.0))
+    s.handles.append(b.actions.hook(target, effect, b.pick(FACTORS) if effect in ("scale", "replace") else 1.0))
 
 
 def _may_be_outdated(s: Sequence, target: Ref) -> bool:
@@ -167,12 +167,12 @@ def _may_be_outdated(s: Sequence, target: Ref) -> bool:
 def remove_hook(s: Sequence) -> None:
     """Remove a hook."""
     if s.handles:
-        s.b.remove_hook(s.handles.pop())
+        s.b.actions.remove_hook(s.handles.pop())
 
 
 @action(1)
 def retain(s: Sequence) -> None:
     """Call `retain_grad` on a value that is no leaf."""
-    made = [r for r in s.b.live if s.b.requires(r) and not s.b.reference.tape.is_leaf(r)]
+    made = [r for r in s.b.script.live if s.b.requires(r) and not s.b.reference.tape.is_leaf(r)]
     if made and s.b.can(Capability.RETAINS_GRAD):
-        s.b.retain_grad(s.b.recent(made))
+        s.b.actions.retain_grad(s.b.choices.recent(made))

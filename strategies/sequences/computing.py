@@ -19,13 +19,13 @@ VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Certainty.NE
 @action(7)
 def op(s: Sequence) -> None:
     """Any op on any values."""
-    s.b.op()
+    s.b.ops.draw()
 
 
 @action(3)
 def deeper(s: Sequence) -> None:
     """Any op on the newest value, so that graphs grow deep."""
-    s.b.op(on=s.b.live[-1])
+    s.b.ops.draw(on=s.b.script.live[-1])
 
 
 @action(3)
@@ -35,8 +35,8 @@ def view(s: Sequence) -> None:
     """
     names = [name for name in VIEWS if name in s.b.alphabet.ops]
     source = s.value()
-    if names and not (s.b.modes and s.b.requires(source)):
-        s.b.op(s.b.pick(names), on=source)
+    if names and not (s.b.script.modes and s.b.requires(source)):
+        s.b.ops.draw(s.b.pick(names), on=source)
 
 
 @action(1)
@@ -48,7 +48,8 @@ def join(s: Sequence) -> None:
 @action(1)
 def leaf(s: Sequence) -> None:
     """A fresh leaf, which may require no grad."""
-    s.b.leaf(s.b.pick(s.b.shapes(SHAPES)), requires_grad=bool(s.b.below(3)))
+    shape = s.b.pick(s.b.alphabet.shapes(SHAPES))
+    s.b.leaf(shape, requires_grad=bool(s.b.below(3)))
 
 
 @action(1)
@@ -63,12 +64,12 @@ def twin(s: Sequence) -> None:
 @action(1)
 def again(s: Sequence) -> None:
     """The op of an earlier value, applied to the first operand as it is now."""
-    made = [r for r in s.b.op_results() if isinstance(s.b.reference.steps[r.at], Apply)]
+    made = [r for r in s.b.script.op_results() if isinstance(s.b.reference.steps[r.at], Apply)]
     if made:
-        step = s.b.reference.steps[s.b.recent(made).at]
+        step = s.b.reference.steps[s.b.choices.recent(made).at]
         assert isinstance(step, Apply)
-        if all(r in s.b.live for r in step.args):
-            s.b.op(step.op, on=step.args[0])
+        if all(r in s.b.script.live for r in step.args):
+            s.b.ops.draw(step.op, on=step.args[0])
 
 
 @action(1)
@@ -77,22 +78,24 @@ def detach(s: Sequence) -> None:
     if s.b.can(Capability.DETACH):
         made = s.b.detach(s.value())
         if s.b.can(Capability.SWITCHES) and s.b.below(2):
-            s.b.set_requires_grad(made, True)
+            s.b.actions.set_requires_grad(made, True)
 
 
 @action(1)
 def delete(s: Sequence) -> None:
     """Delete a value."""
-    options = [r for r in s.b.live if r not in s.b.leaves and r not in s.called]
+    options = [r for r in s.b.script.live if r not in s.b.script.leaves and r not in s.called]
     if len(options) > 1:
-        s.b.delete(s.b.pick(options[::-1]))
+        s.b.actions.delete(s.b.pick(options[::-1]))
 
 
 @action(2)
 def mode(s: Sequence) -> None:
     """Change the grad mode of the following instructions."""
     if s.b.can(Capability.MODES):
-        s.b.modes = () if s.b.modes else s.b.pick((("no_grad",), ("no_grad", "enable_grad"), ("enable_grad",)))
+        s.b.script.modes = (
+            () if s.b.script.modes else s.b.pick((("no_grad",), ("no_grad", "enable_grad"), ("enable_grad",)))
+        )
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -104,41 +107,47 @@ def write(s: Sequence) -> None:
     b = s.b
     if not b.can(Capability.WRITES):
         return
-    options = [r for r in b.live if b.modes or not (b.requires(r) and b.reference.tape.is_leaf(r))] or b.live
-    target = b.recent(options) if b.below(8) else s.value()
+    options = [
+        r for r in b.script.live if b.script.modes or not (b.requires(r) and b.reference.tape.is_leaf(r))
+    ] or b.script.live
+    target = b.choices.recent(options) if b.below(8) else s.value()
     memory = b.reference.storages
     if memory.overlaps_itself(target) or (target in memory.restricted and b.below(4)):
         return
     base = memory.base(target)
     if base.output and base in b.reference.calls.retained | b.reference.calls.captured_inputs:
         return  # PyTorch 2.13 crashes in a call on what such a base became
-    b.write(target)
+    b.writes.to(target)
 
 
 @action(2)
 def unrecorded_write(s: Sequence) -> None:
     """A write under `no_grad` to a value that a graph may have saved."""
     if s.b.can(Capability.WRITES, Capability.MODES):
-        outer, s.b.modes = s.b.modes, ("no_grad",)
+        outer, s.b.script.modes = s.b.script.modes, ("no_grad",)
         write(s)
-        s.b.modes = outer
+        s.b.script.modes = outer
 
 
 @action(1)
 def detach_in_place(s: Sequence) -> None:
     """Detach a value in place."""
     b = s.b
-    made = [r for r in b.op_results() if r not in b.reference.calls.retained and r not in b.reference.storages.views_of]
+    made = [
+        r
+        for r in b.script.op_results()
+        if r not in b.reference.calls.retained and r not in b.reference.storages.views_of
+    ]
     if made and b.can(Capability.WRITES, Capability.DETACH):
-        b.detach_in_place(b.recent(made))
+        b.actions.detach_in_place(b.choices.recent(made))
 
 
 @action(1)
 def step(s: Sequence) -> None:
     """An optimizer's step on one leaf or several, with or without gradients."""
-    leaves = [r for r in s.b.leaves if s.b.requires(r) and s.b.reference.tape.is_leaf(r)]
+    leaves = [r for r in s.b.script.leaves if s.b.requires(r) and s.b.reference.tape.is_leaf(r)]
     if leaves and s.b.can(Capability.OPTIMIZERS):
-        s.b.step(leaves[-3:] if s.b.below(3) == 2 else [s.b.recent(leaves)], *plain_optimizer(s.b))
+        s.b.actions.step(leaves[-3:] if s.b.below(3) == 2 else [s.b.choices.recent(leaves)], *plain_optimizer(s.b))
 
 
 @action(1)
@@ -146,4 +155,4 @@ def set_requires_grad(s: Sequence) -> None:
     """Toggle a leaf's `requires_grad`."""
     at = s.leaf()
     if at is not None and s.b.can(Capability.SWITCHES):
-        s.b.set_requires_grad(at, not s.b.requires(at))
+        s.b.actions.set_requires_grad(at, not s.b.requires(at))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.reference.staging.vjp import base_op
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 
@@ -31,7 +31,7 @@ def action(times: int) -> Callable[[Action], Action]:
 class Sequence:
     """A program under construction, with the roots of its calls and the handles of its hooks."""
 
-    def __init__(self, b: ActionBuilder) -> None:
+    def __init__(self, b: Draft) -> None:
         self.b = b
         """The program so far."""
 
@@ -54,25 +54,25 @@ class Sequence:
 
     def value(self) -> Ref:
         """A value: with probability one half the newest."""
-        return self.b.recent(self.b.live)
+        return self.b.choices.recent(self.b.script.live)
 
     def root(self) -> Ref | None:
         """A value to call backward on: mostly one on which the call is legal. None if no value requires grad."""
         b = self.b
-        options = [r for r in b.live if b.requires(r) and not b.reference.tape.is_leaf(r)] or [
-            r for r in b.live if b.requires(r)
+        options = [r for r in b.script.live if b.requires(r) and not b.reference.tape.is_leaf(r)] or [
+            r for r in b.script.live if b.requires(r)
         ]
         if not options:
             return None
-        drawn = b.recent(options)
-        if b.below(6) and not b.traversable(drawn):
+        drawn = b.choices.recent(options)
+        if b.below(6) and not b.actions.traversable(drawn):
             others = [r for r in reversed(options) if r != drawn][:OTHER_ROOTS]
-            return next((r for r in others if b.traversable(r)), drawn)
+            return next((r for r in others if b.actions.traversable(r)), drawn)
         return drawn
 
     def smooth(self, root: Ref) -> bool:
         """Whether a call on a root may have create_graph: no op of its graph may be faulty at that order."""
-        traversal = self.b.traverse(root)
+        traversal = self.b.actions.traverse(root)
         nodes = (*traversal.nodes, *traversal.maybe_nodes)
         excluded = self.b.alphabet.first_order_only
         if any(n.derivative for n in nodes):
@@ -85,4 +85,4 @@ class Sequence:
 
     def leaf(self) -> Ref | None:
         """A leaf: with probability one half the newest. None if there are none."""
-        return self.b.recent(self.b.leaves) if self.b.leaves else None
+        return self.b.choices.recent(self.b.script.leaves) if self.b.script.leaves else None

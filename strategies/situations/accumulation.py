@@ -11,8 +11,7 @@ from math import inf, nan
 from autograd_conformance.ops.rows.row import takes
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.op_builder import OpBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
     LEAF_SHAPES,
@@ -26,32 +25,34 @@ from autograd_conformance.strategies.situations.base import (
 
 
 @situation
-def accumulations(b: OpBuilder) -> None:
+def accumulations(b: Draft) -> None:
     """Two to five backward calls whose gradients reach the same leaves: on one retained root, on several, or on rebuilt
     ones.
     """
-    root = b.root()
-    b.backward(root, retain=True)
+    root = b.ops.root()
+    b.actions.backward(root, retain=True)
     for _ in range(1 + b.below(4)):
         if b.below(3) == 2:
-            root = b.root(2)
-        b.backward(root, retain=True)
+            root = b.ops.root(2)
+        b.actions.backward(root, retain=True)
 
 
-def _cleared(to_none: bool) -> Callable[[OpBuilder], None]:
-    def write(b: OpBuilder) -> None:
-        root = b.root(3)
-        b.backward(root, retain=True)
-        leaves = [leaf for leaf in b.leaves if b.requires(leaf)]
+def _cleared(to_none: bool) -> Callable[[Draft], None]:
+    def write(b: Draft) -> None:
+        root = b.ops.root(3)
+        b.actions.backward(root, retain=True)
+        leaves = [leaf for leaf in b.script.leaves if b.requires(leaf)]
         if b.can(Capability.COTANGENTS) and b.below(6) == 5:  # infinite and NaN gradients are cleared to zeros, too
             leaf = leaves[0]
-            infinite = b.tensor(b.shape(leaf), b.dtypes[leaf])
-            b.backward(leaf, cotangents=[replace(infinite, data=tuple(x * inf if x else nan for x in infinite.data))])
-        b.zero_grad(*leaves[: 1 + b.below(len(leaves))], to_none=to_none)
+            infinite = b.operands.tensor(b.shape(leaf), b.dtypes[leaf])
+            b.actions.backward(
+                leaf, cotangents=[replace(infinite, data=tuple(x * inf if x else nan for x in infinite.data))]
+            )
+        b.actions.zero_grad(*leaves[: 1 + b.below(len(leaves))], to_none=to_none)
         for _ in range(b.below(3)):
-            b.backward(root, retain=True)
+            b.actions.backward(root, retain=True)
             if b.below(2):
-                b.zero_grad(b.pick(leaves), to_none=to_none)
+                b.actions.zero_grad(b.pick(leaves), to_none=to_none)
 
     write.__name__ = "cleared_to_none" if to_none else "cleared_to_zeros"
     kind = "none" if to_none else "zeros"
@@ -64,161 +65,163 @@ cleared_to_zeros = situation(_cleared(False))
 
 
 @situation
-def unreached_leaves(b: OpBuilder) -> None:
+def unreached_leaves(b: Draft) -> None:
     """Leaves that the root does not depend on, with and without an earlier gradient."""
     other = b.leaf()
     if b.below(2):
-        b.backward(b.nonlinear(other), cotangents=None)
+        b.actions.backward(b.ops.nonlinear(other), cotangents=None)
     start = b.leaf()
-    b.backward(b.successor(b.nonlinear(start)), retain=b.pick((None, True)))
+    b.actions.backward(b.ops.successor(b.ops.nonlinear(start)), retain=b.pick((None, True)))
 
 
 @situation
-def constant_leaves(b: OpBuilder) -> None:
+def constant_leaves(b: Draft) -> None:
     """A leaf that requires no grad and is an operand beside one that does."""
-    value = b.required()
+    value = b.ops.required()
     constant = b.leaf(b.shape(value), requires_grad=False)
     if b.dtypes[constant] != b.dtypes[value]:
-        constant = b.leaf(value=b.tensor(b.shape(value), b.dtypes[value]), requires_grad=False)
+        constant = b.leaf(value=b.operands.tensor(b.shape(value), b.dtypes[value]), requires_grad=False)
     calm = [name for name in ("negative", "sin", "tanh") if name in b.alphabet.ops]
     if b.below(2) and calm:
         constant = b.apply(b.pick(calm), (constant,))[0]
     join = joining(b, ("multiply", "add", "subtract"))
     made = join(value, constant) if b.below(2) == 0 else join(constant, value)
-    b.backward(b.successor(made) if b.below(2) else made)
+    b.actions.backward(b.ops.successor(made) if b.below(2) else made)
 
 
 SHAPES = ((3,), (2, 3), (), (2, 2))
 
 
-def _callable_root(b: ActionBuilder, leaf: Ref, root: Ref) -> Ref:
+def _callable_root(b: Draft, leaf: Ref, root: Ref) -> Ref:
     """A root that depends on a leaf and may be called on: the same one if it was retained, or a new one."""
-    return root if b.can(Capability.RETAIN) and b.below(2) else b.nonlinear(leaf)
+    return root if b.can(Capability.RETAIN) and b.below(2) else b.ops.nonlinear(leaf)
 
 
 @action_situation
-def added_in_place(b: ActionBuilder) -> None:
+def added_in_place(b: Draft) -> None:
     """References to a leaf's gradient, and further calls that add to it in place: the references observe the sum."""
     b.require(Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
+    leaf = b.leaf_of(SHAPES)
     root = chain(b, leaf)
     keep = True if b.can(Capability.RETAIN) else None
-    b.call(root, retain=keep)
-    grad = b.read_grad(leaf)
+    b.actions.backward(root, retain=keep)
+    grad = b.actions.read_grad(leaf)
     for _ in range(1 + b.below(2)):
-        b.call(_callable_root(b, leaf, root), retain=keep)
+        b.actions.backward(_callable_root(b, leaf, root), retain=keep)
         if b.below(2):
-            b.nonlinear(grad)
+            b.ops.nonlinear(grad)
         if b.below(4) == 3:
-            b.zero_grad(leaf, to_none=bool(b.below(2)))
-            b.call(b.nonlinear(leaf))
+            b.actions.zero_grad(leaf, to_none=bool(b.below(2)))
+            b.actions.backward(b.ops.nonlinear(leaf))
 
 
 @action_situation
-def replaced_gradients(b: ActionBuilder) -> None:
+def replaced_gradients(b: Draft) -> None:
     """A leaf with a gradient, and a call with create_graph: `.grad` is a new object, and the old one is unchanged."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
+    leaf = b.leaf_of(SHAPES)
     root = chain(b, leaf)
     keep = True if b.can(Capability.RETAIN) else None
-    b.call(root, retain=keep, create=bool(b.below(2)))
-    grad = b.read_grad(leaf)
-    b.call(_callable_root(b, leaf, root), create=True)
-    b.nonlinear(grad) if b.below(2) else b.read_grad(leaf)
+    b.actions.backward(root, retain=keep, create=bool(b.below(2)))
+    grad = b.actions.read_grad(leaf)
+    b.actions.backward(_callable_root(b, leaf, root), create=True)
+    b.ops.nonlinear(grad) if b.below(2) else b.actions.read_grad(leaf)
     if b.below(2):
-        b.call(_callable_root(b, leaf, root), create=bool(b.below(2)))
+        b.actions.backward(_callable_root(b, leaf, root), create=bool(b.below(2)))
 
 
 @action_situation
-def layouts(b: ActionBuilder) -> None:
+def layouts(b: Draft) -> None:
     """Leaves of every layout: contiguous, or detached from a view that is transposed, strided or expanded."""
-    b.require_absent_grad()
-    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2, 3), (3, 2)))))
+    b.alphabet.require_absent_grad()
+    leaf = b.leaf_of(((3,), (2, 3), (2, 2, 3), (3, 2)))
     if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
         names = ("matrix_transpose", "permute_dims", "slice", "broadcast_to", "select", "diagonal", "expand_dims")
         fitting = [n for n in b.available(*names) if takes(b.alphabet.row(n), b.shape(leaf))]
-        viewed = b.op(b.pick(fitting), on=leaf)[0] if fitting and b.below(3) else view(b, leaf)
+        viewed = b.ops.draw(b.pick(fitting), on=leaf)[0] if fitting and b.below(3) else view(b, leaf)
         leaf = b.detach(viewed)
-        b.set_requires_grad(leaf, True)
+        b.actions.set_requires_grad(leaf, True)
     if not b.reference.values[leaf].size:
         return
-    root = b.successor(leaf) if b.below(2) else b.nonlinear(leaf)
-    root = b.successor(root) if b.below(2) else root
-    b.call(root)
+    root = b.ops.successor(leaf) if b.below(2) else b.ops.nonlinear(leaf)
+    root = b.ops.successor(root) if b.below(2) else root
+    b.actions.backward(root)
     if b.below(3) == 2:
-        b.call(b.nonlinear(leaf))
+        b.actions.backward(b.ops.nonlinear(leaf))
 
 
 @action_situation
-def misshapen_gradients(b: ActionBuilder) -> None:
+def misshapen_gradients(b: Draft) -> None:
     """Assigning `.grad` a value of another shape, also of one that would broadcast, which is rejected; then perhaps one
     of the leaf's shape.
     """
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
-    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2,)))))
+    leaf = b.leaf_of(((3,), (2, 3), (), (2,)))
     root = chain(b, leaf)
     if b.below(2):
-        b.call(root, retain=True if b.can(Capability.RETAIN) else None)
+        b.actions.backward(root, retain=True if b.can(Capability.RETAIN) else None)
     shape = b.shape(leaf)
     others = [s for s in ((2,), (3,), (1,), (), (3, 2), (1, *shape), shape[::-1], shape[1:]) if s != shape]
-    b.assign_grad(leaf, b.leaf(b.pick(b.shapes(others)), requires_grad=False))
+    b.actions.assign_grad(leaf, b.leaf_of(others, requires_grad=False))
     if b.below(2):
-        b.assign_grad(leaf, b.leaf(shape, requires_grad=False))
-    b.call(_callable_root(b, leaf, root))
+        b.actions.assign_grad(leaf, b.leaf(shape, requires_grad=False))
+    b.actions.backward(_callable_root(b, leaf, root))
 
 
 @action_situation
-def assigned_objects(b: ActionBuilder) -> None:
+def assigned_objects(b: Draft) -> None:
     """Assigning `.grad` a constant, another leaf's gradient or a detached value, which is then accumulated into and
     written to.
     """
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
-    leaf, other = (b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(2))
+    leaf, other = (b.leaf_of(SHAPES) for _ in range(2))
     root = joined(b, [chain(b, leaf), chain(b, other)])
     keep = True if b.can(Capability.RETAIN) else None
     if b.below(2):
-        b.call(root, retain=keep)
+        b.actions.backward(root, retain=keep)
     match b.below(4):
-        case 3 if b.holds_grad(other) and b.shape(other) == b.shape(leaf):
-            given = b.read_grad(other)
+        case 3 if b.actions.holds_grad(other) and b.shape(other) == b.shape(leaf):
+            given = b.actions.read_grad(other)
         case 2 if b.can(Capability.DETACH):
             given = b.detach(leaf)
         case _:
             given = b.leaf(b.shape(leaf), requires_grad=False)
-    b.assign_grad(leaf, given)
+    b.actions.assign_grad(leaf, given)
     if b.can(Capability.WRITES) and b.below(2):
-        b.write(given if b.below(2) and b.reference.tape.is_leaf(given) else b.read_grad(leaf), "mul_scalar_")
+        b.writes.to(
+            given if b.below(2) and b.reference.tape.is_leaf(given) else b.actions.read_grad(leaf), "mul_scalar_"
+        )
     for _ in range(b.below(3)):
-        b.call(_callable_root(b, leaf, root), retain=keep)
+        b.actions.backward(_callable_root(b, leaf, root), retain=keep)
 
 
 @action_situation
-def clipped_gradients(b: ActionBuilder) -> None:
+def clipped_gradients(b: Draft) -> None:
     """Gradients scaled or clipped in place and then used by a step, as in a training loop."""
     b.require(Capability.ASSIGNS, Capability.WRITES, Capability.MODES)
-    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
+    leaf = b.leaf_of(SHAPES)
     optimizer = plain_optimizer(b) if b.can(Capability.OPTIMIZERS) else None
     for _ in range(1 + b.below(3)):
-        b.call(chain(b, leaf, 2))
-        grad = b.read_grad(leaf)
+        b.actions.backward(chain(b, leaf, 2))
+        grad = b.actions.read_grad(leaf)
         with b.under("no_grad"):
-            b.write(grad, b.pick(("mul_scalar_", "clamp_", "mul_", "zero_", "add_")))
+            b.writes.to(grad, b.pick(("mul_scalar_", "clamp_", "mul_", "zero_", "add_")))
         if optimizer is not None:
-            b.step([leaf], *optimizer)
+            b.actions.step([leaf], *optimizer)
         if b.below(2):
-            b.zero_grad(leaf, to_none=bool(b.below(2)))
+            b.actions.zero_grad(leaf, to_none=bool(b.below(2)))
 
 
 @action_situation
-def assigned_gradients(b: ActionBuilder) -> None:
+def assigned_gradients(b: Draft) -> None:
     """Assigning `.grad` another value or None, then further calls that add to it."""
     b.require(Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
+    leaf = b.leaf_of(LEAF_SHAPES)
     root = chain(b, leaf)
-    b.call(root, retain=True if b.can(Capability.RETAIN) else None)
+    b.actions.backward(root, retain=True if b.can(Capability.RETAIN) else None)
     given = b.leaf(b.shape(leaf), requires_grad=False)
-    b.assign_grad(leaf, None if b.below(4) == 3 or b.requires(given) else given)
+    b.actions.assign_grad(leaf, None if b.below(4) == 3 or b.requires(given) else given)
     for _ in range(b.below(3)):
         if not b.can(Capability.RETAIN):
             root = chain(b, leaf)
-        b.call(root, retain=True if b.can(Capability.RETAIN) else None)
+        b.actions.backward(root, retain=True if b.can(Capability.RETAIN) else None)

@@ -12,10 +12,9 @@ from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.choices import Draw
+from autograd_conformance.strategies.building.choices import Choices, Draw
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.op_builder import OpBuilder
 
 Programs = st.SearchStrategy[Drawn]
 
@@ -26,25 +25,19 @@ SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (2, 3), ())
 
 
 def situation(write: Callable[..., None]) -> Callable[..., Programs]:
-    """Make a strategy of a function that adds instructions to an `OpBuilder`."""
-
-    @st.composite
-    def drawn(draw: Draw, *args: object) -> Drawn:
-        b = OpBuilder(draw)
-        b.begin()
-        write(b, *args)
-        return b.drawn()
-
-    drawn.__name__, drawn.__doc__ = write.__name__, write.__doc__
-    return drawn
+    """Make a strategy of a function that adds ops and calls to a draft."""
+    return _strategy(write, tracked=False)
 
 
 def action_situation(write: Callable[..., None]) -> Callable[..., Programs]:
-    """Make a strategy of a function that adds instructions to an `ActionBuilder`."""
+    """Make a strategy of a function that adds instructions of any kind to a draft that follows the tape model."""
+    return _strategy(write, tracked=True)
 
+
+def _strategy(write: Callable[..., None], tracked: bool) -> Callable[..., Programs]:
     @st.composite
     def drawn(draw: Draw, *args: object) -> Drawn:
-        b = ActionBuilder(draw)
+        b = Draft(Choices(draw), tracked=tracked)
         b.begin()
         write(b, *args)
         return b.drawn()
@@ -53,50 +46,50 @@ def action_situation(write: Callable[..., None]) -> Callable[..., Programs]:
     return drawn
 
 
-def joined(b: OpBuilder, values: Sequence[Ref]) -> Ref:
+def joined(b: Draft, values: Sequence[Ref]) -> Ref:
     """One value that depends on all given ones, by as few ops as their shapes allow."""
     if len({(b.shape(v), b.dtypes[v]) for v in values}) > 1:
-        values = [b.summed(v) for v in values]
+        values = [b.ops.summed(v) for v in values]
     made = values[0]
     for other in values[1:]:
         if b.dtypes[other] == b.dtypes[made]:
-            made = b.join(made, other)
+            made = b.ops.join(made, other)
     return made
 
 
-def joined_roots(b: OpBuilder, values: Sequence[Ref]) -> Sequence[Ref]:
+def joined_roots(b: Draft, values: Sequence[Ref]) -> Sequence[Ref]:
     """The roots of one call on all given values: one value that depends on all of them, or the values themselves if the
     framework has no op of two operands.
     """
     return (joined(b, values),) if b.alphabet.has_binary_op else values
 
 
-def joining(b: OpBuilder, names: Sequence[str], most: int = 3) -> Callable[[Ref, Ref], Ref]:
+def joining(b: Draft, names: Sequence[str], most: int = 3) -> Callable[[Ref, Ref], Ref]:
     """A function that combines two values of one shape: by an op drawn from the first `most` of the named ones that the
     framework has, or by any op of two operands if it has none of them.
     """
     found = [name for name in names if name in b.alphabet.ops][:most]
     if not found:
-        return b.join
+        return b.ops.join
     name = b.pick(found)
     return lambda one, other: b.apply(name, (one, other))[0]
 
 
-def negative(b: OpBuilder) -> str | None:
+def negative(b: Draft) -> str | None:
     """The simplest op that saves no tensor, if the framework has it."""
     return "negative" if "negative" in b.alphabet.ops else None
 
 
-def end_region(b: OpBuilder) -> None:
+def end_region(b: Draft) -> None:
     """End the current region by an action on an unrelated leaf."""
-    leaf = b.leaf(b.pick(b.shapes(SHAPES)))
+    leaf = b.leaf_of(SHAPES)
     if b.can(Capability.ZERO_TO_NONE):
-        b.zero_grad(leaf)
+        b.actions.zero_grad(leaf)
     else:
-        b.backward(leaf)
+        b.actions.backward(leaf)
 
 
-def maybe_end_region(b: OpBuilder) -> None:
+def maybe_end_region(b: Draft) -> None:
     """If the framework compiles or recomputes regions, end the current region in three cases of four. Values between
     two results of one region are not observable, so a situation about a value inside a graph needs a region on either
     side of the value.
@@ -122,28 +115,28 @@ def _without_views(weighted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in weighted if name not in VIEWS)
 
 
-def unaliased(b: ActionBuilder, value: Ref) -> Ref:
+def unaliased(b: Draft, value: Ref) -> Ref:
     """A value that shares no memory with `value`, computed from it by a drawn op."""
     names = _without_views(tuple(b.alphabet.weighted))
     for _ in range(2 if names else 0):
-        made = b.op(b.pick(names), on=value)[0]
+        made = b.ops.draw(b.pick(names), on=value)[0]
         if value in operands(b.reference.steps[made.at]) and b.reference.values[made].size:
             return made
-    return b.nonlinear(value)
+    return b.ops.nonlinear(value)
 
 
-def computed(b: ActionBuilder, *shapes: Shape, most: int = 2) -> Ref:
+def computed(b: Draft, *shapes: Shape, most: int = 2) -> Ref:
     """A value that requires grad, is no leaf and shares no memory, at most `most` ops from a leaf of one of the
     shapes.
     """
-    value = b.leaf(b.pick(b.shapes(shapes or NONEMPTY)))
+    value = b.leaf_of(shapes or NONEMPTY)
     for _ in range(b.below(most)):
         made = unaliased(b, value)
         value = made if b.requires(made) and (not shapes or b.shape(made) in shapes) else value
-    return b.nonlinear(value)
+    return b.ops.nonlinear(value)
 
 
-def view(b: ActionBuilder, source: Ref, most: int = 2, several: bool = False) -> Ref:
+def view(b: Draft, source: Ref, most: int = 2, several: bool = False) -> Ref:
     """A view of a value, made by one to `most` view ops in a row; with `several`, also by view ops of several
     results.
     """
@@ -151,7 +144,7 @@ def view(b: ActionBuilder, source: Ref, most: int = 2, several: bool = False) ->
     made = source
     for _ in range(1 + b.below(most)):
         fitting = [n for n in names if takes(b.alphabet.row(n), b.shape(made))]
-        found = b.op(b.pick(fitting), on=made) if fitting else []
+        found = b.ops.draw(b.pick(fitting), on=made) if fitting else []
         found = [r for r in found if made in operands(b.reference.steps[r.at]) and b.reference.values[r].size]
         if not found:
             break
@@ -159,7 +152,7 @@ def view(b: ActionBuilder, source: Ref, most: int = 2, several: bool = False) ->
     return made
 
 
-def alias(b: ActionBuilder, source: Ref) -> Ref:
+def alias(b: Draft, source: Ref) -> Ref:
     """A value that shares memory with another: a view of it, the value detached, or a view of that."""
     if not b.can(Capability.DETACH) or b.below(3):
         return view(b, source)
@@ -173,21 +166,21 @@ LEAF_SHAPES: tuple[Shape, ...] = ((3,), (2,), (), (2, 3))
 SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp")
 
 
-def chain(b: OpBuilder, value: Ref, most: int = 3) -> Ref:
+def chain(b: Draft, value: Ref, most: int = 3) -> Ref:
     """The result of one to `most` smooth ops in a row that save tensors; of other ops if the framework has none of
     these.
     """
     smooth = [name for name in SMOOTH[:5] if name in b.alphabet.ops]
     for _ in range(1 + b.below(most)):
-        value = b.nonlinear(value, b.pick(smooth)) if smooth else b.successor(value)
+        value = b.ops.nonlinear(value, b.pick(smooth)) if smooth else b.ops.successor(value)
     return value
 
 
-def maybe_add_root(b: OpBuilder, root: Ref) -> tuple[Ref, ...]:
+def maybe_add_root(b: Draft, root: Ref) -> tuple[Ref, ...]:
     """The roots of a call on a value: mostly only the value. One time in four, also another value, before or after it,
     that is computed from the value or from a fresh leaf.
     """
     if not b.can(Capability.MULTIPLE_ROOTS) or b.below(4) < 3:
         return (root,)
-    other = b.successor(root) if b.below(2) else b.nonlinear(b.leaf(b.pick(b.shapes(LEAF_SHAPES))))
+    other = b.ops.successor(root) if b.below(2) else b.ops.nonlinear(b.leaf_of(LEAF_SHAPES))
     return (root, other) if b.below(2) else (other, root)

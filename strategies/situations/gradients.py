@@ -8,8 +8,8 @@ from autograd_conformance.ops.rows.row import takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Leaf, Literal
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout
-from autograd_conformance.strategies.building.op_builder import OpBuilder
 from autograd_conformance.strategies.situations.base import joined, joined_roots, situation
 
 SEVERAL = ("split", "unstack", "chunk", "slogdet", "tensor_split")
@@ -23,64 +23,64 @@ ALL_LAYOUTS: tuple[Layout | None, ...] = (None, *LAYOUTS)
 
 
 @situation
-def single_ops(b: OpBuilder, name: str) -> None:
+def single_ops(b: Draft, name: str) -> None:
     """One op on fresh operands, and a backward call on its results. With probability one half, operands and cotangents
     have drawn memory layouts.
     """
     if name in b.alphabet.ops and b.below(2):  # a faulty op gets contiguous operands only
-        b.layouts = ALL_LAYOUTS
-    made = b.op(name, fresh=True)
+        b.operands.layouts = ALL_LAYOUTS
+    made = b.ops.draw(name, fresh=True)
     for _ in range(2):  # `op` replaces draws with too large results or tied operands
         if getattr(b.reference.steps[made[0].at], "op", None) == name:
             break
-        made = b.op(name, fresh=True)
+        made = b.ops.draw(name, fresh=True)
     if not b.requires(made[0]):
         return
     roots = made if len(made) == 1 or b.below(2) == 0 else [b.pick(made)]
-    b.backward(*(b.with_cotangent_layout(root, b.pick(b.layouts)) for root in roots))
+    b.actions.backward(*(b.operands.with_cotangent_layout(root, b.pick(b.operands.layouts)) for root in roots))
 
 
 @situation
-def whole_graphs(b: OpBuilder) -> None:
+def whole_graphs(b: Draft) -> None:
     """A graph of one to twelve ops, and a backward call on a late value."""
     b.leaf()
-    b.grow(1, 12)
-    root = b.recent(b.op_results() or [b.leaf()])
-    b.backward(root)
+    b.ops.grow(1, 12)
+    root = b.choices.recent(b.script.op_results() or [b.leaf()])
+    b.actions.backward(root)
 
 
 @situation
-def chains(b: OpBuilder) -> None:
+def chains(b: Draft) -> None:
     """A chain of four to sixteen ops, and a backward call on its end."""
-    value = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
+    value = b.leaf_of(((3,), (2, 3), (), (2, 2)))
     for _ in range(4 + b.below(13)):
-        value = b.successor(value)
-    b.backward(value)
+        value = b.ops.successor(value)
+    b.actions.backward(value)
 
 
 @situation
-def fan_outs(b: OpBuilder) -> None:
+def fan_outs(b: Draft) -> None:
     """One value used two to ten times, with its uses joined. Sometimes the uses are slices of it that may overlap."""
-    value = b.required() if b.below(2) else b.nonlinear(b.required())
+    value = b.ops.required() if b.below(2) else b.ops.nonlinear(b.ops.required())
     cutting = [name for name in SLICING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if cutting and b.below(3) == 2:
         name = b.pick(cutting)
-        parts = [b.op(name, on=value)[0] for _ in range(2 + b.below(3))]
+        parts = [b.ops.draw(name, on=value)[0] for _ in range(2 + b.below(3))]
         parts = [part for part in parts if b.requires(part)] or [value]
-        b.backward(*joined_roots(b, [b.nonlinear(part) for part in parts] if b.below(2) else parts))
+        b.actions.backward(*joined_roots(b, [b.ops.nonlinear(part) for part in parts] if b.below(2) else parts))
         return
-    uses = [b.successor(value) for _ in range(2 + b.below(9))]
-    b.backward(*(joined_roots(b, uses) if b.below(4) < 3 else (b.recent(uses),)))
+    uses = [b.ops.successor(value) for _ in range(2 + b.below(9))]
+    b.actions.backward(*(joined_roots(b, uses) if b.below(4) < 3 else (b.choices.recent(uses),)))
 
 
 @situation
-def same_arguments(b: OpBuilder) -> None:
+def same_arguments(b: Draft) -> None:
     """An op with the same value as both operands, inside a larger graph."""
-    b.grow(0, 3)
-    value = b.required()
+    b.ops.grow(0, 3)
+    value = b.ops.required()
     pairs = [n for n in ("multiply", "add", "subtract", "atan2", "hypot") if n in b.alphabet.ops]
     if not pairs:
-        b.backward(b.join(value, value))
+        b.actions.backward(b.ops.join(value, value))
         return
     name = b.pick(pairs)
     if not OPS[name].domain(0).holds(b.reference.values[value]) or not OPS[name].domain(1).holds(
@@ -88,92 +88,92 @@ def same_arguments(b: OpBuilder) -> None:
     ):
         name = pairs[0]
     made = b.apply(name, (value, value))[0]
-    b.backward(b.successor(made) if b.below(2) else made)
+    b.actions.backward(b.ops.successor(made) if b.below(2) else made)
 
 
 @situation
-def one_op_again(b: OpBuilder) -> None:
+def one_op_again(b: Draft) -> None:
     """One op two to four times on operands of equal shapes, with equal and different attributes, and a call on each
     result or on all. Results cached for one application must not appear in another.
     """
-    made = b.op(fresh=True)
+    made = b.ops.draw(fresh=True)
     step = b.reference.steps[made[0].at]
     if not isinstance(step, Apply) or step.op not in OPS:
         return
     row, shapes = b.alphabet.row(step.op), [b.shape(r) for r in step.args]
     roots = [made[0]]
     for _ in range(1 + b.below(3)):
-        attrs = b.pick(b.choices(step.op, *step.args))
-        roots.append((b.form(row, shapes, attrs) if b.below(2) else b.checked(row, step.args, attrs))[0])
+        attrs = b.pick(b.alphabet.attributes(step.op, *map(b.shape, step.args)))
+        roots.append((b.ops.form(row, shapes, attrs) if b.below(2) else b.ops.checked(row, step.args, attrs))[0])
     roots = [root for root in roots if b.requires(root)]
     if roots and b.can(Capability.MULTIPLE_ROOTS) and b.below(2):
-        b.backward(*roots)
+        b.actions.backward(*roots)
         return
     for root in reversed(roots) if b.below(2) else roots:
-        b.backward(root, retain=True)
+        b.actions.backward(root, retain=True)
 
 
 @situation
-def several_results(b: OpBuilder) -> None:
+def several_results(b: Draft) -> None:
     """An op with several results, of which one, some or all are used for the root."""
     b.available(*SEVERAL)
-    made = b.op(b.pick([n for n in b.alphabet.ops if n in SEVERAL]), on=b.required())
+    made = b.ops.draw(b.pick([n for n in b.alphabet.ops if n in SEVERAL]), on=b.ops.required())
     chosen = [r for r in made if b.requires(r)][: 1 + b.below(len(made))]
     if not chosen:
         return
-    roots = [b.successor(r) if b.below(2) else r for r in chosen]
+    roots = [b.ops.successor(r) if b.below(2) else r for r in chosen]
     if b.can(Capability.MULTIPLE_ROOTS) and b.below(2):
-        b.backward(*roots)
+        b.actions.backward(*roots)
     else:
-        b.backward(joined(b, roots))
+        b.actions.backward(joined(b, roots))
 
 
 @situation
-def several_roots(b: OpBuilder) -> None:
+def several_roots(b: Draft) -> None:
     """One backward call on two or three roots, some of which share a subgraph or are the same."""
-    first = b.root()
-    second = b.pick([b.successor(first), first, b.root(2)] if b.below(2) else [b.successor(first)])
-    roots = [first, second] + ([b.recent(b.op_results())] if b.below(3) == 2 else [])
-    b.backward(*roots)
+    first = b.ops.root()
+    second = b.pick([b.ops.successor(first), first, b.ops.root(2)] if b.below(2) else [b.ops.successor(first)])
+    roots = [first, second] + ([b.choices.recent(b.script.op_results())] if b.below(3) == 2 else [])
+    b.actions.backward(*roots)
 
 
 @situation
-def weighted_roots(b: OpBuilder) -> None:
+def weighted_roots(b: Draft) -> None:
     """A root with a cotangent that is not all ones."""
-    root = b.root()
+    root = b.ops.root()
     shape = b.shape(root)
-    value = b.tensor(shape, b.dtypes[root])
+    value = b.operands.tensor(shape, b.dtypes[root])
     data = tuple(2.0 if n == 0 and x == 1.0 else x for n, x in enumerate(value.data))
-    b.backward(root, cotangents=[Literal(data, shape, b.dtypes[root])])
+    b.actions.backward(root, cotangents=[Literal(data, shape, b.dtypes[root])])
 
 
 @situation
-def equal_leaves(b: OpBuilder) -> None:
+def equal_leaves(b: Draft) -> None:
     """Two leaves with equal values that reach one root on different paths."""
-    first = b.leaf(b.pick(b.shapes(((3,), (2,), (), (2, 3)))))
+    first = b.leaf_of(((3,), (2,), (), (2, 3)))
     step = b.reference.steps[first.at]
     assert isinstance(step, Leaf)
     second = b.leaf(value=step.value)
-    left = b.nonlinear(first)
-    right = b.successor(second) if b.below(2) else second
-    b.backward(*joined_roots(b, [left, right]))
+    left = b.ops.nonlinear(first)
+    right = b.ops.successor(second) if b.below(2) else second
+    b.actions.backward(*joined_roots(b, [left, right]))
 
 
 @situation
-def shared_contributions(b: OpBuilder) -> None:
+def shared_contributions(b: Draft) -> None:
     """Two or three leaves that receive the same gradient, which an implementation might return as one shared object."""
-    shape = b.pick(b.shapes(((3,), (), (2, 3), (1,))))
+    shape = b.pick(b.alphabet.shapes(((3,), (), (2, 3), (1,))))
     leaves = [b.leaf(shape) for _ in range(2 + b.below(2))]
-    made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.successor(leaf) for leaf in leaves])
-    b.backward(b.successor(made) if b.below(2) else made, retain=True)
+    made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.ops.successor(leaf) for leaf in leaves])
+    b.actions.backward(b.ops.successor(made) if b.below(2) else made, retain=True)
     if b.below(2):
-        b.backward(b.pick(leaves))
+        b.actions.backward(b.pick(leaves))
 
 
 @situation
-def forms(b: OpBuilder) -> None:
+def forms(b: Draft) -> None:
     """Leaves of every rank, with dimensions of size zero and one, that reach a root by few ops."""
     shapes = ((), (1,), (0,), (2, 1), (0, 3), (2, 2, 3), (1, 2, 1, 2), (2, 3))
-    value = b.leaf(b.pick(b.shapes(shapes)))
-    made = b.nonlinear(value) if b.below(2) else b.successor(value)
-    b.backward(b.successor(made) if b.below(2) else made)
+    value = b.leaf_of(shapes)
+    made = b.ops.nonlinear(value) if b.below(2) else b.ops.successor(value)
+    b.actions.backward(b.ops.successor(made) if b.below(2) else made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain, joined
 
 SHAPES = ((3,), (2,), (), (2, 2))
@@ -18,13 +18,13 @@ MOVING = ("sum", "reshape", "matrix_transpose", "expand_dims", "mean", "negative
 JOINING = ("multiply", "matmul", "add", "subtract", "linear")
 
 
-def _step(b: ActionBuilder, value: Ref, leaves: list[Ref]) -> Ref:
+def _step(b: Draft, value: Ref, leaves: list[Ref]) -> Ref:
     """Apply one op to a value, of a kind whose derivatives can be computed to the last place."""
     kind = b.below(4)
     able = b.alphabet.third_order.ops
     moving = [n for n in MOVING if n in able]
     if kind == 3 and moving:
-        made = b.op(b.pick(moving), on=value)[0]
+        made = b.ops.draw(b.pick(moving), on=value)[0]
         fine = value in operands(b.reference.steps[made.at]) and b.requires(made) and b.reference.values[made].size
         return made if fine else value
     other = b.pick(leaves)
@@ -36,14 +36,14 @@ def _step(b: ActionBuilder, value: Ref, leaves: list[Ref]) -> Ref:
     return _smooth(b, value)
 
 
-def _smooth(b: ActionBuilder, value: Ref) -> Ref:
+def _smooth(b: Draft, value: Ref) -> Ref:
     """Apply a smooth op; to a large value, one that neither grows nor saturates, because rounding would dominate."""
     large = abs(b.reference.values[value]).max() > 2.5
     able = [n for n in SMOOTH if n in b.alphabet.third_order.ops]
-    return b.nonlinear(value, b.pick(b.available(*([n for n in ("sin", "cos") if n in able] if large else able))))
+    return b.ops.nonlinear(value, b.pick(b.available(*([n for n in ("sin", "cos") if n in able] if large else able))))
 
 
-def _smooth_function(b: ActionBuilder, leaves: list[Ref], most: int = 3) -> Ref:
+def _smooth_function(b: Draft, leaves: list[Ref], most: int = 3) -> Ref:
     """A value that depends on all leaves by a few smooth ops."""
     made = joined(b, [_step(b, leaf, leaves) for leaf in leaves])
     for _ in range(b.below(most)):
@@ -52,97 +52,97 @@ def _smooth_function(b: ActionBuilder, leaves: list[Ref], most: int = 3) -> Ref:
 
 
 @action_situation
-def derivatives_of_grads(b: ActionBuilder) -> None:
+def derivatives_of_grads(b: Draft) -> None:
     """A leaf's `.grad` after a call with create_graph, used and differentiated, up to the third order."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
-    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     root = _smooth_function(b, leaves)
     for _ in range(1 + b.below(2)):
-        b.call(root, create=True)
-        gradient = b.read_grad(b.pick(leaves))
+        b.actions.backward(root, create=True)
+        gradient = b.actions.read_grad(b.pick(leaves))
         if b.below(3):
-            b.zero_grad(*leaves)
+            b.actions.zero_grad(*leaves)
         root = joined(b, [gradient, root]) if b.below(4) == 3 else gradient
         root = _step(b, root, leaves) if b.below(2) else root
-    b.call(root, retain=True if b.can(Capability.RETAIN) and b.below(2) else None)
+    b.actions.backward(root, retain=True if b.can(Capability.RETAIN) and b.below(2) else None)
 
 
 @action_situation
-def functional_derivatives(b: ActionBuilder) -> None:
+def functional_derivatives(b: Draft) -> None:
     """Gradients from the functional form with create_graph, differentiated again, up to the third order."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
-    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     root = _smooth_function(b, leaves)
     for _ in range(1 + b.below(2)):
         inputs = leaves if b.below(2) else leaves[:1]
-        made = [r for r in b.grad([root], inputs, create=True, unused=True) if b.requires(r)]
+        made = [r for r in b.actions.grad([root], inputs, create=True, unused=True) if b.requires(r)]
         if not made:
             break
         root = joined(b, made) if b.below(2) else made[0]
         root = _step(b, root, leaves) if b.below(2) else root
     if b.below(2):
-        b.grad([root], leaves, create=bool(b.below(2)), unused=True)
+        b.actions.grad([root], leaves, create=bool(b.below(2)), unused=True)
     else:
-        b.call(root)
+        b.actions.backward(root)
 
 
 @action_situation
-def penalised_gradients(b: ActionBuilder) -> None:
+def penalised_gradients(b: Draft) -> None:
     """A gradient penalty: the square of the gradient is added to the loss, and backward is called on the sum."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
-    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     loss = _smooth_function(b, leaves)
     if b.below(3) == 2 and b.can(Capability.HOOKS):
-        b.hook(b.pick(leaves), "scale", 2.0)
-    made = [r for r in b.grad([loss], leaves, create=True, unused=True) if b.requires(r)]
-    penalties = [b.nonlinear(r, b.available("square", "multiply")[0]) for r in made]
-    b.call(joined(b, [loss, *penalties]))
+        b.actions.hook(b.pick(leaves), "scale", 2.0)
+    made = [r for r in b.actions.grad([loss], leaves, create=True, unused=True) if b.requires(r)]
+    penalties = [b.ops.nonlinear(r, b.available("square", "multiply")[0]) for r in made]
+    b.actions.backward(joined(b, [loss, *penalties]))
 
 
 @action_situation
-def created_graphs(b: ActionBuilder) -> None:
+def created_graphs(b: Draft) -> None:
     """A graph retained by create_graph unless retain_graph is False, and further calls on it and on the gradient's
     graph.
     """
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.RETAIN)
-    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     root = _smooth_function(b, leaves)
-    made = [r for r in b.grad([root], leaves[:1], b.pick((None, True, False)), True) if b.requires(r)]
+    made = [r for r in b.actions.grad([root], leaves[:1], b.pick((None, True, False)), True) if b.requires(r)]
     for again in [*made, root, *made][: 1 + b.below(3)]:
-        b.grad([again], leaves, b.pick((None, True)), unused=True)
+        b.actions.grad([again], leaves, b.pick((None, True)), unused=True)
 
 
 @action_situation
-def plain_results(b: ActionBuilder) -> None:
+def plain_results(b: Draft) -> None:
     """A gradient computed without create_graph, in either form, used as a root: it has no history."""
     b.require(Capability.FUNCTIONAL)
-    leaves = [b.leaf(b.pick(b.shapes(SHAPES))) for _ in range(1 + b.below(2))]
+    leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     root = _smooth_function(b, leaves)
-    made = b.grad([root], leaves[:1], b.pick((None, True)) if b.can(Capability.RETAIN) else None)
+    made = b.actions.grad([root], leaves[:1], b.pick((None, True)) if b.can(Capability.RETAIN) else None)
     if made:
-        b.call(b.nonlinear(made[0]) if b.below(6) == 5 else made[0])
-    b.call(b.nonlinear(leaves[0]))
+        b.actions.backward(b.ops.nonlinear(made[0]) if b.below(6) == 5 else made[0])
+    b.actions.backward(b.ops.nonlinear(leaves[0]))
 
 
 @action_situation
-def second_derivatives(b: ActionBuilder) -> None:
+def second_derivatives(b: Draft) -> None:
     """A gradient computed with create_graph, used in a computation and differentiated, up to the third order."""
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
+    leaf = b.leaf_of(LEAF_SHAPES)
     root = chain(b, leaf)
     for _ in range(1 + b.below(2)):
-        b.call(root, create=True)
-        gradient = b.read_grad(leaf)
-        b.zero_grad(leaf)
+        b.actions.backward(root, create=True)
+        gradient = b.actions.read_grad(leaf)
+        b.actions.zero_grad(leaf)
         root = chain(b, gradient, 1) if b.below(2) else gradient
-    b.call(root)
+    b.actions.backward(root)
 
 
 @action_situation
-def plain_gradients(b: ActionBuilder) -> None:
+def plain_gradients(b: Draft) -> None:
     """A gradient computed without create_graph, with or without retain_graph, used as a root."""
     b.require(Capability.ASSIGNS)
-    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
+    leaf = b.leaf_of(LEAF_SHAPES)
     keep = b.pick((None, True)) if b.can(Capability.RETAIN) else None
-    b.call(chain(b, leaf), retain=keep)
-    b.call(b.read_grad(leaf), retain=keep)
+    b.actions.backward(chain(b, leaf), retain=keep)
+    b.actions.backward(b.actions.read_grad(leaf), retain=keep)

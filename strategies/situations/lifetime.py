@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograd_conformance.strategies.building.op_builder import OpBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.situations.base import (
     FREEING,
     joined,
@@ -14,122 +14,127 @@ from autograd_conformance.strategies.situations.base import (
 
 
 @situation
-def backward_twice(b: OpBuilder) -> None:
+def backward_twice(b: Draft) -> None:
     """A call that frees its graph, then another one on the same root, perhaps with other roots, and on each of these
     again.
     """
-    root = b.root()
-    b.backward(root, retain=b.pick(FREEING))
-    b.grow(0, 2)
+    root = b.ops.root()
+    b.actions.backward(root, retain=b.pick(FREEING))
+    b.ops.grow(0, 2)
     roots = maybe_add_root(b, root)
-    b.backward(*roots, retain=b.pick((None, False, True)))
+    b.actions.backward(*roots, retain=b.pick((None, False, True)))
     if len(roots) > 1 and b.below(2):
         for each in roots:
-            b.backward(each, retain=b.pick((None, True)))
+            b.actions.backward(each, retain=b.pick((None, True)))
 
 
 @situation
-def default_frees(b: OpBuilder) -> None:
+def default_frees(b: Draft) -> None:
     """A call without retain_graph, and another one on the same root."""
-    root = b.root()
-    b.backward(root)
-    b.backward(root)
+    root = b.ops.root()
+    b.actions.backward(root)
+    b.actions.backward(root)
 
 
 @situation
-def new_root_on_freed(b: OpBuilder) -> None:
+def new_root_on_freed(b: Draft) -> None:
     """A freed graph, and a call on a new root computed from a value inside it."""
-    root = b.root()
-    b.backward(root, retain=b.pick(FREEING))
-    new = b.successor(root)
+    root = b.ops.root()
+    b.actions.backward(root, retain=b.pick(FREEING))
+    new = b.ops.successor(root)
     if b.below(2):
-        new = b.successor(new)
-    b.backward(*maybe_add_root(b, new), retain=b.pick((None, True)))
+        new = b.ops.successor(new)
+    b.actions.backward(*maybe_add_root(b, new), retain=b.pick((None, True)))
 
 
 @situation
-def late_retains(b: OpBuilder) -> None:
+def late_retains(b: Draft) -> None:
     """A freed graph, and a later call with retain_graph=True."""
-    root = b.root()
-    b.backward(root, retain=b.pick(FREEING))
-    b.backward(*maybe_add_root(b, b.successor(root) if b.below(3) == 2 else root), retain=True)
+    root = b.ops.root()
+    b.actions.backward(root, retain=b.pick(FREEING))
+    b.actions.backward(*maybe_add_root(b, b.ops.successor(root) if b.below(3) == 2 else root), retain=True)
 
 
 @situation
-def last_calls(b: OpBuilder) -> None:
+def last_calls(b: Draft) -> None:
     """One to three calls that retain the graph, one that frees it, and one more."""
-    root = b.root()
+    root = b.ops.root()
     for _ in range(1 + b.below(3)):
-        b.backward(root, retain=True)
-    b.backward(*maybe_add_root(b, root), retain=b.pick(FREEING))
-    b.backward(*maybe_add_root(b, root), retain=b.pick((None, True)))
+        b.actions.backward(root, retain=True)
+    b.actions.backward(*maybe_add_root(b, root), retain=b.pick(FREEING))
+    b.actions.backward(*maybe_add_root(b, root), retain=b.pick((None, True)))
 
 
 @situation
-def retained(b: OpBuilder) -> None:
+def retained(b: Draft) -> None:
     """A graph traversed two to five times and retained until the last call, with ops and clearing of gradients in
     between.
     """
-    root = b.root()
-    b.backward(root, retain=True)
+    root = b.ops.root()
+    b.actions.backward(root, retain=True)
     for _ in range(b.below(4)):
-        b.grow(0, 1)
+        b.ops.grow(0, 1)
         if b.below(4) == 3:
-            b.zero_grad(b.pick([leaf for leaf in b.leaves if b.requires(leaf)]), to_none=bool(b.below(2)))
-        b.backward(b.recent([r for r in b.live if r in b.saving]) if b.below(3) == 2 else root, retain=True)
-    b.backward(root, retain=b.pick((None, True)))
+            b.actions.zero_grad(
+                b.pick([leaf for leaf in b.script.leaves if b.requires(leaf)]), to_none=bool(b.below(2))
+            )
+        b.actions.backward(
+            b.choices.recent([r for r in b.script.live if r in b.script.saving]) if b.below(3) == 2 else root,
+            retain=True,
+        )
+    b.actions.backward(root, retain=b.pick((None, True)))
 
 
 @situation
-def branches(b: OpBuilder) -> None:
+def branches(b: Draft) -> None:
     """One graph with two branches: a call on the first must not free the second."""
-    left = b.nonlinear(b.leaf((3,)))
+    left = b.ops.nonlinear(b.leaf((3,)))
     if b.below(2):
-        left = b.successor(left)
+        left = b.ops.successor(left)
     maybe_end_region(b)
-    right = b.nonlinear(b.leaf((3,)))
+    right = b.ops.nonlinear(b.leaf((3,)))
     if b.below(2):
-        right = b.successor(right)
+        right = b.ops.successor(right)
     maybe_end_region(b)
     whole = joined(b, [left, right])
-    b.backward(left, retain=b.pick(FREEING))
-    b.backward(*maybe_add_root(b, right), retain=b.pick((None, True)))
+    b.actions.backward(left, retain=b.pick(FREEING))
+    b.actions.backward(*maybe_add_root(b, right), retain=b.pick((None, True)))
     if b.below(2):
-        b.backward(whole)
+        b.actions.backward(whole)
 
 
 @situation
-def independent_graphs(b: OpBuilder) -> None:
+def independent_graphs(b: Draft) -> None:
     """Two graphs that share only leaves: one is freed and the other traversed."""
-    shared = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
-    first = b.nonlinear(shared)
+    shared = b.leaf_of(((3,), (2, 3), ()))
+    first = b.ops.nonlinear(shared)
     maybe_end_region(b)
-    second = b.nonlinear(b.successor(shared)) if b.below(2) else b.nonlinear(shared, negative(b))
-    b.backward(first, retain=b.pick(FREEING))
-    b.backward(second, retain=b.pick((None, True)))
+    second = b.ops.nonlinear(b.ops.successor(shared)) if b.below(2) else b.ops.nonlinear(shared, negative(b))
+    b.actions.backward(first, retain=b.pick(FREEING))
+    b.actions.backward(second, retain=b.pick((None, True)))
 
 
 @situation
-def rebuilt(b: OpBuilder) -> None:
+def rebuilt(b: Draft) -> None:
     """A graph that is freed, rebuilt by the same ops from the same leaves, and traversed again, perhaps several
     times.
     """
-    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (1,)))))
-    names = [b.pick(b.saving_ops() or b.substitutes(leaf)) for _ in range(1 + b.below(4))]
+    leaf = b.leaf_of(((3,), (2, 3), (), (1,)))
+    names = [b.pick(b.ops.saving(leaf)) for _ in range(1 + b.below(4))]
     for _ in range(2 + b.below(3)):
         value = leaf
         for name in names:
-            value = b.nonlinear(value, name)
-        b.backward(value, retain=b.pick(FREEING))
+            value = b.ops.nonlinear(value, name)
+        b.actions.backward(value, retain=b.pick(FREEING))
 
 
 @situation
-def nothing_saved(b: OpBuilder) -> None:
+def nothing_saved(b: Draft) -> None:
     """A graph of ops that save no tensor, traversed two or three times without retaining it."""
-    value = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
+    value = b.leaf_of(((3,), (2, 3), ()))
     linear = b.available("negative", "sum", "reshape", "expand_dims", "add")
     for _ in range(1 + b.below(4)):
         name = b.pick(linear)
-        value = b.apply(name, (value, value))[0] if name == "add" else b.op(name, on=value)[0]
+        value = b.apply(name, (value, value))[0] if name == "add" else b.ops.draw(name, on=value)[0]
     for _ in range(2 + b.below(2)):
-        b.backward(value, retain=b.pick(FREEING))
+        b.actions.backward(value, retain=b.pick(FREEING))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Instruction, Modes, Program, Ref
 from autograd_conformance.programs.operands import refer, results
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.choices import Draw
+from autograd_conformance.strategies.building.choices import Choices, Draw
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, action_situation, joined
 
@@ -27,148 +27,148 @@ TIMES = (2, 3, 4, 5, 100)
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _backward(a: ActionBuilder, root: Ref, retain: bool | None, create: bool = False) -> None:
+def _backward(a: Draft, root: Ref, retain: bool | None, create: bool = False) -> None:
     """A call of either form: on the whole graph, or restricted to a leaf or an intermediate value."""
-    reached = a.reference.pullbacks.of(Backward((root,), (a.cotangent(root),)))
-    inputs = [r for r in a.live if a.requires(r) and a.reference.tape.edge(r) in reached and r != root]
+    reached = a.reference.pullbacks.of(Backward((root,), (a.actions.cotangent(root),)))
+    inputs = [r for r in a.script.live if a.requires(r) and a.reference.tape.edge(r) in reached and r != root]
     form = a.below(4) if inputs else 0
     if form == 3 and a.can(Capability.FUNCTIONAL):
-        a.grad([root], [a.recent(inputs)], retain, create, unused=True)
+        a.actions.grad([root], [a.choices.recent(inputs)], retain, create, unused=True)
     elif form == 2 and a.can(Capability.INPUTS):
-        a.call(root, retain=retain, create=create, inputs=[a.recent(inputs)])
+        a.actions.backward(root, retain=retain, create=create, inputs=[a.choices.recent(inputs)])
     else:
-        a.call(root, retain=retain, create=create)
+        a.actions.backward(root, retain=retain, create=create)
 
 
-def _smooth(a: ActionBuilder, value: Ref) -> Ref:
+def _smooth(a: Draft, value: Ref) -> Ref:
     """Apply one to three ops that save tensors and can be differentiated twice."""
     for _ in range(1 + a.below(3)):
-        value = a.nonlinear(value, a.pick(a.available(*SMOOTH)))
+        value = a.ops.nonlinear(value, a.pick(a.available(*SMOOTH)))
     return value
 
 
-def _delete(a: ActionBuilder, values: Sequence[Ref]) -> None:
+def _delete(a: Draft, values: Sequence[Ref]) -> None:
     """Delete values, all at once or in two parts."""
     first = a.below(len(values)) if a.below(2) else 0
     for part in (values[:first], values[first:]):
         if part:
-            a.delete(*part)
-    a.totals.clear()
+            a.actions.delete(*part)
+    a.ops.forget_totals()
 
 
-def _values_since(a: ActionBuilder, start: int = 0) -> list[Ref]:
+def _values_since(a: Draft, start: int = 0) -> list[Ref]:
     """The values made since instruction `start`; for 0, all that are no leaves."""
-    return [r for r in a.live if r.at >= start and (start or r not in a.leaves)]
+    return [r for r in a.script.live if r.at >= start and (start or r not in a.script.leaves)]
 
 
-def _clear(a: ActionBuilder) -> None:
+def _clear(a: Draft) -> None:
     """Clear the gradients of all leaves to None, or to zeros if the framework has no None."""
-    leaves = [r for r in a.leaves if a.requires(r)]
+    leaves = [r for r in a.script.leaves if a.requires(r)]
     if a.can(Capability.ASSIGNS) and a.below(3) == 2:
         for leaf in leaves:
-            a.assign_grad(leaf, None)
+            a.actions.assign_grad(leaf, None)
     elif leaves:
-        a.zero_grad(*leaves)
+        a.actions.zero_grad(*leaves)
 
 
 # -- one graph ---------------------------------------------------------------------------------------------------------
 
 
 @action_situation
-def freed(a: ActionBuilder) -> None:
+def freed(a: Draft) -> None:
     """A graph traversed and freed, perhaps with another graph, or as part of a larger one, that is not traversed."""
-    root = a.root()
+    root = a.ops.root()
     if a.below(2):
-        other = a.nonlinear(a.required())
+        other = a.ops.nonlinear(a.ops.required())
         if a.below(2):
             joined(a, [root, other])
     _backward(a, root, a.pick(FREEING))
     if a.below(2):
-        other = a.nonlinear(a.leaf(a.pick(a.shapes(LEAF_SHAPES))))
+        other = a.ops.nonlinear(a.leaf_of(LEAF_SHAPES))
         _backward(a, other, a.pick(FREEING))
 
 
 @action_situation
-def retained(a: ActionBuilder) -> None:
+def retained(a: Draft) -> None:
     """A graph traversed two to four times, retained each time except perhaps the last, with values created and deleted
     between.
     """
-    root = a.root()
+    root = a.ops.root()
     for _ in range(1 + a.below(3)):
         _backward(a, root, True)
         if a.below(3) == 2:
-            a.grow(0, 1)
+            a.ops.grow(0, 1)
         if a.below(3) == 2 and a.can(Capability.DETACH):
             a.detach(root)
         inner = [r for r in _values_since(a) if r != root]
         if inner and a.below(3) == 2:
-            a.delete(a.pick(inner))
-            a.totals.clear()
+            a.actions.delete(a.pick(inner))
+            a.ops.forget_totals()
     _backward(a, root, a.pick((True, None, False)))
 
 
 @action_situation
-def deleted(a: ActionBuilder) -> None:
+def deleted(a: Draft) -> None:
     """A graph that is deleted after no traversal, or after a traversal of all or a part of it that retains it. Detached
     values may be kept, and values may have hooks.
     """
-    root = a.root()
+    root = a.ops.root()
     if a.can(Capability.HOOKS) and a.below(4) == 3:
-        handle = a.hook(a.recent(a.op_results()))
+        handle = a.actions.hook(a.choices.recent(a.script.op_results()))
         if a.below(2):
-            a.remove_hook(handle)
+            a.actions.remove_hook(handle)
     stays: list[Ref] = []
     for _ in range(a.below(3)):
-        _backward(a, a.pick((root, a.recent(a.op_results()))), a.pick((True, None)))
-        if a.fails:
+        _backward(a, a.pick((root, a.choices.recent(a.script.op_results()))), a.pick((True, None)))
+        if a.script.fails:
             break
     if a.can(Capability.DETACH) and a.below(2):
         stays.append(a.detach(root))
     _delete(a, [r for r in _values_since(a) if r not in stays])
     if a.below(2):
-        a.nonlinear(a.required())
+        a.ops.nonlinear(a.ops.required())
         _delete(a, [r for r in _values_since(a) if r not in stays])
 
 
 @action_situation
-def failed(a: ActionBuilder) -> None:
+def failed(a: Draft) -> None:
     """A call that reaches a freed part or a raising hook, perhaps before other parts. Then all values are deleted.
     Another call may return before or after that.
     """
-    first = a.nonlinear(a.leaf(a.pick(a.shapes(LEAF_SHAPES))))
-    parts = [a.nonlinear(a.required()) for _ in range(1 + a.below(2))]
+    first = a.ops.nonlinear(a.leaf_of(LEAF_SHAPES))
+    parts = [a.ops.nonlinear(a.ops.required()) for _ in range(1 + a.below(2))]
     root = joined(a, [*parts, first] if a.below(2) else [first, *parts])
     if a.can(Capability.HOOKS) and a.below(2):
-        a.hook(first, "raise")
+        a.actions.hook(first, "raise")
     elif a.can(Capability.FREES):
-        a.call(first, retain=a.pick(FREEING))
+        a.actions.backward(first, retain=a.pick(FREEING))
     for _ in range(1 + a.below(2)):
-        a.call(root, retain=a.pick((None, True)))
+        a.actions.backward(root, retain=a.pick((None, True)))
     returns = a.below(12)
     if returns == 11:
-        _backward(a, a.nonlinear(a.required()), None)
+        _backward(a, a.ops.nonlinear(a.ops.required()), None)
     _delete(a, _values_since(a))
     if returns in (9, 10):
-        _backward(a, a.nonlinear(a.required()), None)
+        _backward(a, a.ops.nonlinear(a.ops.required()), None)
         _delete(a, _values_since(a))
 
 
 @action_situation
-def cycles(a: ActionBuilder) -> None:
+def cycles(a: Draft) -> None:
     """Differentiable gradients, perhaps differentiated, then cleared. All values are deleted before or after that,
     except perhaps a detached gradient.
     """
     a.require(Capability.CREATE_GRAPH)
     stays: list[Ref] = []
-    leaf = a.leaf(a.pick(a.shapes(LEAF_SHAPES)))
+    leaf = a.leaf_of(LEAF_SHAPES)
     other = a.leaf(a.shape(leaf)) if a.below(2) else leaf
     root = _smooth(a, joined(a, [_smooth(a, leaf), other]))
     for _ in range(1 + a.below(2)):
         _backward(a, root, a.pick((None, True)), create=True)
-    if a.can(Capability.ASSIGNS) and a.holds_grad(leaf) and a.below(2):
-        gradient = a.read_grad(leaf)
+    if a.can(Capability.ASSIGNS) and a.actions.holds_grad(leaf) and a.below(2):
+        gradient = a.actions.read_grad(leaf)
         if a.requires(gradient) and a.below(2):
-            a.call(_smooth(a, gradient), retain=a.pick((None, True)), create=not a.below(3))
+            a.actions.backward(_smooth(a, gradient), retain=a.pick((None, True)), create=not a.below(3))
         if a.can(Capability.DETACH) and a.below(3) == 2:
             stays.append(a.detach(gradient))
     if a.below(2):
@@ -182,50 +182,50 @@ def cycles(a: ActionBuilder) -> None:
 # -- repetitions -------------------------------------------------------------------------------------------------------
 
 
-def _plain(a: ActionBuilder, leaf: Ref) -> None:
-    a.grow(0, 2)
-    a.call(a.nonlinear(leaf), retain=a.pick(FREEING))
+def _plain(a: Draft, leaf: Ref) -> None:
+    a.ops.grow(0, 2)
+    a.actions.backward(a.ops.nonlinear(leaf), retain=a.pick(FREEING))
 
 
-def _retained(a: ActionBuilder, leaf: Ref) -> None:
-    root = a.successor(a.nonlinear(leaf))
+def _retained(a: Draft, leaf: Ref) -> None:
+    root = a.ops.successor(a.ops.nonlinear(leaf))
     for _ in range(1 + a.below(2)):
         _backward(a, root, True)
 
 
-def _created(a: ActionBuilder, leaf: Ref) -> None:
+def _created(a: Draft, leaf: Ref) -> None:
     a.require(Capability.CREATE_GRAPH)
     _backward(a, _smooth(a, leaf), None, create=True)
-    if a.can(Capability.ASSIGNS) and a.holds_grad(leaf) and a.below(2):
-        gradient = a.read_grad(leaf)
+    if a.can(Capability.ASSIGNS) and a.actions.holds_grad(leaf) and a.below(2):
+        gradient = a.actions.read_grad(leaf)
         if a.requires(gradient):
-            a.call(gradient)
+            a.actions.backward(gradient)
 
 
-def _failing(a: ActionBuilder, leaf: Ref) -> None:
-    root = a.nonlinear(leaf)
+def _failing(a: Draft, leaf: Ref) -> None:
+    root = a.ops.nonlinear(leaf)
     if a.can(Capability.COTANGENTS, Capability.COTANGENT_CHECK) and a.below(2):
-        wrong = a.tensor((*a.shape(root), 2), a.dtypes[root])
-        a.call(root, cotangents=[wrong], create=a.can(Capability.CREATE_GRAPH) and not a.below(2))
+        wrong = a.operands.tensor((*a.shape(root), 2), a.dtypes[root])
+        a.actions.backward(root, cotangents=[wrong], create=a.can(Capability.CREATE_GRAPH) and not a.below(2))
     else:
-        a.call(root, retain=a.pick(FREEING))
-        a.call(a.successor(root) if a.below(2) else root, retain=a.pick((None, True)))
+        a.actions.backward(root, retain=a.pick(FREEING))
+        a.actions.backward(a.ops.successor(root) if a.below(2) else root, retain=a.pick((None, True)))
 
 
-def _uncalled(a: ActionBuilder, leaf: Ref) -> None:
-    a.successor(a.nonlinear(leaf))
+def _uncalled(a: Draft, leaf: Ref) -> None:
+    a.ops.successor(a.ops.nonlinear(leaf))
     if a.can(Capability.MODES) and a.below(2):
         with a.under("no_grad"):
-            a.nonlinear(leaf)
+            a.ops.nonlinear(leaf)
 
 
-def _stepped(a: ActionBuilder, leaf: Ref) -> None:
+def _stepped(a: Draft, leaf: Ref) -> None:
     optimizer = plain_optimizer(a)
-    a.call(a.nonlinear(leaf, a.available("multiply", "square", "sin")[0]), retain=a.pick((None, True)))
-    a.step([leaf], *optimizer)
+    a.actions.backward(a.ops.nonlinear(leaf, a.available("multiply", "square", "sin")[0]), retain=a.pick((None, True)))
+    a.actions.step([leaf], *optimizer)
 
 
-BODIES: tuple[Callable[[ActionBuilder, Ref], None], ...] = (
+BODIES: tuple[Callable[[Draft, Ref], None], ...] = (
     _plain,
     _retained,
     _created,
@@ -238,8 +238,8 @@ BODIES: tuple[Callable[[ActionBuilder, Ref], None], ...] = (
 @st.composite
 def repeated(draw: Draw) -> Program:
     """The same instructions two to a hundred times: build, call (or fail, or do not call), clear, delete."""
-    a = ActionBuilder(draw)
-    leaf = a.leaf(a.pick(a.shapes(LEAF_SHAPES)))
+    a = Draft(Choices(draw))
+    leaf = a.leaf_of(LEAF_SHAPES)
     start = len(a.reference.steps)
     for _ in range(1 + a.below(2)):
         a.pick(BODIES)(a, leaf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.situations.base import (
     FREEING,
     VIEW_OPS,
@@ -21,18 +21,18 @@ ON = (("no_grad", "enable_grad"), ("enable_grad",), ("no_grad", "no_grad", "enab
 """Nested grad modes in which recording is off (`OFF`) and on (`ON`)."""
 
 
-def _source(b: ActionBuilder) -> Ref:
+def _source(b: Draft) -> Ref:
     """A leaf or a result that requires grad."""
-    return computed(b) if b.below(2) else b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
+    return computed(b) if b.below(2) else b.leaf_of(((3,), (2, 3), (), (2, 2)))
 
 
-def _uses(b: ActionBuilder, *values: Ref) -> Ref:
+def _uses(b: Draft, *values: Ref) -> Ref:
     """A value that depends on all given ones."""
-    return joined(b, [b.nonlinear(v) if b.below(2) else v for v in values])
+    return joined(b, [b.ops.nonlinear(v) if b.below(2) else v for v in values])
 
 
 @action_situation
-def unrecorded(b: ActionBuilder) -> None:
+def unrecorded(b: Draft) -> None:
     """Ops under nested `no_grad` on values that require grad."""
     b.require(Capability.MODES)
     source = _source(b)
@@ -43,46 +43,48 @@ def unrecorded(b: ActionBuilder) -> None:
         made = unaliased(b, source)
         for _ in range(b.below(3)):
             made = unaliased(b, made)
-    b.call(_uses(b, source, made) if b.below(2) else source)
+    b.actions.backward(_uses(b, source, made) if b.below(2) else source)
 
 
 @action_situation
-def unrecorded_views(b: ActionBuilder) -> None:
+def unrecorded_views(b: Draft) -> None:
     """Views of values that require grad, made under `no_grad`."""
     b.require(Capability.MODES)
     source = _source(b)
-    b.portable = False
+    b.ops.portable = False
     with b.under("no_grad"):
         view(b, source, 1)
-    b.call(source)
+    b.actions.backward(source)
 
 
 @action_situation
-def recorded(b: ActionBuilder) -> None:
+def recorded(b: Draft) -> None:
     """Ops under `enable_grad` inside `no_grad`, which are recorded, and a call on their result."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(ON)):
         made = unaliased(b, source)
-        made = made if b.requires(made) else b.nonlinear(source)
-        made = b.successor(made) if b.below(2) else made
-    b.call(b.successor(made) if b.below(2) else made, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
+        made = made if b.requires(made) else b.ops.nonlinear(source)
+        made = b.ops.successor(made) if b.below(2) else made
+    b.actions.backward(
+        b.ops.successor(made) if b.below(2) else made, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None
+    )
 
 
 @action_situation
-def restored(b: ActionBuilder) -> None:
+def restored(b: Draft) -> None:
     """A `no_grad` block that ends normally or by an error, then ops, perhaps the same as inside it."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
         made = unaliased(b, source)
         _fail(b, source)
-    made = b.rebuild(made) if b.below(2) else unaliased(b, source)
-    made = made if b.requires(made) else b.nonlinear(source)
-    b.call(made)
+    made = b.ops.rebuild(made) if b.below(2) else unaliased(b, source)
+    made = made if b.requires(made) else b.ops.nonlinear(source)
+    b.actions.backward(made)
 
 
-def _fail(b: ActionBuilder, source: Ref) -> None:
+def _fail(b: Draft, source: Ref) -> None:
     """An error under `no_grad`, if the framework claims one that can be provoked."""
     options = [
         *(["root"] if b.can(Capability.NO_GRAD_CHECK) else []),
@@ -92,33 +94,33 @@ def _fail(b: ActionBuilder, source: Ref) -> None:
     ]
     match b.pick([None, *options]):
         case "root":
-            b.call(b.nonlinear(source))
+            b.actions.backward(b.ops.nonlinear(source))
         case "set_requires_grad":
-            b.set_requires_grad(source, False)
+            b.actions.set_requires_grad(source, False)
         case "option":
-            b.grad([source], [source], unused=False, materialize=True)
+            b.actions.grad([source], [source], unused=False, materialize=True)
         case "freed":
             with b.under("enable_grad"):
-                root = b.nonlinear(source)
-            b.call(root)
-            b.call(root)
+                root = b.ops.nonlinear(source)
+            b.actions.backward(root)
+            b.actions.backward(root)
 
 
 @action_situation
-def constants(b: ActionBuilder) -> None:
+def constants(b: Draft) -> None:
     """A value computed under `no_grad` as an operand, with an operand that requires grad."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
-        constant = b.nonlinear(source)
-    other = b.pick((source, b.leaf(value=b.tensor(b.shape(constant), b.dtypes[constant]))))
+        constant = b.ops.nonlinear(source)
+    other = b.pick((source, b.leaf(value=b.operands.tensor(b.shape(constant), b.dtypes[constant]))))
     join = joining(b, ("multiply", "add", "subtract"))
     made = join(other, constant) if b.below(2) else join(constant, other)
-    b.call(b.successor(made) if b.below(2) else made)
+    b.actions.backward(b.ops.successor(made) if b.below(2) else made)
 
 
 @action_situation
-def constant_roots(b: ActionBuilder) -> None:
+def constant_roots(b: Draft) -> None:
     """A backward call, under `no_grad` or after it, on a value computed under `no_grad`."""
     b.require(Capability.MODES)
     source = _source(b)
@@ -127,79 +129,79 @@ def constant_roots(b: ActionBuilder) -> None:
         root = unaliased(b, source)
         root = unaliased(b, root) if b.below(2) else root
     with b.under(*(modes if b.below(2) else ())):
-        b.call(root)
-    b.call(source)
+        b.actions.backward(root)
+    b.actions.backward(source)
 
 
 @action_situation
-def unrecorded_calls(b: ActionBuilder) -> None:
+def unrecorded_calls(b: Draft) -> None:
     """A backward or functional call under `no_grad` on a graph that was recorded before."""
     b.require(Capability.MODES)
     root = _uses(b, *(_source(b) for _ in range(1 + b.below(2))))
-    root = b.nonlinear(root)
+    root = b.ops.nonlinear(root)
     with b.under(*b.pick(OFF)):
         if b.can(Capability.FUNCTIONAL) and b.below(3) == 2:
-            b.grad([root], [b.pick(b.leaves)], unused=True)
+            b.actions.grad([root], [b.pick(b.script.leaves)], unused=True)
         else:
-            b.call(root, retain=True if b.can(Capability.RETAIN) and b.below(2) else None)
+            b.actions.backward(root, retain=True if b.can(Capability.RETAIN) and b.below(2) else None)
     if b.below(2):
-        b.call(root)
+        b.actions.backward(root)
 
 
 @action_situation
-def unrecorded_writes(b: ActionBuilder) -> None:
+def unrecorded_writes(b: Draft) -> None:
     """A write under `no_grad` to a leaf or a result, which leaves its history unchanged; or a write of a value that
     requires grad into a constant, which stays a constant.
     """
     b.require(Capability.MODES, Capability.WRITES)
     target = _source(b)
     if b.can(Capability.CONSTANTS) and b.below(10) == 9:
-        constant = b.leaf(value=b.tensor(b.shape(target), b.dtypes[target]), requires_grad=False)
+        constant = b.leaf(value=b.operands.tensor(b.shape(target), b.dtypes[target]), requires_grad=False)
         with b.under(*b.pick(OFF)):
-            b.write(constant, b.pick(("copy_", "add_", "mul_")), source=target)
-        b.call(b.apply(b.pick(b.available("multiply", "add")), (target, constant))[0])
+            b.writes.to(constant, b.pick(("copy_", "add_", "mul_")), source=target)
+        b.actions.backward(b.apply(b.pick(b.available("multiply", "add")), (target, constant))[0])
         return
     chosen = view(b, target) if b.can(Capability.VIEWS) and b.below(3) == 2 else target
     with b.under(*b.pick(OFF)):
-        b.write(chosen)
+        b.writes.to(chosen)
         if b.below(3) == 2:
-            b.write(target)
-    b.call(b.nonlinear(target) if b.below(4) else target)
+            b.writes.to(target)
+    b.actions.backward(b.ops.nonlinear(target) if b.below(4) else target)
 
 
 # -- requires_grad -----------------------------------------------------------------------------------------------------
 
 
 @action_situation
-def frozen_leaves(b: ActionBuilder) -> None:
+def frozen_leaves(b: Draft) -> None:
     """A leaf whose `requires_grad` is set to False between forward and backward, and perhaps to True again."""
     b.require(Capability.SWITCHES)
-    leaf, other = b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), b.leaf((3,))
-    root = _uses(b, b.nonlinear(leaf), other) if b.below(2) else b.nonlinear(leaf)
+    leaf, other = b.leaf_of(((3,), (2, 3), ())), b.leaf((3,))
+    root = _uses(b, b.ops.nonlinear(leaf), other) if b.below(2) else b.ops.nonlinear(leaf)
     if b.below(2) and b.can(Capability.RETAIN):
-        b.call(root, retain=True)
-    b.set_requires_grad(leaf, False)
-    b.call(root, retain=True if b.can(Capability.RETAIN) else None)
+        b.actions.backward(root, retain=True)
+    b.actions.set_requires_grad(leaf, False)
+    b.actions.backward(root, retain=True if b.can(Capability.RETAIN) else None)
     if b.below(2):
-        b.set_requires_grad(leaf, True)
-        b.call(root if b.can(Capability.RETAIN) else b.nonlinear(leaf))
+        b.actions.set_requires_grad(leaf, True)
+        b.actions.backward(root if b.can(Capability.RETAIN) else b.ops.nonlinear(leaf))
 
 
 @action_situation
-def frozen_results(b: ActionBuilder) -> None:
+def frozen_results(b: Draft) -> None:
     """Setting `requires_grad` to False on a value that is no leaf, which is rejected; a call on its graph stays
     legal.
     """
     b.require(Capability.SWITCHES)
     value = computed(b)
     value = view(b, value) if b.below(3) == 2 and any(n in b.alphabet.ops for n in VIEW_OPS) else value
-    root = b.successor(value) if b.below(2) else value
-    b.set_requires_grad(value, False)
-    b.call(root)
+    root = b.ops.successor(value) if b.below(2) else value
+    b.actions.set_requires_grad(value, False)
+    b.actions.backward(root)
 
 
 @action_situation
-def unfrozen_constants(b: ActionBuilder) -> None:
+def unfrozen_constants(b: Draft) -> None:
     """Setting `requires_grad` to True on a constant or a detached value, which gets gradients from then on."""
     b.require(Capability.SWITCHES)
     if b.can(Capability.DETACH) and b.below(2):
@@ -207,8 +209,8 @@ def unfrozen_constants(b: ActionBuilder) -> None:
         leaf = b.detach(view(b, source) if b.can(Capability.VIEWS) and b.below(2) else source)
     else:
         b.require(Capability.CONSTANTS)
-        leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))), requires_grad=False)
-    b.set_requires_grad(leaf, True)
-    b.call(b.nonlinear(leaf))
+        leaf = b.leaf_of(((3,), (2, 3), ()), requires_grad=False)
+    b.actions.set_requires_grad(leaf, True)
+    b.actions.backward(b.ops.nonlinear(leaf))
     if b.below(2):
-        b.call(b.nonlinear(leaf))
+        b.actions.backward(b.ops.nonlinear(leaf))

@@ -8,13 +8,13 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
 from autograd_conformance.strategies.networks.network import WEIGHT
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain
 
-KINDS: tuple[Callable[[ActionBuilder], Network], ...] = (
+KINDS: tuple[Callable[[Draft], Network], ...] = (
     lambda b: linear(b, 2, 1 + b.below(3), bool(b.below(3)), frozen=True),
     lambda b: mlp(b, 1 + b.below(3), 2, frozen=True),
     lambda b: convolutional(b, frozen=True),
@@ -26,26 +26,26 @@ KINDS: tuple[Callable[[ActionBuilder], Network], ...] = (
 )
 
 
-def network(b: ActionBuilder) -> Network:
+def network(b: Draft) -> Network:
     """A network from modules, of any kind except recurrent ones. Some parameters may require no grad."""
     made = b.pick(KINDS)(b)
     made.needs_modules(b)
     return made
 
 
-def roots(b: ActionBuilder, results: Sequence[Ref]) -> list[Ref]:
+def roots(b: Draft, results: Sequence[Ref]) -> list[Ref]:
     """The roots of a call: all results of a network, one of them, a value computed from one, or a loss."""
     match b.pick(("one", "all", "loss", "beyond")):
         case "all":
             return list(results)
         case "loss":
-            return [b.total(b.nonlinear(b.pick(results)))]
+            return [b.ops.total(b.ops.nonlinear(b.pick(results)))]
         case "beyond":
-            return [b.successor(b.pick(results))]
+            return [b.ops.successor(b.pick(results))]
     return [b.pick(results)]
 
 
-def passes_and_calls(b: ActionBuilder, made: Network, once: bool) -> None:
+def passes_and_calls(b: Draft, made: Network, once: bool) -> None:
     """One or two forward passes, and calls on them. With `once`, one pass and one call; otherwise calls may retain the
     graph.
     """
@@ -53,31 +53,31 @@ def passes_and_calls(b: ActionBuilder, made: Network, once: bool) -> None:
     for _ in range(1 if once else 1 + b.below(2)):
         inputs = made.inputs(b, bool(b.below(3)))
         if b.below(4) == 3:  # an input need not be a leaf
-            inputs[0] = b.nonlinear(inputs[0])
+            inputs[0] = b.ops.nonlinear(inputs[0])
         passes.append(made.module(b, *inputs))
     for results in passes:
         begin = roots(b, results)
         if not once:
             for _ in range(b.below(3)):
-                b.call(*begin, retain=True)
+                b.actions.backward(*begin, retain=True)
                 begin = roots(b, results)
-        b.call(*begin)
+        b.actions.backward(*begin)
 
 
 @action_situation
-def single(b: ActionBuilder) -> None:
+def single(b: Draft) -> None:
     """One forward pass and one call on it."""
     passes_and_calls(b, network(b), once=True)
 
 
 @action_situation
-def several(b: ActionBuilder) -> None:
+def several(b: Draft) -> None:
     """Forward passes of one network, and calls that retain the graph."""
     passes_and_calls(b, network(b), once=False)
 
 
 @action_situation
-def chained(b: ActionBuilder) -> None:
+def chained(b: Draft) -> None:
     """Two networks in a row, which may share their parameters."""
     width = 2
     first = mlp(b, width, width, 1 + b.below(2))
@@ -85,16 +85,16 @@ def chained(b: ActionBuilder) -> None:
     second = first if b.below(3) == 2 else linear(b, width, 1 + b.below(2))
     x = b.leaf((2, width), bool(b.below(2)), WEIGHT)
     (inner,) = first.module(b, x)
-    (out,) = second.call(b, b.nonlinear(inner))
+    (out,) = second.call(b, b.ops.nonlinear(inner))
     if b.below(3) == 2:
-        b.call(inner, retain=True)
-    b.call(*roots(b, [out]))
+        b.actions.backward(inner, retain=True)
+    b.actions.backward(*roots(b, [out]))
 
 
 NOISES = ("random_normal", "random_uniform")
 
 
-def _claims(b: ActionBuilder) -> None:
+def _claims(b: Draft) -> None:
     """Raise `Unsupported` unless the framework has all random ops."""
     b.require(Capability.RANDOM)
     missing = [name for name in RANDOM_OPS if name not in b.alphabet.modules]
@@ -102,15 +102,15 @@ def _claims(b: ActionBuilder) -> None:
         raise Unsupported(f"the framework has no {' or '.join(missing)}")
 
 
-def _attributes(b: ActionBuilder, name: str, value: Ref) -> Attrs:
+def _attributes(b: Draft, name: str, value: Ref) -> Attrs:
     return b.pick(choices_of(RANDOM_OPS[name], (b.shape(value),)))
 
 
 @action_situation
-def dropouts(b: ActionBuilder) -> None:
+def dropouts(b: Draft) -> None:
     """Dropout once or several times, with fresh masks or the same one, and calls through it."""
     _claims(b)
-    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
+    leaf = b.leaf_of(LEAF_SHAPES)
     value = chain(b, leaf, 2) if b.below(2) else leaf
     for _ in range(1 + b.below(3)):
         attrs = _attributes(b, "dropout_mask", value)
@@ -119,20 +119,20 @@ def dropouts(b: ActionBuilder) -> None:
             (dropouts,) = b.apply("dropout", (value, mask), attrs)
         value = chain(b, dropouts, 1) if b.below(2) else dropouts
     keep = True if b.can(Capability.RETAIN) and b.below(2) else None
-    b.call(value, retain=keep)
+    b.actions.backward(value, retain=keep)
     if keep:
-        b.call(value)
+        b.actions.backward(value)
 
 
 @action_situation
-def noisy(b: ActionBuilder) -> None:
+def noisy(b: Draft) -> None:
     """A location plus a scale times noise: the noise is a constant for any distribution."""
     _claims(b)
-    location = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
+    location = b.leaf_of(LEAF_SHAPES)
     scale = b.leaf(b.shape(location))
     for _ in range(1 + b.below(2)):
         name = b.pick(NOISES)
         (noise,) = b.apply(name, (location,), _attributes(b, name, location))
         (spread,) = b.apply("multiply", (scale, noise))
         (sample,) = b.apply("add", (location, spread))
-        b.call(chain(b, sample, 2))
+        b.actions.backward(chain(b, sample, 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.optimizers import OptimizerChoice, optimizer, variants
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain
 
@@ -13,83 +13,83 @@ BOUNDS = (1.0, 0.25, 4.0, 0.0625, 64.0)
 """Bounds for clipping."""
 
 
-def _leaves(b: ActionBuilder, least: int = 1) -> list[Ref]:
-    return [b.leaf(b.pick(b.shapes(LEAF_SHAPES))) for _ in range(least + b.below(3))]
+def _leaves(b: Draft, least: int = 1) -> list[Ref]:
+    return [b.leaf_of(LEAF_SHAPES) for _ in range(least + b.below(3))]
 
 
-def _others(b: ActionBuilder) -> list[Ref]:
+def _others(b: Draft) -> list[Ref]:
     """With probability one half, a leaf that the optimizer does not have."""
-    return [b.leaf(b.pick(b.shapes(LEAF_SHAPES)))] if b.below(2) else []
+    return [b.leaf_of(LEAF_SHAPES)] if b.below(2) else []
 
 
-def _differentiate(b: ActionBuilder, leaves: list[Ref]) -> None:
+def _differentiate(b: Draft, leaves: list[Ref]) -> None:
     """A backward call on a function of each leaf."""
     for leaf in leaves:
-        b.call(chain(b, leaf, 2))
+        b.actions.backward(chain(b, leaf, 2))
 
 
-def _renew(b: ActionBuilder, leaves: list[Ref]) -> None:
+def _renew(b: Draft, leaves: list[Ref]) -> None:
     """Compute new gradients, mostly after clearing the old ones."""
     if b.below(3) < 2:
-        b.zero_grad(*leaves, to_none=not b.below(2))
+        b.actions.zero_grad(*leaves, to_none=not b.below(2))
     _differentiate(b, leaves)
 
 
 @action_situation
-def steps(b: ActionBuilder, name: str | None = None) -> None:
+def steps(b: Draft, name: str | None = None) -> None:
     """One to four iterations of forward, backward and step. Some do not clear, and some leaves have no gradient."""
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves), name)
     for _ in range(1 + b.below(4)):
-        b.call(chain(b, b.pick(leaves), 2))
-        b.step(leaves, *drawn)
+        b.actions.backward(chain(b, b.pick(leaves), 2))
+        b.actions.step(leaves, *drawn)
         if b.below(2):
-            b.zero_grad(*leaves, to_none=not b.below(2))
+            b.actions.zero_grad(*leaves, to_none=not b.below(2))
 
 
 @action_situation
-def remembered(b: ActionBuilder, name: str | None = None) -> None:
+def remembered(b: Draft, name: str | None = None) -> None:
     """Two to six steps of one optimizer on leaves that all have gradients each time."""
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves), name)
     _differentiate(b, leaves)
-    b.step(leaves, *drawn)
+    b.actions.step(leaves, *drawn)
     for _ in range(1 + b.below(5)):
         _renew(b, leaves)
-        b.step(leaves, *drawn)
+        b.actions.step(leaves, *drawn)
 
 
 @action_situation
-def skipped(b: ActionBuilder) -> None:
+def skipped(b: Draft) -> None:
     """A leaf without a gradient in some steps, between steps that change it."""
-    b.require_absent_grad()
+    b.alphabet.require_absent_grad()
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
     skipping = leaves[0]
     if b.below(4) < 3:
         _differentiate(b, leaves[: 1 + b.below(len(leaves))])
-        b.step(leaves, *drawn)
-    b.zero_grad(skipping)
+        b.actions.step(leaves, *drawn)
+    b.actions.zero_grad(skipping)
     for _ in range(1 + b.below(2)):
-        b.step(leaves, *drawn)
+        b.actions.step(leaves, *drawn)
     if b.below(4) < 3:
         _differentiate(b, leaves[: 1 + b.below(len(leaves))])
-        b.step(leaves, *drawn)
+        b.actions.step(leaves, *drawn)
 
 
 @action_situation
-def grouped(b: ActionBuilder) -> None:
+def grouped(b: Draft) -> None:
     """Steps on leaves in parameter groups with different settings."""
     b.require(Capability.OPTIMIZERS, Capability.GROUPS)
     leaves = _leaves(b, 2)
     drawn = optimizer(b, len(leaves), grouped=True)
     for _ in range(1 + b.below(3)):
         _renew(b, leaves)
-        b.step(leaves, *drawn)
+        b.actions.step(leaves, *drawn)
 
 
 @action_situation
-def varied(b: ActionBuilder) -> None:
+def varied(b: Draft) -> None:
     """Steps of an optimizer in one of its implementations."""
     b.require(Capability.OPTIMIZERS, Capability.FOREACH)
     leaves = _leaves(b)
@@ -98,11 +98,11 @@ def varied(b: ActionBuilder) -> None:
         settings = (*settings, *b.pick(variants(b, name)))
     for _ in range(1 + b.below(3)):
         _renew(b, leaves)
-        b.step(leaves, name, settings, groups)
+        b.actions.step(leaves, name, settings, groups)
 
 
 @action_situation
-def layouts(b: ActionBuilder) -> None:
+def layouts(b: Draft) -> None:
     """Steps on leaves that are not contiguous, or whose layout differs from their gradient's."""
     b.require(Capability.OPTIMIZERS, Capability.VIEWS, Capability.DETACH, Capability.SWITCHES, Capability.ASSIGNS)
     leaves = [_spread(b), *_leaves(b)[1:]]
@@ -112,16 +112,16 @@ def layouts(b: ActionBuilder) -> None:
     for _ in range(1 + b.below(3)):
         if len(b.shape(leaves[0])) == 2 and b.below(2):
             given = b.leaf(b.shape(leaves[0])[::-1], requires_grad=False)
-            b.assign_grad(leaves[0], b.apply("matrix_transpose", (given,))[0])
+            b.actions.assign_grad(leaves[0], b.apply("matrix_transpose", (given,))[0])
         else:
             _renew(b, leaves)
-        b.step(leaves, name, settings, groups)
+        b.actions.step(leaves, name, settings, groups)
 
 
-def _spread(b: ActionBuilder) -> Ref:
+def _spread(b: Draft) -> Ref:
     """A leaf that is a slice or the transpose of another value, or contiguous."""
     (transpose,) = b.available("matrix_transpose")
-    base = b.leaf(b.pick(b.shapes(((2, 3), (3, 2), (2, 2)))), requires_grad=False)
+    base = b.leaf_of(((2, 3), (3, 2), (2, 2)), requires_grad=False)
     if b.requires(base):
         return base
     match b.below(3):
@@ -132,49 +132,49 @@ def _spread(b: ActionBuilder) -> Ref:
         case _:
             view = base
     leaf = b.detach(view)
-    b.set_requires_grad(leaf, True)
+    b.actions.set_requires_grad(leaf, True)
     return leaf
 
 
 @action_situation
-def kept_gradients(b: ActionBuilder) -> None:
+def kept_gradients(b: Draft) -> None:
     """A step, which must not change gradients, and a second step with the same gradients; other leaves may exist."""
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
     _differentiate(b, [*leaves, *_others(b)])
     for _ in range(1 + b.below(2)):
-        b.step(leaves, *drawn)
+        b.actions.step(leaves, *drawn)
 
 
 @action_situation
-def cleared(b: ActionBuilder) -> None:
+def cleared(b: Draft) -> None:
     """Gradients cleared by an optimizer for its leaves in all groups, while other leaves keep theirs."""
     b.require(Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS)
     leaves = _leaves(b)
     drawn: OptimizerChoice = optimizer(b, len(leaves))
-    b.make_optimizer(leaves, *drawn)
+    b.actions.make_optimizer(leaves, *drawn)
     _differentiate(b, [*leaves, *_others(b)])
     for _ in range(1 + b.below(2)):
         if b.below(2):
-            b.step(leaves, *drawn)
-        b.zero_grad(*leaves, to_none=not b.below(2))
+            b.actions.step(leaves, *drawn)
+        b.actions.zero_grad(*leaves, to_none=not b.below(2))
         _differentiate(b, leaves[: 1 + b.below(len(leaves))])
 
 
 @action_situation
-def clipped(b: ActionBuilder) -> None:
+def clipped(b: Draft) -> None:
     """Gradients clipped by norm or value, above or within the bound. Some leaves may have no gradient, or another
     dtype.
     """
     b.require(Capability.CLIPS)
     leaves = _leaves(b)
-    others = [dtype for dtype in b.alphabet.dtypes if dtype != b.dtype]
+    others = [dtype for dtype in b.alphabet.dtypes if dtype != b.operands.dtype]
     if others and b.below(4) == 3:
-        leaves.insert(0, b.leaf(value=b.tensor(b.pick(b.shapes(LEAF_SHAPES)), b.pick(others))))
+        leaves.insert(0, b.leaf(value=b.operands.tensor(b.pick(b.alphabet.shapes(LEAF_SHAPES)), b.pick(others))))
     _differentiate(b, leaves[: b.below(len(leaves) + 1)])
-    b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
+    b.actions.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
     if b.can(Capability.OPTIMIZERS) and b.below(2):
-        b.step(leaves, *optimizer(b, len(leaves)))
+        b.actions.step(leaves, *optimizer(b, len(leaves)))
     if b.below(2):
-        b.call(chain(b, b.pick(leaves), 2))
-        b.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))
+        b.actions.backward(chain(b, b.pick(leaves), 2))
+        b.actions.clip(leaves, b.pick(("norm", "value")), b.pick(BOUNDS))

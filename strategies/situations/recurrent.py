@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.networks.elementwise import elementwise
 from autograd_conformance.strategies.networks.recurrent import CARRYING, CELLS, Recurrent, composable, recurrent
@@ -19,7 +19,7 @@ SHORT = ((2, 1), (1, 2), (3, 2), (1, 0))
 """Lengths and batch sizes of a sequence's parts; 0 is no batch."""
 
 
-def _network(b: ActionBuilder, cell: str | None = None) -> Recurrent:
+def _network(b: Draft, cell: str | None = None) -> Recurrent:
     made = recurrent(b, cell, frozen=True)
     made.needs_modules(b)
     return made
@@ -29,19 +29,19 @@ def _network(b: ActionBuilder, cell: str | None = None) -> Recurrent:
 
 
 @action_situation
-def single(b: ActionBuilder) -> None:
+def single(b: Draft) -> None:
     """One sequence through a module, and one call on its results."""
     networks.passes_and_calls(b, _network(b), once=True)
 
 
 @action_situation
-def several(b: ActionBuilder) -> None:
+def several(b: Draft) -> None:
     """One or two sequences through one module, and calls that retain the graph."""
     networks.passes_and_calls(b, _network(b), once=False)
 
 
 @action_situation
-def partial_roots(b: ActionBuilder) -> None:
+def partial_roots(b: Draft) -> None:
     """Calls on the output at one time, or on one part of the last state."""
     made = _network(b)
     inputs = made.inputs(b, bool(b.below(3)))
@@ -53,19 +53,19 @@ def partial_roots(b: ActionBuilder) -> None:
             (root,) = b.apply(select, (out,), (("dim", made.time_dim(b, out)), ("index", index)))
         else:
             root = b.pick(last)
-        b.call(root, retain=True if n == 0 and b.can(Capability.RETAIN) else None)
+        b.actions.backward(root, retain=True if n == 0 and b.can(Capability.RETAIN) else None)
 
 
 @action_situation
-def composed(b: ActionBuilder) -> None:
+def composed(b: Draft) -> None:
     """A sequence through cells composed of ops, and one or two calls on the output."""
     part = _composed(b)
     state: Sequence[Ref] = ()
     for _ in range(1 + b.below(2)):
         out, state = part(state)
         if b.below(3) == 2:
-            b.call(out, retain=True)
-    b.call(*networks.roots(b, [out]))
+            b.actions.backward(out, retain=True)
+    b.actions.backward(*networks.roots(b, [out]))
 
 
 # -- sequences in parts ------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ state.
 """
 
 
-def _elementwise(b: ActionBuilder) -> tuple[tuple[Ref, ...], Part]:
+def _elementwise(b: Draft) -> tuple[tuple[Ref, ...], Part]:
     made = elementwise(b)
 
     def part(state: Sequence[Ref]) -> tuple[Ref, Sequence[Ref]]:
@@ -88,7 +88,7 @@ def _elementwise(b: ActionBuilder) -> tuple[tuple[Ref, ...], Part]:
     return made.parameters, part
 
 
-def _recurrent(b: ActionBuilder, by_module: bool) -> tuple[tuple[Ref, ...], Part]:
+def _recurrent(b: Draft, by_module: bool) -> tuple[tuple[Ref, ...], Part]:
     cells = [cell for cell in CELLS if by_module or composable(b, cell)]
     made = recurrent(b, b.pick(cells), settings=b.pick(CARRYING))
     if by_module:
@@ -104,11 +104,11 @@ def _recurrent(b: ActionBuilder, by_module: bool) -> tuple[tuple[Ref, ...], Part
     return made.parameters, part
 
 
-def _composed(b: ActionBuilder) -> Part:
+def _composed(b: Draft) -> Part:
     return _parts(b, modules=False)[1]
 
 
-def _parts(b: ActionBuilder, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
+def _parts(b: Draft, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
     """A recurrent network in any form that the framework supports: its parameters, and the function of a part."""
     known = [f"nn_{cell}" for cell in CELLS]
     ways = [lambda: _elementwise(b)]
@@ -119,7 +119,7 @@ def _parts(b: ActionBuilder, modules: bool = True) -> tuple[tuple[Ref, ...], Par
     return b.pick(ways[::-1])()
 
 
-def _truncated(b: ActionBuilder, detaches: bool) -> None:
+def _truncated(b: Draft, detaches: bool) -> None:
     """A sequence in two to four parts, with a call on each part and perhaps steps between them."""
     parameters, part = _parts(b)
     steps = optimizer(b, len(parameters)) if b.can(Capability.OPTIMIZERS) and b.below(3) == 2 else None
@@ -129,22 +129,22 @@ def _truncated(b: ActionBuilder, detaches: bool) -> None:
         if (n and detaches) or (n > 1 and b.can(Capability.DETACH) and b.below(4) == 3):
             state = [b.detach(h) for h in state]
         out, state = part(state)
-        root = out if b.below(3) else b.recent(state)
-        b.call(b.nonlinear(root) if b.below(2) else root, retain=True if keeps else b.pick(FREEING))
+        root = out if b.below(3) else b.choices.recent(state)
+        b.actions.backward(b.ops.nonlinear(root) if b.below(2) else root, retain=True if keeps else b.pick(FREEING))
         if steps:
-            b.step(parameters, *steps)
+            b.actions.step(parameters, *steps)
             if b.below(2):
-                b.zero_grad(*parameters, to_none=not b.below(2))
+                b.actions.zero_grad(*parameters, to_none=not b.below(2))
 
 
 @action_situation
-def detached_states(b: ActionBuilder) -> None:
+def detached_states(b: Draft) -> None:
     """A sequence in parts, each of which begins with the detached last state of the part before it."""
     b.require(Capability.DETACH)
     _truncated(b, detaches=True)
 
 
 @action_situation
-def carried_states(b: ActionBuilder) -> None:
+def carried_states(b: Draft) -> None:
     """A sequence in parts, each of which begins with the last state of the part before it."""
     _truncated(b, detaches=False)

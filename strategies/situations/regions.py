@@ -13,7 +13,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
     FREEING,
@@ -35,45 +35,45 @@ RETAINING = (True, None, False)
 """Values of `retain_graph`, drawn evenly."""
 
 
-def for_regions(write: Callable[[ActionBuilder], None]) -> Callable[..., Programs]:
+def for_regions(write: Callable[[Draft], None]) -> Callable[..., Programs]:
     """Make a strategy of a function for frameworks that compile or recompute regions. Others raise `Unsupported`."""
 
-    def with_regions(b: ActionBuilder) -> None:
-        b.require_regions()
+    def with_regions(b: Draft) -> None:
+        b.alphabet.require_regions()
         write(b)
 
     with_regions.__name__, with_regions.__doc__ = write.__name__, write.__doc__
     return action_situation(with_regions)
 
 
-def retain(b: ActionBuilder) -> bool | None:
+def retain(b: Draft) -> bool | None:
     """A drawn value of `retain_graph`, or None if the framework has no such option."""
     return b.pick(RETAINING) if b.can(Capability.RETAIN) else None
 
 
-def call_some(b: ActionBuilder, roots: Sequence[Ref], least: int) -> None:
+def call_some(b: Draft, roots: Sequence[Ref], least: int) -> None:
     """At least `least` calls on drawn values of those that require grad, in any order, with any `retain_graph`."""
     options = [root for root in roots if b.requires(root)]
     for _ in range(least + b.below(3) if options else 0):
-        b.call(b.pick(options), retain=retain(b))
+        b.actions.backward(b.pick(options), retain=retain(b))
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
 
 
-def viewed(b: ActionBuilder, value: Ref) -> Ref:
+def viewed(b: Draft, value: Ref) -> Ref:
     """The value detached, or a view of it by an op that always returns one; the value itself if neither is possible."""
     fitting = [name for name in VIEWING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if b.can(Capability.DETACH) and (not fitting or b.below(2)):
         return b.detach(value)
-    made = b.op(b.pick(fitting), on=value)[0] if fitting else value
+    made = b.ops.draw(b.pick(fitting), on=value)[0] if fitting else value
     return made if value in operands(b.reference.steps[made.at]) and b.reference.values[made].size else value
 
 
 @for_regions
-def results_apart(b: ActionBuilder) -> None:
+def results_apart(b: Draft) -> None:
     """Several results of one region, with or without a common part, and calls on one after another."""
-    shape = b.pick(b.shapes(SHAPES))
+    shape = b.pick(b.alphabet.shapes(SHAPES))
     trunk = chain(b, b.leaf(shape), 2)
     results = [chain(b, trunk if b.below(2) else b.leaf(shape), 2) for _ in range(2 + b.below(2))]
     if b.below(3) == 2:
@@ -82,9 +82,9 @@ def results_apart(b: ActionBuilder) -> None:
 
 
 @for_regions
-def branches_apart(b: ActionBuilder) -> None:
+def branches_apart(b: Draft) -> None:
     """One graph with its branches in separate regions: a call on the first must not free the second."""
-    shape = b.pick(b.shapes(SHAPES))
+    shape = b.pick(b.alphabet.shapes(SHAPES))
     left = chain(b, b.leaf(shape), 2)
     end_region(b)
     right = chain(b, b.leaf(shape), 2)
@@ -92,58 +92,58 @@ def branches_apart(b: ActionBuilder) -> None:
         end_region(b)
     joined(b, [left, right])
     for branch in (left, right):
-        b.call(branch, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
+        b.actions.backward(branch, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
 
 
 @for_regions
-def viewed_results(b: ActionBuilder) -> None:
+def viewed_results(b: Draft) -> None:
     """A value and views or detached aliases of it as results of one region. One is written to, and the others are
     used.
     """
     b.require(Capability.WRITES, Capability.VIEWS)
-    base = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 2), (2, 3))))), 2)
+    base = chain(b, b.leaf_of(((3,), (2, 2), (2, 3))), 2)
     family = [base, viewed(b, base)]
     if b.below(2):
         family.append(viewed(b, b.pick(family)))
     end_region(b)
     target = b.pick(family)
     if b.below(3) or not b.can(Capability.MODES):
-        b.write(target)
+        b.writes.to(target)
     else:
         with b.under("no_grad"):
-            b.write(target)
+            b.writes.to(target)
     if b.below(2):
         end_region(b)
-    used = [b.nonlinear(value) if b.below(2) else value for value in family if b.requires(value)]
+    used = [b.ops.nonlinear(value) if b.below(2) else value for value in family if b.requires(value)]
     call_some(b, used, 1)
 
 
 @for_regions
-def unneeded_written(b: ActionBuilder) -> None:
+def unneeded_written(b: Draft) -> None:
     """A result that no derivative of its region needs. It is written to after the region, before a call on a later
     value.
     """
     b.require(Capability.WRITES)
     require_known_needs(b)
-    shape = b.pick(b.shapes(((3,), (2, 2), (2, 3))))
+    shape = b.pick(b.alphabet.shapes(((3,), (2, 2), (2, 3))))
     start = chain(b, b.leaf(shape), 1) if b.below(2) else b.leaf(shape)
     value = made = b.apply(b.pick(b.available("negative", "clone")), (start,))[0]
     for _ in range(1 + b.below(2)):
-        made = b.op(b.pick(b.available(*LINEAR)), on=made)[0]
+        made = b.ops.draw(b.pick(b.available(*LINEAR)), on=made)[0]
     end_region(b)
-    b.write(value, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
-    b.call(made)
+    b.writes.to(value, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
+    b.actions.backward(made)
 
 
 @for_regions
-def inputs_given_out(b: ActionBuilder) -> None:
+def inputs_given_out(b: Draft) -> None:
     """Results of a region that are views, detached aliases or copies of an input, some of which are written to or
     used.
     """
-    shape = b.pick(b.shapes(((3,), (2, 3), ())))
+    shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     value = chain(b, b.leaf(shape), 1) if b.below(2) else b.leaf(shape, requires_grad=bool(b.below(4)))
     end_region(b)
-    results = [b.nonlinear(value)]
+    results = [b.ops.nonlinear(value)]
     if "permute_dims" in b.alphabet.ops and shape:
         results += b.apply("permute_dims", (value,), (("dims", tuple(range(len(shape)))),))
     if "clone" in b.alphabet.ops:
@@ -154,96 +154,98 @@ def inputs_given_out(b: ActionBuilder) -> None:
         end_region(b)
     if b.can(Capability.WRITES) and b.below(2):
         target = b.pick(results)
-        written = b.reference.storages.storage(target)
-        if not (b.requires(target) and written == value and b.reference.tape.is_leaf(value)):
-            b.write(target, b.pick(("mul_scalar_", "zero_", "neg_")))
+        if not (
+            b.requires(target) and b.reference.storages.storage(target) == value and b.reference.tape.is_leaf(value)
+        ):
+            b.writes.to(target, b.pick(("mul_scalar_", "zero_", "neg_")))
             end_region(b)
-    call_some(b, [*results, b.nonlinear(b.pick(results))], 2)
+    call_some(b, [*results, b.ops.nonlinear(b.pick(results))], 2)
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
 
 
 @for_regions
-def inputs_written(b: ActionBuilder) -> None:
+def inputs_written(b: Draft) -> None:
     """An input or a result of a region, or an alias of it, written to between the region and a call through it."""
     b.require(Capability.WRITES)
-    shape = b.pick(b.shapes(((3,), (2, 3), ())))
+    shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     given = b.leaf(shape, requires_grad=bool(b.below(3))) if b.below(2) else chain(b, b.leaf(shape), 1)
     other = b.leaf(shape)
     end_region(b)
     inner = b.apply(
-        b.pick(b.available("multiply", "divide") if b.below(2) else b.available("multiply")), (other, given)
+        b.pick(b.available("multiply", "divide") if b.below(2) else b.available("multiply")),
+        (other, given),
     )
     made = chain(b, inner[0], 2)
     end_region(b)
     if b.can(Capability.RETAIN) and b.below(3) == 2:
-        b.call(made, retain=True)
+        b.actions.backward(made, retain=True)
     target = b.pick((given, made, inner[0]))
     target = viewed(b, target) if b.can(Capability.VIEWS) and b.below(3) == 2 else target
     leaf = b.requires(target) and b.reference.tape.is_leaf(target)
     with b.under(*(["no_grad"] if b.can(Capability.MODES) and (leaf or not b.below(3)) else [])):
-        b.write(target)
-    b.call(made)
+        b.writes.to(target)
+    b.actions.backward(made)
 
 
 @for_regions
-def weights_stepped(b: ActionBuilder) -> None:
+def weights_stepped(b: Draft) -> None:
     """A region whose weights are changed by a step between two calls on it, and the same region on the new weights."""
     b.require(Capability.OPTIMIZERS, Capability.RETAIN)
-    weight = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
+    weight = b.leaf_of(((3,), (2, 3), ()))
     names = [b.pick(b.available(*SMOOTH)) for _ in range(1 + b.below(2))]
     kind = plain_optimizer(b)
     for _ in range(2 + b.below(2)):
         root = weight
         for name in names:
-            root = b.nonlinear(root, name)
-        root = b.total(root)
-        b.call(root, retain=True)
-        b.step([weight], *kind)
+            root = b.ops.nonlinear(root, name)
+        root = b.ops.total(root)
+        b.actions.backward(root, retain=True)
+        b.actions.step([weight], *kind)
         if not b.below(3):
-            b.call(root, retain=retain(b))
+            b.actions.backward(root, retain=retain(b))
         if b.below(2):
-            b.zero_grad(weight)
+            b.actions.zero_grad(weight)
 
 
 @for_regions
-def hooked_between(b: ActionBuilder) -> None:
+def hooked_between(b: Draft) -> None:
     """Hooks on inputs and results of a region, or retained gradients, added between the region and calls through it."""
     b.require(Capability.HOOKS)
-    shape = b.pick(b.shapes(((3,), (2, 3), ())))
+    shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     given = chain(b, b.leaf(shape), 1)
     end_region(b)
     inner = chain(b, given, 1)
     results = [inner, chain(b, inner, 2), chain(b, given if b.below(2) else b.leaf(shape), 1)]
     for _ in range(1 + b.below(3)):
-        target = b.pick([*results, given, b.leaves[0]])
+        target = b.pick([*results, given, b.script.leaves[0]])
         if b.below(4) == 3 and b.can(Capability.RETAINS_GRAD):
-            b.retain_grad(target)
+            b.actions.retain_grad(target)
         else:
-            b.hook(target, b.pick(("observe", "scale")), b.pick((2.0, -1.0)))
+            b.actions.hook(target, b.pick(("observe", "scale")), b.pick((2.0, -1.0)))
     call_some(b, results, 2)
 
 
 @for_regions
-def twins(b: ActionBuilder) -> None:
+def twins(b: Draft) -> None:
     """Inputs of a region that share memory (a value, and the value detached or a view), read and written inside it."""
     b.require(Capability.VIEWS)
-    shape = b.pick(b.shapes(((3,), (2, 2))))
+    shape = b.pick(b.alphabet.shapes(((3,), (2, 2))))
     value = chain(b, b.leaf(shape), 1) if b.below(3) else b.leaf(shape, requires_grad=bool(b.below(2)))
     other = viewed(b, value)
     end_region(b)
-    before = [b.nonlinear(x) for x in ((value, other) if b.below(2) else (other, value))]
+    before = [b.ops.nonlinear(x) for x in ((value, other) if b.below(2) else (other, value))]
     if b.can(Capability.WRITES) and b.below(3):
-        b.write(b.pick((other, value)))
-        before += [b.nonlinear(x) for x in (value, other)]
+        b.writes.to(b.pick((other, value)))
+        before += [b.ops.nonlinear(x) for x in (value, other)]
     call_some(b, before, 2)
 
 
 @for_regions
-def numbers_and_empties(b: ActionBuilder) -> None:
+def numbers_and_empties(b: Draft) -> None:
     """Scalars and tensors without elements as inputs of a region, with other inputs."""
-    shape = b.pick(b.shapes(((3,), (2, 3), (0,), (2, 0))))
+    shape = b.pick(b.alphabet.shapes(((3,), (2, 3), (0,), (2, 0))))
     number = b.leaf((), requires_grad=bool(b.below(4)))
     several = chain(b, b.leaf(shape), 1)
     end_region(b)

@@ -8,8 +8,8 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import SMOOTH, chain, end_region
 from autograd_conformance.strategies.situations.regions import call_some, for_regions
 
@@ -27,7 +27,7 @@ class Recipe:
     unrecorded: tuple[int, ...] = ()
     """Indices of the ops under `no_grad`."""
 
-    def applied(self, b: ActionBuilder, first: Ref, second: Ref) -> list[Ref]:
+    def applied(self, b: Draft, first: Ref, second: Ref) -> list[Ref]:
         """Apply the recipe to two values. Return the two results that it does not use itself, which are the region's
         results.
         """
@@ -38,15 +38,15 @@ class Recipe:
                     case "detach":
                         made.append(b.detach(made[-1]))
                     case "write":
-                        b.write(second, "mul_", made[-1])
+                        b.writes.to(second, "mul_", made[-1])
                     case "multiply" | "add":
                         made.append(b.apply(op, (made[-1], second))[0])
                     case _:
-                        made.append(b.nonlinear(made[-1], op))
-        return [made[-1], b.nonlinear(made[1], self.branch)]
+                        made.append(b.ops.nonlinear(made[-1], op))
+        return [made[-1], b.ops.nonlinear(made[1], self.branch)]
 
 
-def drawn_recipe(b: ActionBuilder, writes: bool = False) -> Recipe:
+def drawn_recipe(b: Draft, writes: bool = False) -> Recipe:
     """A recipe of two to four ops and a branch."""
     ops = [b.pick(b.available("multiply", "add"))]
     kinds = [*b.available(*SMOOTH[:5]), *(["detach"] if b.can(Capability.DETACH) else [])]
@@ -65,18 +65,20 @@ OF_ONE_SIZE: tuple[tuple[Shape, ...], ...] = (
 
 
 @for_regions
-def called_again(b: ActionBuilder) -> None:
+def called_again(b: Draft) -> None:
     """One region two or three times, on values that differ, perhaps in shape or dtype, too, with calls in between."""
     writes = b.can(Capability.WRITES, Capability.CONSTANTS) and b.below(4) == 3
     recipe = drawn_recipe(b, writes)
     roots: list[Ref] = []
     shapes = b.pick(OF_ONE_SIZE)
-    shape, dtype = b.pick(b.shapes(shapes)), b.dtype
+    shape, dtype = b.pick(b.alphabet.shapes(shapes)), b.operands.dtype
     for _ in range(2 + b.below(2)):
         first = _fresh(b, shape, dtype)
-        second = b.leaf(value=b.tensor(shape, dtype), requires_grad=False) if writes else _fresh(b, shape, dtype)
+        second = (
+            b.leaf(value=b.operands.tensor(shape, dtype), requires_grad=False) if writes else _fresh(b, shape, dtype)
+        )
         if b.below(4) == 3 and b.can(Capability.DETACH):
-            second = b.detach(b.nonlinear(first) if writes else first)
+            second = b.detach(b.ops.nonlinear(first) if writes else first)
         end_region(b)
         around = b.pick(((), (), ("no_grad",))) if b.can(Capability.MODES) else ()
         with b.under(*around):
@@ -85,24 +87,24 @@ def called_again(b: ActionBuilder) -> None:
         if not b.below(3):
             call_some(b, roots, 1)
         if b.below(3) == 2:
-            shape, dtype = b.pick(b.shapes(shapes)), b.pick(tuple(b.alphabet.dtypes))
+            shape, dtype = b.pick(b.alphabet.shapes(shapes)), b.pick(tuple(b.alphabet.dtypes))
     call_some(b, roots, 2)
 
 
-def _fresh(b: ActionBuilder, shape: Shape, dtype: str) -> Ref:
+def _fresh(b: Draft, shape: Shape, dtype: str) -> Ref:
     """A fresh leaf or constant, sometimes transposed."""
     kind = b.below(6)
-    value = b.leaf(value=b.tensor(shape[::-1], dtype), requires_grad=kind < 4)
+    value = b.leaf(value=b.operands.tensor(shape[::-1], dtype), requires_grad=kind < 4)
     if len(shape) == 2 and kind % 2 and "matrix_transpose" in b.alphabet.ops:
         return b.apply("matrix_transpose", (value,))[0]
-    return value if shape == shape[::-1] else b.leaf(value=b.tensor(shape, dtype), requires_grad=kind < 4)
+    return value if shape == shape[::-1] else b.leaf(value=b.operands.tensor(shape, dtype), requires_grad=kind < 4)
 
 
 @for_regions
-def inputs_toggled(b: ActionBuilder) -> None:
+def inputs_toggled(b: Draft) -> None:
     """A leaf whose `requires_grad` changes between a region and a call through it; then the same region again."""
     b.require(Capability.SWITCHES)
-    shape = b.pick(b.shapes(((3,), (2, 3), ())))
+    shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     first = bool(b.below(3)) or not b.can(Capability.CONSTANTS)
     leaf, other = b.leaf(shape, requires_grad=first), b.leaf(shape)
     recipe = drawn_recipe(b)
@@ -112,16 +114,16 @@ def inputs_toggled(b: ActionBuilder) -> None:
         call_some(b, made, 1)
     else:
         end_region(b)
-    b.set_requires_grad(leaf, not first)
+    b.actions.set_requires_grad(leaf, not first)
     again = recipe.applied(b, leaf, other)
     call_some(b, [*made, *again], 2)
 
 
 @for_regions
-def called_after_an_error(b: ActionBuilder) -> None:
+def called_after_an_error(b: Draft) -> None:
     """A region that raises because it writes to a leaf, then the same region on values that may be written to."""
     b.require(Capability.WRITES, Capability.WRITE_CHECKS, Capability.CONSTANTS)
-    shape = b.pick(b.shapes(((3,), (2, 3), ())))
+    shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     recipe = drawn_recipe(b, writes=True)
     leaf, source = b.leaf(shape), b.leaf(shape)
     kept = chain(b, source, 1)
@@ -136,10 +138,10 @@ def called_after_an_error(b: ActionBuilder) -> None:
 
 
 @for_regions
-def modes_inside(b: ActionBuilder) -> None:
+def modes_inside(b: Draft) -> None:
     """One computation several times in a region, each time in other grad modes, which may be nested."""
     b.require(Capability.MODES)
-    value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), 1)
+    value = chain(b, b.leaf_of(((3,), (2, 3), ())), 1)
     if b.below(2):
         end_region(b)
     op = b.pick(b.available(*SMOOTH[:5]))
@@ -147,37 +149,37 @@ def modes_inside(b: ActionBuilder) -> None:
     for _ in range(2 + b.below(3)):
         modes = b.pick(((), ("no_grad",), ("no_grad", "enable_grad"), ("enable_grad", "no_grad")))
         with b.under(*modes):
-            results.append(b.nonlinear(value, op))
+            results.append(b.ops.nonlinear(value, op))
             if b.below(3) == 2:
                 results.append(b.apply(b.available("multiply")[0], (results[-1], value))[0])
     call_some(b, results, 2)
 
 
 @for_regions
-def computed_again(b: ActionBuilder) -> None:
+def computed_again(b: Draft) -> None:
     """One computation several times in a region, with writes to its operand or its results in between."""
     b.require(Capability.WRITES)
-    value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), ())))), 1)
+    value = chain(b, b.leaf_of(((3,), (2, 3), ())), 1)
     if b.below(2):
         end_region(b)
     op = b.pick(b.available("multiply", "add", "negative", "sin"))
     results = []
     for _ in range(2 + b.below(2)):
-        results.append(b.apply(op, (value, value))[0] if op in ("multiply", "add") else b.nonlinear(value, op))
-        b.write(b.pick((value, results[0])), b.pick(("add_scalar_", "mul_scalar_", "zero_", "neg_")))
+        results.append(b.apply(op, (value, value))[0] if op in ("multiply", "add") else b.ops.nonlinear(value, op))
+        b.writes.to(b.pick((value, results[0])), b.pick(("add_scalar_", "mul_scalar_", "zero_", "neg_")))
     if b.below(2):
         end_region(b)
-        b.write(results[0])
+        b.writes.to(results[0])
     call_some(b, results, 1)
 
 
 @for_regions
-def masks_inside(b: ActionBuilder) -> None:
+def masks_inside(b: Draft) -> None:
     """Dropout in a region, once or several times, with an observable mask; calls and other random ops in between."""
     b.require(Capability.RANDOM)
     if not {"dropout", "dropout_mask"} <= {*b.alphabet.modules}:
         raise Unsupported("the framework has no dropout")
-    value = chain(b, b.leaf(b.pick(b.shapes(((3,), (2, 3))))), 1)
+    value = chain(b, b.leaf_of(((3,), (2, 3))), 1)
     results = []
     for _ in range(1 + b.below(2)):
         attrs = b.pick(choices_of(RANDOM_OPS["dropout_mask"], (b.shape(value),)))

@@ -5,40 +5,40 @@ from __future__ import annotations
 from autograd_conformance.ops.rows.row import takes
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import action_situation, alias, computed, joined, unaliased, view
 
 
-def _touch(b: ActionBuilder, target: Ref) -> None:
+def _touch(b: Draft, target: Ref) -> None:
     """A write that changes any value, under `no_grad` if it is a leaf that requires grad."""
     leaf = b.requires(target) and b.reference.tape.is_leaf(b.reference.storages.base(target))
     if leaf and not b.can(Capability.MODES):
         return
     with b.under(*(["no_grad"] if leaf else [])):
-        b.write(target, b.pick(("fill_", "add_scalar_", "zero_", "copy_")))
+        b.writes.to(target, b.pick(("fill_", "add_scalar_", "zero_", "copy_")))
 
 
 @action_situation
-def views(b: ActionBuilder) -> None:
+def views(b: Draft) -> None:
     """Views of leaves and of results, views of views, detached values; a write makes observable which share memory."""
     b.require(Capability.WRITES, Capability.VIEWS)
-    source = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2, 3))))) if b.below(2) else computed(b)
+    source = b.leaf_of(((3,), (2, 3), (2, 2, 3))) if b.below(2) else computed(b)
     values = [source]
     for _ in range(1 + b.below(3)):
-        values.append(alias(b, b.recent(values)))
+        values.append(alias(b, b.choices.recent(values)))
     if b.below(3) == 2:
         names = [n for n in b.available("broadcast_to", "unfold") if takes(b.alphabet.row(n), b.shape(source))]
-        values += b.op(b.pick(names), on=source)[:1] if names else []
+        values += b.ops.draw(b.pick(names), on=source)[:1] if names else []
     _touch(b, source)
-    b.call(b.recent([r for r in values if b.requires(r) and b.reference.values[r].size]))
+    b.actions.backward(b.choices.recent([r for r in values if b.requires(r) and b.reference.values[r].size]))
 
 
 @action_situation
-def copies(b: ActionBuilder) -> None:
+def copies(b: Draft) -> None:
     """Results that must not share memory with their operand, even if equal to it; a write makes sharing observable."""
     b.require(Capability.WRITES)
-    source = b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2))))) if b.below(2) else computed(b)
+    source = b.leaf_of(((3,), (2, 3), (2, 2))) if b.below(2) else computed(b)
     same = [
         n
         for n in ("clone", "repeat", "abs", "clip", "relu", "tril", "maximum", "flip", "concat", "take", "pad")
@@ -46,15 +46,15 @@ def copies(b: ActionBuilder) -> None:
     ]
     made = [unaliased(b, source) for _ in range(1 + b.below(2))]
     if same:
-        made += b.op(b.pick(same), on=source)[:1]
+        made += b.ops.draw(b.pick(same), on=source)[:1]
     _touch(b, source if b.below(2) or b.reference.tape.is_leaf(source) else b.pick(made))
     roots = [r for r in made if b.requires(r)]
     if roots:
-        b.call(b.pick(roots))
+        b.actions.backward(b.pick(roots))
 
 
 @action_situation
-def view_histories(b: ActionBuilder) -> None:
+def view_histories(b: Draft) -> None:
     """A recorded write to a view or to its base; then the base and other views of it are used and differentiated."""
     b.require(Capability.WRITES, Capability.VIEWS)
     base = computed(b, (3,), (2, 3), (2, 2), (2, 2, 3))
@@ -64,46 +64,46 @@ def view_histories(b: ActionBuilder) -> None:
     chosen = b.pick((target, target, base))
     if b.below(2):
         source = computed(b, b.shape(chosen), most=1)
-        if not b.write(chosen, b.pick(("copy_", "mul_", "add_")), source):
-            b.write(chosen)
+        if not b.writes.to(chosen, b.pick(("copy_", "mul_", "add_")), source):
+            b.writes.to(chosen)
     else:
-        b.write(chosen)
+        b.writes.to(chosen)
     if b.below(3) == 2:
-        b.write(b.pick((base, *others)))
+        b.writes.to(b.pick((base, *others)))
     uses = [r for r in (base, target, *others) if b.requires(r)]
     uses = [uses[0] if chosen == target else uses[1], *([b.pick(uses)] if b.below(2) else [])]
-    b.call(joined(b, [b.successor(r) if b.below(2) else r for r in uses]))
+    b.actions.backward(joined(b, [b.ops.successor(r) if b.below(2) else r for r in uses]))
 
 
 @action_situation
-def buffered_histories(b: ActionBuilder) -> None:
+def buffered_histories(b: Draft) -> None:
     """A constant buffer whose rows are overwritten by values that require grad; then the whole is used."""
     b.require(Capability.WRITES, Capability.VIEWS)
-    buffer = b.leaf(b.pick(b.shapes(((2, 3), (3, 2), (2, 2), (3,)))), requires_grad=False)
+    buffer = b.leaf_of(((2, 3), (3, 2), (2, 2), (3,)), requires_grad=False)
     if "select" not in b.alphabet.ops:
         raise Unsupported("the framework has no select")
     for row in range(b.shape(buffer)[0]):
         if row == 0 or b.below(4) < 3:
             part = b.apply("select", (buffer,), (("dim", 0), ("index", row)))[0]
-            b.write(part, "copy_", computed(b, b.shape(part)))
-    b.call(b.successor(buffer) if b.below(2) else buffer)
+            b.writes.to(part, "copy_", computed(b, b.shape(part)))
+    b.actions.backward(b.ops.successor(buffer) if b.below(2) else buffer)
 
 
 @action_situation
-def restricted_views(b: ActionBuilder) -> None:
+def restricted_views(b: Draft) -> None:
     """A view made under `no_grad`, or one of several views of one op, written to, or used after a write to its base."""
     b.require(Capability.WRITES, Capability.VIEWS)
     if b.can(Capability.MODES, Capability.CONSTANTS) and b.below(2):
-        base = b.leaf(b.pick(b.shapes(((2, 3), (3,), (2, 2)))), requires_grad=False)
+        base = b.leaf_of(((2, 3), (3,), (2, 2)), requires_grad=False)
         with b.under("no_grad"):
             target = view(b, base)
     else:
         base = computed(b, (2, 3), (3,), (2, 2))
-        target = b.pick(b.op(b.pick(b.available("split", "unstack", "chunk")), on=base))
+        target = b.pick(b.ops.draw(b.pick(b.available("split", "unstack", "chunk")), on=base))
         target = view(b, target, 1) if b.below(4) == 3 else target
     if b.below(2):
-        b.write(base, b.pick(("mul_", "add_", "copy_")), computed(b, b.shape(base), most=1))
-        b.write(target, "add_scalar_")
+        b.writes.to(base, b.pick(("mul_", "add_", "copy_")), computed(b, b.shape(base), most=1))
+        b.writes.to(target, "add_scalar_")
     else:
-        b.write(target, b.pick(("mul_", "add_", "copy_")), computed(b, b.shape(target), most=1))
-    b.call(computed(b))
+        b.writes.to(target, b.pick(("mul_", "add_", "copy_")), computed(b, b.shape(target), most=1))
+    b.actions.backward(computed(b))

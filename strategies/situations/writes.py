@@ -6,10 +6,9 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import InPlace, Literal, Ref, Step
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import layouts
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Unsupported
-from autograd_conformance.strategies.building.op_builder import OpBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import (
     FREEING,
     LEAF_SHAPES,
@@ -30,30 +29,30 @@ LINEAR = ("negative", "add", "subtract", "mean", "sum", "flip")
 """Ops whose derivatives need no saved tensor."""
 
 
-def around(b: ActionBuilder) -> list[str]:
+def around(b: Draft) -> list[str]:
     """The grad modes of a write: mostly none."""
     return ["no_grad"] if b.can(Capability.MODES) and b.below(4) == 3 else []
 
 
 @action_situation
-def single_writes(b: ActionBuilder, name: str) -> None:
+def single_writes(b: Draft, name: str) -> None:
     """One write to a copy of a fresh leaf, or to a strided part of the copy, with operands that may require grad. Then
     a backward call on the target or on the whole copy.
     """
     b.require(Capability.WRITES)
-    if name not in b.writes[1]:
+    if name not in b.writes.known[1]:
         raise Unsupported(f"the framework has no {name}, or its out-of-place op is missing or breaks a rule")
     row = b.alphabet.row(name)
     for _ in range(3):
-        value = b.tensor(b.pick(b.shapes(row.fresh)), domain=row.domain(0))
+        value = b.operands.tensor(b.pick(b.alphabet.shapes(row.fresh)), domain=row.domain(0))
         copy, target = _copied(b, value, bool(b.below(4)))
-        if b.write(target, name):
+        if b.writes.to(target, name):
             break
     if b.requires(target):
-        b.call(copy if b.below(3) == 2 else target)
+        b.actions.backward(copy if b.below(3) == 2 else target)
 
 
-def _copied(b: ActionBuilder, value: Literal, requires_grad: bool) -> tuple[Ref, Ref]:
+def _copied(b: Draft, value: Literal, requires_grad: bool) -> tuple[Ref, Ref]:
     """A copy of a leaf, and the copy or the strided part of it that contains `value`."""
     (clone,) = b.available("clone")
     array = np.array(value.data, value.dtype).reshape(value.shape)
@@ -67,7 +66,7 @@ def _copied(b: ActionBuilder, value: Literal, requires_grad: bool) -> tuple[Ref,
 
 
 @action_situation
-def written_values(b: ActionBuilder) -> None:
+def written_values(b: Draft) -> None:
     """One to four writes to values of every kind, with unrelated values beside them."""
     b.require(Capability.WRITES)
     values = [computed(b), b.leaf(requires_grad=False), b.leaf()][: 2 + b.below(2)]
@@ -77,174 +76,174 @@ def written_values(b: ActionBuilder) -> None:
         if leaf and not b.can(Capability.MODES):
             continue
         with b.under(*(["no_grad"] if leaf else around(b))):
-            b.write(target)
+            b.writes.to(target)
         if b.below(3) == 2:
             values.append(unaliased(b, b.pick(values)))
     _call(b, values)
 
 
-def _call(b: ActionBuilder, values: list[Ref]) -> None:
+def _call(b: Draft, values: list[Ref]) -> None:
     """A backward call on a new value, computed from one of the values that require grad if there is one."""
     roots = [r for r in values if b.requires(r) and b.reference.values[r].size]
-    b.call(unaliased(b, b.recent(roots) if roots else computed(b)))
+    b.actions.backward(unaliased(b, b.choices.recent(roots) if roots else computed(b)))
 
 
 @action_situation
-def written_aliases(b: ActionBuilder) -> None:
+def written_aliases(b: Draft) -> None:
     """Values that share memory (views, views of views, detached ones), and writes to one or two of them."""
     b.require(Capability.WRITES, Capability.VIEWS)
     buffer = not b.below(4)
-    values = [b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))), requires_grad=False) if buffer else computed(b)]
+    values = [b.leaf_of(((3,), (2, 3), (2, 2)), requires_grad=False) if buffer else computed(b)]
     for _ in range(1 + b.below(3)):
-        values.append(alias(b, b.recent(values)))
+        values.append(alias(b, b.choices.recent(values)))
     constant = buffer or not all(b.requires(r) for r in values)
     for _ in range(1 if constant else 1 + b.below(2)):
         with b.under(*around(b)):
-            b.write(b.pick(values))
+            b.writes.to(b.pick(values))
     _call(b, values)
 
 
 @action_situation
-def recorded_writes(b: ActionBuilder) -> None:
+def recorded_writes(b: Draft) -> None:
     """A computed value with a recorded write to it, which is used afterwards; perhaps several times."""
     b.require(Capability.WRITES)
     if b.below(3):
         target = computed(b)
     else:  # a constant buffer, into which a value that requires grad is written
-        target = unaliased(b, b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))), requires_grad=False))
+        target = unaliased(b, b.leaf_of(((3,), (2, 3), (2, 2)), requires_grad=False))
     for _ in range(1 + b.below(3)):
         if b.requires(target) and b.below(6) == 5:
-            b.add(InPlace(b.pick(("mul_", "add_", "sub_")), target, (target,)))
+            b.script.add(InPlace(b.pick(("mul_", "add_", "sub_")), target, (target,)))
         else:
             _record(b, target)
         if b.below(3) == 2:
             unaliased(b, target)
     root = unaliased(b, target) if b.below(2) else target
-    b.call(root if b.requires(root) else target, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None)
+    b.actions.backward(
+        root if b.requires(root) else target, retain=b.pick(FREEING) if b.can(Capability.RETAIN) else None
+    )
 
 
-def _record(b: ActionBuilder, target: Ref) -> None:
+def _record(b: Draft, target: Ref) -> None:
     """A recorded write: to a value that requires grad, or of one."""
     if b.requires(target):
-        b.write(target)
+        b.writes.to(target)
         return
     shape, dtype = b.shape(target), b.dtypes[target]
-    source = b.leaf(value=b.tensor(shape, dtype))
+    source = b.leaf(value=b.operands.tensor(shape, dtype))
     source = unaliased(b, source) if b.below(2) else source
     if b.shape(source) != shape or b.dtypes[source] != dtype or not b.requires(source):
-        source = b.leaf(value=b.tensor(shape, dtype))
-    b.write(target, b.pick(("copy_", "add_", "mul_", "sub_")), source)
+        source = b.leaf(value=b.operands.tensor(shape, dtype))
+    b.writes.to(target, b.pick(("copy_", "add_", "mul_", "sub_")), source)
 
 
 @action_situation
-def requiring_writes(b: ActionBuilder) -> None:
+def requiring_writes(b: Draft) -> None:
     """A value that requires grad, written into one that may not: the target then has to require grad."""
     b.require(Capability.WRITES)
     if b.below(2):
-        target = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))), requires_grad=False)
+        target = b.leaf_of(((3,), (2, 3), ()), requires_grad=False)
     else:
         target = computed(b, (3,), (2, 3), ())
     source = computed(b, b.shape(target), most=1)
     if b.dtypes[source] != b.dtypes[target]:
         return
-    b.write(target, b.pick(("copy_", "add_", "mul_")), source)
-    b.call(unaliased(b, target) if b.below(2) else target)
+    b.writes.to(target, b.pick(("copy_", "add_", "mul_")), source)
+    b.actions.backward(unaliased(b, target) if b.below(2) else target)
 
 
 @action_situation
-def written_leaves(b: ActionBuilder) -> None:
+def written_leaves(b: Draft) -> None:
     """A recorded write to a leaf that requires grad, or to a view of one, which is rejected; other calls stay legal."""
     b.require(Capability.WRITES, Capability.WRITE_CHECKS)
-    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), (), (2, 2)))))
+    leaf = b.leaf_of(((3,), (2, 3), (), (2, 2)))
     root = unaliased(b, leaf)
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(2) else leaf
     maybe_end_region(b)  # if a region raises, the values that it leaves are unspecified
     modes = ("no_grad", "enable_grad") if b.can(Capability.MODES) and b.below(4) == 3 else ()
     with b.under(*modes):
-        b.write(target)
+        b.writes.to(target)
     if b.requires(root):
-        b.call(root)
+        b.actions.backward(root)
 
 
 # -- writes to operands and results of a graph -------------------------------------------------------------------------
 
 
 @action_situation
-def written_saved(b: ActionBuilder) -> None:
+def written_saved(b: Draft) -> None:
     """A saved tensor that a derivative needs, written to directly or through an alias."""
     b.require(Capability.WRITES)
     value = computed(b, most=1)
     names = b.available(
         "multiply", "sin", "exp", "square", "tanh", "sigmoid", "matmul", "divide", "softmax", "std", "prod"
     )
-    made = b.op(b.pick(names), on=value)[0]
+    made = b.ops.draw(b.pick(names), on=value)[0]
     if value not in b.reference.tape.entries[-1].args or not b.reference.values[made].size or not b.requires(made):
-        made = b.nonlinear(value)
+        made = b.ops.nonlinear(value)
     target = b.pick((value, made))
-    root = b.successor(made) if b.below(2) or target == made else made
+    root = b.ops.successor(made) if b.below(2) or target == made else made
     if b.can(Capability.RETAIN) and b.below(4) == 3:
-        b.call(root, retain=True)
+        b.actions.backward(root, retain=True)
     _reach(b, target)
-    b.call(root)
+    b.actions.backward(root)
 
 
-def _reach(b: ActionBuilder, target: Ref) -> None:
+def _reach(b: Draft, target: Ref) -> None:
     """A write to a value, a view of it or its detached alias, recorded or not."""
     if b.can(Capability.VIEWS) and b.below(2):
         target = alias(b, target)
     with b.under(*around(b)):
-        if not b.write(target):
-            b.write(target, "zero_")
+        if not b.writes.to(target):
+            b.writes.to(target, "zero_")
 
 
 @action_situation
-def written_parameters(b: ActionBuilder) -> None:
+def written_parameters(b: Draft) -> None:
     """A saved leaf, written to under `no_grad` as a hand-written optimizer does; then a call on the old graph."""
     b.require(Capability.WRITES, Capability.MODES, Capability.RETAIN)
-    leaf = b.leaf(b.pick(b.shapes(((3,), (2, 3), ()))))
+    leaf = b.leaf_of(((3,), (2, 3), ()))
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(3) == 2 else leaf
-    root = b.successor(b.nonlinear(leaf))
-    b.call(root, retain=True)
+    root = b.ops.successor(b.ops.nonlinear(leaf))
+    b.actions.backward(root, retain=True)
     with b.under("no_grad"):
         if b.can(Capability.ASSIGNS) and b.below(2):
-            b.write(leaf, "sub_", b.read_grad(leaf))
+            b.writes.to(leaf, "sub_", b.actions.read_grad(leaf))
         else:
-            b.write(target)
-    b.call(root, retain=b.pick((None, True)))
+            b.writes.to(target)
+    b.actions.backward(root, retain=b.pick((None, True)))
 
 
 @action_situation
-def written_unneeded(b: ActionBuilder) -> None:
+def written_unneeded(b: Draft) -> None:
     """A value that no derivative needs, written to before a call on values computed from it."""
     b.require(Capability.WRITES)
     require_known_needs(b)
-    start = (
-        computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf(b.pick(b.shapes(((3,), (2, 3), (2, 2)))))
-    )
+    start = computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf_of(((3,), (2, 3), (2, 2)))
     value = made = b.apply(b.pick(b.available("negative", "clone")), (start,))[0]
     for _ in range(1 + b.below(3)):
-        made = b.op(b.pick(b.available(*LINEAR)), on=made)[0]
+        made = b.ops.draw(b.pick(b.available(*LINEAR)), on=made)[0]
     _unneeded(b, value)
-    b.call(made if b.requires(made) else value)
+    b.actions.backward(made if b.requires(made) else value)
 
 
-def require_known_needs(b: OpBuilder) -> None:
+def require_known_needs(b: Draft) -> None:
     """Raise `Unsupported` if a region is one graph node, because its derivative may need any value of the region."""
     if b.alphabet.traits.one_node:
         raise Unsupported("a region is one graph node, whose derivative may need any of its values")
 
 
-def _unneeded(b: ActionBuilder, value: Ref) -> None:
+def _unneeded(b: Draft, value: Ref) -> None:
     """A write to a value, or to an alias of it, whose derivative does not need the value either."""
     target = alias(b, value) if b.can(Capability.VIEWS) and b.below(2) else value
-    b.write(target, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
+    b.writes.to(target, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
 
 
 # -- unspecified writes ------------------------------------------------------------------------------------------------
 
 
 @action_situation
-def overlapping_writes(b: ActionBuilder) -> None:
+def overlapping_writes(b: Draft) -> None:
     """A write to a value whose elements overlap in memory, or a write whose operand overlaps its target."""
     b.require(Capability.WRITES, Capability.VIEWS)
     value = computed(b, (3,), (3, 3), (2, 2))
@@ -252,41 +251,43 @@ def overlapping_writes(b: ActionBuilder) -> None:
         case 0:
             target = value
             for _ in range(3):
-                target = b.op(b.pick(b.available("broadcast_to", "unfold")), on=value)[0]
+                target = b.ops.draw(b.pick(b.available("broadcast_to", "unfold")), on=value)[0]
                 if b.reference.storages.overlaps_itself(target):
                     break
-            b.write(target)
+            b.writes.to(target)
         case 1:
-            (view,) = b.apply(b.available("slice")[0], (value,), b.choices("slice", value)[0])
-            b.add(InPlace("set_slice_", value, (view,), (("start", 0), ("stop", b.shape(view)[0]), ("step", 1))))
+            (view,) = b.apply(b.available("slice")[0], (value,), b.alphabet.attributes("slice", b.shape(value))[0])
+            b.script.add(InPlace("set_slice_", value, (view,), (("start", 0), ("stop", b.shape(view)[0]), ("step", 1))))
         case _:
             square = computed(b, (3, 3), (2, 2), most=1)
             (view,) = b.apply(b.available("matrix_transpose")[0], (square,))
-            b.add(InPlace(b.pick(("copy_", "add_", "mul_")), *((view, (square,)) if b.below(2) else (square, (view,)))))
-    b.call(b.leaf(()))
+            b.script.add(
+                InPlace(b.pick(("copy_", "add_", "mul_")), *((view, (square,)) if b.below(2) else (square, (view,))))
+            )
+    b.actions.backward(b.leaf(()))
 
 
 @situation
-def written_between(b: OpBuilder) -> None:
+def written_between(b: Draft) -> None:
     """A retained graph, a step on its saved leaf, and another call: an error, or the gradient of the recorded
     values.
     """
-    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
+    leaf = b.leaf_of(LEAF_SHAPES)
     root = chain(b, leaf)
-    b.backward(root, retain=True)
-    b.add(Step((leaf,), *plain_optimizer(b)))
-    b.backward(root, retain=b.pick((None, True)))
+    b.actions.backward(root, retain=True)
+    b.script.add(Step((leaf,), *plain_optimizer(b)))
+    b.actions.backward(root, retain=b.pick((None, True)))
 
 
 @situation
-def written_unsaved(b: OpBuilder) -> None:
+def written_unsaved(b: Draft) -> None:
     """A retained graph that does not need the leaf that a step changes, and another call."""
     require_known_needs(b)
-    leaf = b.leaf(b.pick(b.shapes(LEAF_SHAPES)))
+    leaf = b.leaf_of(LEAF_SHAPES)
     value = leaf
     for _ in range(1 + b.below(3)):
         name = b.pick(b.available("negative", "add", "subtract"))
         value = b.apply(name, (value,) if name == "negative" else (value, leaf))[0]
-    b.backward(value, retain=True)
-    b.add(Step((leaf,), *plain_optimizer(b)))
-    b.backward(value, retain=b.pick((None, True)))
+    b.actions.backward(value, retain=True)
+    b.script.add(Step((leaf,), *plain_optimizer(b)))
+    b.actions.backward(value, retain=b.pick((None, True)))

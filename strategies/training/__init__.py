@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from autograd_conformance.programs.language import Program
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.choices import Draw
+from autograd_conformance.strategies.building.choices import Choices, Draw
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.training import losses, second_order, several  # noqa: F401 (they register their patterns)
 from autograd_conformance.strategies.training.drawing import drawn_plan, runnable
@@ -17,7 +17,7 @@ from autograd_conformance.strategies.training.plan import Clearing, LoopBug, Pla
 __all__ = ["PATTERNS", "Clearing", "LoopBug", "Pattern", "Plan", "build", "loops", "plans", "write"]
 
 
-def write(plan: Plan, a: ActionBuilder) -> Loop:
+def write(plan: Plan, a: Draft) -> Loop:
     """Write the loop of a plan into a draft."""
     loop = start_loop(plan, a)
     PATTERNS[loop.plan.pattern].run(loop)
@@ -26,7 +26,7 @@ def write(plan: Plan, a: ActionBuilder) -> Loop:
 
 def build(plan: Plan) -> Program:
     """The program of a plan; nothing is drawn."""
-    a = ActionBuilder(_nothing, plan.dtype)
+    a = Draft(Choices(_nothing), plan.dtype)
     write(plan, a)
     return a.program()
 
@@ -38,13 +38,13 @@ def _nothing(strategy: st.SearchStrategy[object]) -> object:
 @st.composite
 def plans(draw: Draw, pattern: str | None = None, bugs: tuple[LoopBug, ...] | None = None) -> Plan:
     """Plans of one pattern or of any, with the given bugs or drawn ones."""
-    a = ActionBuilder(draw)
+    a = Draft(Choices(draw))
     return drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))], bugs)
 
 
 @st.composite
 def loops(draw: Draw, pattern: str | None = None) -> Drawn:
     """The programs of drawn plans."""
-    a = ActionBuilder(draw)
+    a = Draft(Choices(draw))
     write(drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))]), a)
     return a.drawn()

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.optimizers import optimizer
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, draw_separately
 from autograd_conformance.strategies.training.patterns import PATTERNS, Pattern
 from autograd_conformance.strategies.training.plan import Clearing, LoopBug, Plan
@@ -30,7 +30,7 @@ ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
 """Ops that every loop needs."""
 
 
-def drawn_plan(b: ActionBuilder, pattern: Pattern, bugs: Sequence[LoopBug] | None = None) -> Plan:
+def drawn_plan(b: Draft, pattern: Pattern, bugs: Sequence[LoopBug] | None = None) -> Plan:
     """A plan of a pattern, with the given bugs or drawn ones.
 
     Except for the optimizers, every pattern draws the same choices in the same order, so a failure of one pattern
@@ -50,11 +50,11 @@ def drawn_plan(b: ActionBuilder, pattern: Pattern, bugs: Sequence[LoopBug] | Non
     count, variant = _pick(b, pattern.counts), _pick(b, pattern.variants_of(made))
     clearing, to_none = b.pick(tuple(Clearing)), b.below(3) < 2
     clips, kind, bound = b.below(4) == 3, b.pick(("norm", "value")), b.pick(BOUNDS)
-    fresh, deletes, data = b.below(2) == 1, b.below(4) < 3, b.raw(DATA)
+    fresh, deletes, data = b.below(2) == 1, b.below(4) < 3, b.choices.raw(DATA)
     plan = Plan(
-        pattern.name, b.dtype, iterations=iterations, layers=layers, bias=bias, reduction=reduction, wide=wide, out=out,
-        batch=batch, count=count, variant=variant, optimizers=(), clearing=clearing, to_none=to_none, fresh=fresh,
-        deletes=deletes, data=data, bugs=made,
+        pattern.name, b.operands.dtype, iterations=iterations, layers=layers, bias=bias, reduction=reduction,
+        wide=wide, out=out, batch=batch, count=count, variant=variant, optimizers=(), clearing=clearing,
+        to_none=to_none, fresh=fresh, deletes=deletes, data=data, bugs=made,
         activation=activation if layers > 1 else "tanh",
         loss=loss if loss != "cross_entropy" or out > 1 else "mse_loss",
         clip=(kind, bound) if pattern.clips or (clips and b.can(Capability.CLIPS)) else None,
@@ -62,7 +62,7 @@ def drawn_plan(b: ActionBuilder, pattern: Pattern, bugs: Sequence[LoopBug] | Non
     return _with_optimizers(b, pattern, plan)
 
 
-def _with_optimizers(b: ActionBuilder, pattern: Pattern, plan: Plan) -> Plan:
+def _with_optimizers(b: Draft, pattern: Pattern, plan: Plan) -> Plan:
     """The plan with an optimizer for each set of parameters and, one time in four, with drawn networks."""
     sizes = [plan.layers * (1 + plan.bias)] * len(pattern.networks)
     if b.below(4) == 3 and pattern.order == 1:
@@ -73,17 +73,17 @@ def _with_optimizers(b: ActionBuilder, pattern: Pattern, plan: Plan) -> Plan:
     return replace(plan, optimizers=tuple(optimizer(b, each) for each in leaves))
 
 
-def _pick(b: ActionBuilder, options: Sequence[Any]) -> Any:
+def _pick(b: Draft, options: Sequence[Any]) -> Any:
     """One of some options, with a draw that does not depend on their number."""
     return options[b.below(CHOICES) % len(options)]
 
 
-def _ops(b: ActionBuilder, pattern: Pattern) -> Sequence[str]:
+def _ops(b: Draft, pattern: Pattern) -> Sequence[str]:
     """The ops that can be differentiated as often as the pattern does."""
     return (b.alphabet.ops, b.alphabet.second_order.ops, b.alphabet.third_order.ops)[pattern.order - 1]
 
 
-def _bugs(b: ActionBuilder, pattern: Pattern) -> frozenset[LoopBug]:
+def _bugs(b: Draft, pattern: Pattern) -> frozenset[LoopBug]:
     """A drawn set of bugs: none with probability one half, else one, or sometimes two that can occur together."""
     options = [bug for bug, _ in pattern.bugs]
     number = (0, 0, 0, 1, 1, 2)[b.below(6)]
@@ -91,7 +91,7 @@ def _bugs(b: ActionBuilder, pattern: Pattern) -> frozenset[LoopBug]:
     return drawn if pattern.variants_of(drawn) else frozenset()
 
 
-def runnable(b: ActionBuilder) -> tuple[str, ...]:
+def runnable(b: Draft) -> tuple[str, ...]:
     """Names of the patterns that the framework supports."""
     found = tuple(name for name, row in PATTERNS.items() if b.can(*row.needs))
     if not found or not b.can(Capability.OPTIMIZERS):

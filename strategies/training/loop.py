@@ -11,8 +11,8 @@ from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Literal, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
-from autograd_conformance.strategies.building.op_builder import LIMIT
+from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.ops import LIMIT
 from autograd_conformance.strategies.building.tensors import VALUES
 from autograd_conformance.strategies.networks import Network
 from autograd_conformance.strategies.training.nets import Net, rebuild_network
@@ -40,7 +40,7 @@ class Loop:
     `networks` has the widths of each network. `owns` has the number of networks of each optimizer, in order.
     """
 
-    def __init__(self, plan: Plan, a: ActionBuilder, networks: Iterable[Ends], owns: Iterable[int]) -> None:
+    def __init__(self, plan: Plan, a: Draft, networks: Iterable[Ends], owns: Iterable[int]) -> None:
         self.plan = plan
         self.a = a
 
@@ -61,7 +61,7 @@ class Loop:
         """The parameters of each optimizer."""
 
         for leaves, drawn in zip(self.leaves, plan.optimizers, strict=True):
-            a.make_optimizer(leaves, *drawn)
+            a.actions.make_optimizer(leaves, *drawn)
 
     def has_bug(self, bug: LoopBug) -> bool:
         """Whether the plan has this bug."""
@@ -132,7 +132,7 @@ class Loop:
 
     def mean(self, value: Ref) -> Ref:
         """The mean of all elements."""
-        return self.a.apply("mean", (value,), self.a.choices("mean", value)[0])[0]
+        return self.a.apply("mean", (value,), self.a.alphabet.attributes("mean", self.a.shape(value))[0])[0]
 
     def loss(self, value: Ref, iteration: int, number: int = 0, target: float | None = None) -> Ref:
         """One loss of a result: against the batch's targets, or against the number `target` for all samples."""
@@ -144,7 +144,7 @@ class Loop:
         if name not in WITHOUT_TARGET:
             given = self._target(name, shape, iteration, number) if target is None else self.constant(target, shape)
             operands = value, given
-        choices = a.choices(name, *operands)
+        choices = a.alphabet.attributes(name, *map(a.shape, operands))
         attrs = next((c for c in choices if dict(c)["reduction"] == self.plan.reduction), choices[0])
         return a.apply(name, operands, attrs)[0]
 
@@ -167,17 +167,17 @@ class Loop:
             if self.has_diverged():
                 return
             if self.plan.deletes and number + 1 < self.plan.iterations:
-                gone = [r for r in self.a.live if r not in self.kept]
+                gone = [r for r in self.a.script.live if r not in self.kept]
                 self.data = {key: ref for key, ref in self.data.items() if ref in self.kept}
                 if gone:
-                    self.a.delete(*gone)
+                    self.a.actions.delete(*gone)
 
     def has_diverged(self) -> bool:
         """Whether a parameter or any other live value has grown too large."""
         values = self.a.reference.values
         parameters = (values[p] for leaves in self.leaves for p in leaves)
         calm = all(np.abs(p).max() <= LARGEST_PARAMETER for p in parameters)
-        return not calm or not all(np.abs(values[r]).max(initial=0) <= LIMIT for r in self.a.live)
+        return not calm or not all(np.abs(values[r]).max(initial=0) <= LIMIT for r in self.a.script.live)
 
     def train(self, forward: Forward, backward_calls: BackwardCalls | None = None) -> None:
         """Write all iterations of a loop with one optimizer."""
@@ -206,16 +206,16 @@ class Loop:
 
     def zero(self, number: int) -> None:
         """Clear the gradients of an optimizer's parameters."""
-        self.a.zero_grad(*self.leaves[number], to_none=self.plan.to_none)
+        self.a.actions.zero_grad(*self.leaves[number], to_none=self.plan.to_none)
 
     def clip(self, number: int) -> None:
         """Clip the gradients of an optimizer's parameters, if the plan does."""
         if self.plan.clip:
-            self.a.clip(self.leaves[number], *self.plan.clip)
+            self.a.actions.clip(self.leaves[number], *self.plan.clip)
 
     def step(self, number: int) -> None:
         """One step of an optimizer."""
-        self.a.step(self.leaves[number], *self.plan.optimizers[number])
+        self.a.actions.step(self.leaves[number], *self.plan.optimizers[number])
 
     def backward_calls(self, number: int, roots: Sequence[Ref], kept: bool = True) -> None:
         """A backward call on each root. If the losses share a graph (`kept`), all calls but the last retain it."""
@@ -229,7 +229,7 @@ class Loop:
 
     def backward(self, *roots: Ref, retain: bool = False) -> None:
         """One backward call on losses."""
-        self.a.call(*roots, retain=True if retain else None, cotangents=(None,) * len(roots))
+        self.a.actions.backward(*roots, retain=True if retain else None, cotangents=(None,) * len(roots))
 
     def total(self, values: Iterable[Ref]) -> Ref:
         """The sum of losses."""

@@ -94,11 +94,11 @@ def reassigned(loop: Loop) -> None:
     def backward_calls(number: int, roots: Sequence[Ref]) -> None:
         loop.backward_calls(number, roots)
         for parameter in loop.leaves[number][:: 1 + loop.plan.variant]:
-            if loop.a.holds_grad(parameter):
-                given = loop.apply("multiply_scalar", loop.a.read_grad(parameter), scalar=0.5)
-                loop.a.assign_grad(parameter, given)
+            if loop.a.actions.holds_grad(parameter):
+                given = loop.apply("multiply_scalar", loop.a.actions.read_grad(parameter), scalar=0.5)
+                loop.a.actions.assign_grad(parameter, given)
         if loop.plan.variant:
-            loop.a.assign_grad(loop.leaves[number][-1], None)
+            loop.a.actions.assign_grad(loop.leaves[number][-1], None)
 
     loop.train(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)], backward_calls)
 
@@ -110,7 +110,7 @@ def frozen(loop: Loop) -> None:
         on = (i + loop.plan.variant) % 2 == 1
         for parameter in loop.networks[0].parameters:
             if loop.a.requires(parameter) != on:
-                loop.a.set_requires_grad(parameter, on)
+                loop.a.actions.set_requires_grad(parameter, on)
         loop.update(0, i, lambda i: [loop.loss(loop.call(1, loop.call(0, loop.batch("x", i))), i)])
 
 

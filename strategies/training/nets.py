@@ -11,7 +11,8 @@ from typing import Any
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Choices
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.networks import Network, mlp
 
 ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "silu", "mish", "relu")
@@ -34,7 +35,7 @@ class Net:
     activation: str = "tanh"
     """The activation op between two layers."""
 
-    def call(self, a: ActionBuilder, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
+    def call(self, a: Draft, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
         """The result for a batch, with other parameters if given."""
         given, each = parameters or self.parameters, 1 + self.bias
         for n in range(0, len(given), each):
@@ -44,29 +45,29 @@ class Net:
         return value
 
 
-def activated(a: ActionBuilder, value: Ref, activation: str) -> Ref:
+def activated(a: Draft, value: Ref, activation: str) -> Ref:
     """The result of an activation; of tanh if the value is too near a kink of the activation."""
     op = OPS[activation if OPS[activation].domain(0).holds(a.reference.values[value]) else "tanh"]
     return a.apply(op.name, (value,), choices_of(op, (a.shape(value),))[0])[0]
 
 
-def draw_separately(a: ActionBuilder, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
+def draw_separately(a: Draft, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
     """Draw a network without adding it to the draft. Return all drawn values, and its number of parameters."""
     found: list[Any] = []
 
     def draw(strategy: Any) -> Any:
-        found.append(a.draw(strategy))
+        found.append(a.choices.draw(strategy))
         return found[-1]
 
-    made = mlp(ActionBuilder(draw, a.dtype), ends[0], ends[1], layers)
+    made = mlp(Draft(Choices(draw), a.operands.dtype), ends[0], ends[1], layers)
     return tuple(found), len(made.parameters)
 
 
-def rebuild_network(a: ActionBuilder, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
+def rebuild_network(a: Draft, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
     """Build a network in a draft from the drawn values of `draw_separately`."""
-    rest, draw = iter(drawn), a.draw
-    a.draw = lambda strategy: next(rest)
+    rest, draw = iter(drawn), a.choices.draw
+    a.choices.draw = lambda strategy: next(rest)
     try:
         return mlp(a, into, out, layers)
     finally:
-        a.draw = draw
+        a.choices.draw = draw

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.training.loop import Ends, Loop
 from autograd_conformance.strategies.training.plan import LoopBug, Plan
 
@@ -81,7 +81,7 @@ def pattern(
     return register
 
 
-def start_loop(plan: Plan, a: ActionBuilder) -> Loop:
+def start_loop(plan: Plan, a: Draft) -> Loop:
     """The loop of a plan with its networks and optimizers, before its first iteration."""
     made = PATTERNS[plan.pattern]
     return Loop(plan, a, made.networks, made.owns)

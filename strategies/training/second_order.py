@@ -23,7 +23,7 @@ def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True)
     `create_graph` retains the graph by default. The bug `RETAIN` passes `retain_graph=False` in addition.
     """
     retain = False if create and loop.has_bug(LoopBug.RETAIN) else None
-    return loop.a.grad([root], inputs, retain=retain, create=create, cotangents=(None,))
+    return loop.a.actions.grad([root], inputs, retain=retain, create=create, cotangents=(None,))
 
 
 @pattern("gradient penalty", bugs=BUGS, needs=NEEDS, order=2)
@@ -82,11 +82,11 @@ def curved(loop: Loop) -> None:
         if not loop.plan.variant or not roots:
             loop.backward_calls(number, roots)
             return
-        products = a.grad(roots, parameters, cotangents=(None,))
+        products = a.actions.grad(roots, parameters, cotangents=(None,))
         if loop.has_bug(LoopBug.TWICE):
-            a.grad(roots, parameters, cotangents=(None,))
+            a.actions.grad(roots, parameters, cotangents=(None,))
         if len(products) == len(parameters):
             for parameter, product in zip(parameters, products, strict=True):
-                a.assign_grad(parameter, product)
+                a.actions.assign_grad(parameter, product)
 
     loop.train(forward, backward_calls)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.plugin.options import PROFILE
-from autograd_conformance.strategies.building.draft import UnsupportedShape
+from autograd_conformance.strategies.building.unsupported import UnsupportedShape
 from tests.frameworks.adapters.subsets import Subset
 from tests.plugin.test_cli import ROOT
 

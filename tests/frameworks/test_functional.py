@@ -29,8 +29,8 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Unsupported
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from tests.strategies.census import programs_of
 from tests.strategies.test_strategies import TESTS, all_of
 

@@ -19,7 +19,7 @@ from autograd_conformance.ops.rows.shapes import FORMS, form
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Returned
-from autograd_conformance.strategies.building.draft import UnsupportedShape
+from autograd_conformance.strategies.building.unsupported import UnsupportedShape
 
 BLAMED = "tests.frameworks.adapters.blamed"
 

@@ -37,7 +37,8 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies import situations as families
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Choices
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.hypothesis_internals import makes_strategy
 from autograd_conformance.tape.graph import Expectation
@@ -46,8 +47,8 @@ from autograd_conformance.tape.model import Tape
 
 def features(program: Program) -> set[str]:
     """All features of a program, if each call returns when it may and raises when it must."""
-    follower = ActionBuilder(_no_draws, "float64")
-    tape = follower.tape
+    follower = Draft(Choices(_no_draws), "float64")
+    tape = follower.script.tape
     assert tape is not None
     tape.counts = True
     found = set(_in_instructions(program))
@@ -61,10 +62,10 @@ def features(program: Program) -> set[str]:
             earlier.append((at, expectation))
         found.update(_in_memory(step, modes, tape))
         with follower.under(*modes):
-            follower.add(step)
-        if follower.fails:
+            follower.script.add(step)
+        if follower.script.fails:
             found.add("legal instruction after an error")
-    return found - ({"legal instruction after an error"} if follower.fails else set())
+    return found - ({"legal instruction after an error"} if follower.script.fails else set())
 
 
 def _no_draws(strategy: object) -> object:

@@ -28,7 +28,8 @@ from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Judgement
 from autograd_conformance.rules.relations.relation import Related, relate
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.action_builder import ActionBuilder
+from autograd_conformance.strategies.building.choices import Choices
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.networks import (
     CELLS,
@@ -49,7 +50,7 @@ from examples.tiny_adapter import CAPABILITIES, OPS
 
 TORCH = Torch()
 
-KINDS: dict[str, Callable[[ActionBuilder], Network]] = {
+KINDS: dict[str, Callable[[Draft], Network]] = {
     "linear": lambda a: linear(a, 1 + a.below(3), 2, bool(a.below(2))),
     "mlp": lambda a: mlp(a, 2, 1),
     "layer norm": layer_norm,
@@ -113,7 +114,7 @@ def test_both_ways_give_the_same(kind: str):
     @PLAIN
     @given(st.data())
     def agree(data: st.DataObject) -> None:
-        a = ActionBuilder(data.draw, "float64")
+        a = Draft(Choices(data.draw), "float64")
         network = KINDS[kind](a)
         inputs = network.inputs(a)
         here, there = network.module(a, *inputs), network.composed(a, *inputs)
@@ -129,10 +130,10 @@ def test_parameters_are_named_leaves_that_saturate_nothing(kind: str):
     @PLAIN
     @given(st.data())
     def named(data: st.DataObject) -> None:
-        a = ActionBuilder(data.draw)
+        a = Draft(Choices(data.draw))
         network = KINDS[kind](a)
         assert len(network.names) == len(set(network.names)) == len(network.operands)
-        assert set(network.parameters) == set(network.operands) <= set(a.leaves)
+        assert set(network.parameters) == set(network.operands) <= set(a.script.leaves)
         assert len(set(network.parameters)) == len(network.parameters)
         assert all(np.abs(a.reference.values[ref]).max() <= 1 for ref in network.parameters)
 
@@ -145,7 +146,7 @@ def test_parameters_are_shared_now_and_then():
     @settings(PLAIN, max_examples=200)
     @given(st.data())
     def count(data: st.DataObject) -> None:
-        network = recurrent(ActionBuilder(data.draw))
+        network = recurrent(Draft(Choices(data.draw)))
         shared[len(network.parameters) < len(network.operands)] += 1
 
     count()
@@ -161,7 +162,7 @@ def test_without_modules_networks_are_composed(modules: alphabet.Alphabet, lacki
     @PLAIN
     @given(st.data())
     def compose(data: st.DataObject) -> None:
-        a = ActionBuilder(data.draw)
+        a = Draft(Choices(data.draw))
         network = data.draw(st.sampled_from(list(KINDS.values())))(a)
         network.call(a, *network.inputs(a))
         assert not any(isinstance(s, Apply) and s.op in MODULES for s in a.reference.steps)
@@ -251,12 +252,12 @@ def test_a_state_is_distinguished_from_the_same_op_on_the_same_parameter(rest: s
 def long_sequence(cell: str, dtype: str) -> tuple[Program, Reference, Recurrent]:
     """Twelve steps of a cell, and a call on the output."""
     random = np.random.default_rng(5)
-    a = ActionBuilder(lambda strategy: 0, dtype)
-    a.tensor = lambda shape, dtype=dtype, domain=ANY: _literal(random, shape, dtype)  # type: ignore[method-assign]
+    a = Draft(Choices(lambda strategy: 0), dtype)
+    a.operands.tensor = lambda shape, dtype=dtype, domain=ANY: _literal(random, shape, dtype)  # type: ignore[method-assign]
     network = recurrent(a, cell, 2, 2, Settings(layers=2, directions=2, state=True))
     x = network.sequence(a, 12, 1, True)
     out, *_ = network.module(a, x, *network.first(a, x, True))
-    a.call(out)
+    a.actions.backward(out)
     return a.program(), a.reference, network
 
 

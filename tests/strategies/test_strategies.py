@@ -40,9 +40,11 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.choices import Choices
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.op_builder import OpBuilder
+from autograd_conformance.strategies.building.ops import Ops
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import gradients
@@ -423,8 +425,8 @@ def test_a_nonlinear_value_is_made_without_the_usual_ops(op: str):
     @settings(settings.get_profile("counting"), max_examples=10)
     @given(st.data())
     def drawn(data: st.DataObject) -> None:
-        draft = OpBuilder(data.draw)
-        made = draft.nonlinear(draft.required())
+        draft = Draft(Choices(data.draw), tracked=False)
+        made = draft.ops.nonlinear(draft.ops.required())
         assert isinstance(step := draft.reference.steps[made.at], Apply) and step.op == op
 
     with alphabet.using(alphabet.Alphabet((op,))):
@@ -433,16 +435,16 @@ def test_a_nonlinear_value_is_made_without_the_usual_ops(op: str):
 
 def test_the_replacement_of_a_view_is_in_the_domain(monkeypatch: pytest.MonkeyPatch):
     """An op of `CALM` replaces a view that is too large; its result must be in the op's domain."""
-    monkeypatch.setattr(OpBuilder, "rarely", lambda self, rarity: rarity == "beside")
-    monkeypatch.setattr(OpBuilder, "largest", 1)
+    monkeypatch.setattr(Choices, "rarely", lambda self, rarity: rarity == "beside")
+    monkeypatch.setattr(Ops, "largest", 1)
     row, calm = OPS["binary_cross_entropy"], 0
 
     @settings(settings.get_profile("counting"), max_examples=50)
     @given(st.data())
     def drawn(data: st.DataObject) -> None:
         nonlocal calm
-        draft = OpBuilder(data.draw)
-        draft.op("binary_cross_entropy", fresh=True)
+        draft = Draft(Choices(data.draw), tracked=False)
+        draft.ops.draw("binary_cross_entropy", fresh=True)
         for step in draft.reference.steps:
             if isinstance(step, Apply) and step.op == "binary_cross_entropy":
                 assert all(row.domain(k).holds(draft.reference.values[ref]) for k, ref in enumerate(step.args))

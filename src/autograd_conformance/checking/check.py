@@ -32,9 +32,9 @@ from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
 from autograd_conformance.rules.violations.violation import Violation
-from autograd_conformance.strategies.building.draft import UnsupportedShape
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.pool import Pool
+from autograd_conformance.strategies.building.unsupported import UnsupportedShape
 
 REPEATS = 3
 """Number of repeated runs that decide whether the framework itself computes the same bits each time."""

@@ -40,8 +40,8 @@ from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.records import records
 from autograd_conformance.rules.catalogue import RULES, Level, Rule
 from autograd_conformance.strategies.building import alphabet, pool
-from autograd_conformance.strategies.building.draft import Unsupported, UnsupportedOp
 from autograd_conformance.strategies.building.hypothesis_internals import examples_of
+from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp
 
 UNDRAWN = 20
 """Approximate number of programs of a test that draws none."""

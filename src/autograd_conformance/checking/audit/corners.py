@@ -10,16 +10,17 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 
-from autograd_conformance.checking.audit.programs import Sampler, called, finished
+from autograd_conformance.checking.audit.programs import called, sampling
 from autograd_conformance.ops.rows.row import Op, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Unsupported
+from autograd_conformance.strategies.building.choices import Rarity
+from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, differs_from_contiguous
-from autograd_conformance.strategies.building.op_builder import Rarity
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.higher_order import applies
 
 LONG = (17, 65)
@@ -49,10 +50,10 @@ def laid(op: str, dtype: str) -> Iterator[Program]:
                 yield program
 
 
-def _on_operands(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
+def _on_operands(sampler: Draft, op: str, layout: Layout) -> tuple[Program | None, bool]:
     """A program of an op on operands with a layout, and whether the layout has an effect on one of them."""
-    sampler.layouts = (layout,)
-    made = sampler.op(op, fresh=True)
+    sampler.operands.layouts = (layout,)
+    made = sampler.ops.draw(op, fresh=True)
     program = called(sampler, made, op)
     steps = sampler.reference.steps
     step = steps[made[0].at]
@@ -63,13 +64,13 @@ def _on_operands(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | N
     return program, any(np.any(sampler.reference.values[r]) for r in visible)
 
 
-def _behind(sampler: Sampler, op: str, layout: Layout) -> tuple[Program | None, bool]:
+def _behind(sampler: Draft, op: str, layout: Layout) -> tuple[Program | None, bool]:
     """A program of an op whose results get cotangents with a layout, and whether the layout has an effect on one of
     them.
     """
-    made = sampler.op(op, fresh=True)
+    made = sampler.ops.draw(op, fresh=True)
     visible = any(differs_from_contiguous(sampler.shape(result), layout) for result in made)
-    return called(sampler, [sampler.with_cotangent_layout(result, layout) for result in made], op), visible
+    return called(sampler, [sampler.operands.with_cotangent_layout(result, layout) for result in made], op), visible
 
 
 PLACES = {"on": _on_operands, "behind": _behind}
@@ -87,15 +88,15 @@ def _laid(op: str, place: str, layout: Layout, dtype: str) -> Program | None:
     return first
 
 
-def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Sampler]:
-    """Samplers of an op with each shape of its first operand, beginning with the shapes on which a layout has an
+def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Draft]:
+    """Drafts of an op with each shape of its first operand, beginning with the shapes on which a layout has an
     effect.
     """
     row = alphabet.current().row(op)
     fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
     fitting.sort(key=lambda shape: (not differs_from_contiguous(shape, layout), -len(shape)))
     for draw, first in product(range(TURNS), fitting):
-        yield Sampler(zlib.crc32(f"{op} {what} {first} {draw}".encode()), dtype, first)
+        yield sampling(zlib.crc32(f"{op} {what} {first} {draw}".encode()), dtype, first)
 
 
 def long(op: str, dtype: str) -> Iterator[Program]:
@@ -114,9 +115,9 @@ def _longer(row: Op, count: int) -> Iterator[Shape]:
 
 
 def _of_shape(op: str, shape: Shape, dtype: str) -> Program | None:
-    sampler = Sampler(zlib.crc32(f"{op} {shape}".encode()), dtype, shape)
-    sampler.largest = LARGEST
-    return called(sampler, sampler.op(op, fresh=True), op)
+    sampler = sampling(zlib.crc32(f"{op} {shape}".encode()), dtype, shape)
+    sampler.ops.largest = LARGEST
+    return called(sampler, sampler.ops.draw(op, fresh=True), op)
 
 
 def same(op: str, dtype: str) -> Program | None:
@@ -130,19 +131,19 @@ def same(op: str, dtype: str) -> Program | None:
         rest = next((rest for rest in rest_of(row, first) if rest and set(rest) == {first}), None)
         if rest is None:
             continue
-        sampler = Sampler(zlib.crc32(f"{op} same".encode()), dtype)
-        leaf = sampler.leaf(value=sampler.tensor(first, dtype, row.domain(0)))
+        sampler = sampling(zlib.crc32(f"{op} same".encode()), dtype)
+        leaf = sampler.leaf(value=sampler.operands.tensor(first, dtype, row.domain(0)))
         value = sampler.reference.values[leaf]
         if all(row.domain(place).holds(value) for place in range(1 + len(rest))):
             attrs = choices_of(row, (first, *rest))[0]
-            return called(sampler, sampler.checked(row, (leaf,) * (1 + len(rest)), attrs), op)
+            return called(sampler, sampler.ops.checked(row, (leaf,) * (1 + len(rest)), attrs), op)
     return None
 
 
 def beside(op: str, dtype: str) -> Program | None:
     """A program of an op whose second operand is a view of the first; None if no view fits."""
 
-    def found(sampler: Sampler, step: Apply) -> bool:
+    def found(sampler: Draft, step: Apply) -> bool:
         return any(isinstance(sampler.reference.steps[r.at], Apply) for r in step.args)
 
     return _rare(op, "beside", dtype, found) if arity(OPS[op]) > 1 else None
@@ -153,7 +154,7 @@ def mixed(op: str, dtype: str) -> Program | None:
     does not promote dtypes.
     """
 
-    def found(sampler: Sampler, step: Apply) -> bool:
+    def found(sampler: Draft, step: Apply) -> bool:
         operands = [sampler.reference.values[r] for r in step.args]
         return len({sampler.dtypes[r] for r in step.args}) > 1 and any(np.any(x * 8 % 1) for x in operands)
 
@@ -161,12 +162,11 @@ def mixed(op: str, dtype: str) -> Program | None:
     return _rare(op, "mixed", dtype, found) if several else None
 
 
-def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Sampler, Apply], bool]) -> Program | None:
+def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Draft, Apply], bool]) -> Program | None:
     """The first drawn program of an op with a rare property; None if no draw has it."""
     for draw in range(DRAWS):
-        sampler = Sampler(zlib.crc32(f"{op} {rarity} {dtype} {draw}".encode()), dtype)
-        sampler.rarity = rarity
-        made = sampler.op(op, fresh=True)
+        sampler = sampling(zlib.crc32(f"{op} {rarity} {dtype} {draw}".encode()), dtype, rarity=rarity)
+        made = sampler.ops.draw(op, fresh=True)
         step = sampler.reference.steps[made[0].at]
         if isinstance(step, Apply) and step.op == op and found(sampler, step):
             return called(sampler, made, op)
@@ -177,8 +177,8 @@ def again(op: str, dtype: str) -> Program | None:
     """A program that applies an op twice to the same operands with different attributes, and differentiates the second
     result first. Tensors saved for one must not affect the other. None if the op has no choice of attributes.
     """
-    sampler = Sampler(zlib.crc32(f"{op} again".encode()), dtype)
-    first = sampler.op(op, fresh=True)
+    sampler = sampling(zlib.crc32(f"{op} again".encode()), dtype)
+    first = sampler.ops.draw(op, fresh=True)
     step = sampler.reference.steps[first[0].at]
     if not applies(sampler, op) or not isinstance(step, Apply):
         return None
@@ -186,13 +186,13 @@ def again(op: str, dtype: str) -> Program | None:
     other = next((attrs for attrs in reversed(choices) if attrs != step.attrs), None)
     if other is None:
         return None
-    second = sampler.checked(OPS[op], step.args, other)
+    second = sampler.ops.checked(OPS[op], step.args, other)
     try:
         for made in (second, first):
-            sampler.backward(*made)
+            sampler.actions.backward(*made)
     except Unsupported:  # no call can begin at these results
         return None
-    return finished(sampler)
+    return sampler.program()
 
 
 def unrecorded(op: str, dtype: str) -> Program | None:
@@ -201,19 +201,19 @@ def unrecorded(op: str, dtype: str) -> Program | None:
     a root.
     """
     for draw in range(DRAWS):
-        sampler = Sampler(zlib.crc32(f"{op} unrecorded {draw}".encode()), dtype)
-        step = sampler.reference.steps[sampler.op(op, fresh=True)[0].at]
+        sampler = sampling(zlib.crc32(f"{op} unrecorded {draw}".encode()), dtype)
+        step = sampler.reference.steps[sampler.ops.draw(op, fresh=True)[0].at]
         if not sampler.can(Capability.MODES):
             return None
         if not applies(sampler, op) or not isinstance(step, Apply):
             continue
         with sampler.under("no_grad"):
-            sampler.checked(OPS[op], step.args, step.attrs)
+            sampler.ops.checked(OPS[op], step.args, step.attrs)
         try:
-            sampler.backward(*sampler.checked(OPS[op], step.args, step.attrs))
+            sampler.actions.backward(*sampler.ops.checked(OPS[op], step.args, step.attrs))
         except Unsupported:  # no call can begin at these results
             return None
-        return finished(sampler)
+        return sampler.program()
     return None
 
 
@@ -230,36 +230,34 @@ def releases(op: str, dtype: str) -> Iterator[Program]:
     after a failed call.
     """
     for end in (_nothing, _walked, _retained, _refused):
-        sampler = Sampler(zlib.crc32(f"{op} memory".encode()), dtype)
-        made = sampler.op(op, fresh=True)
+        sampler = sampling(zlib.crc32(f"{op} memory".encode()), dtype)
+        made = sampler.ops.draw(op, fresh=True)
         if not applies(sampler, op) or not sampler.requires(made[0]):
             return
         try:
             end(sampler, made)
         except Unsupported:  # the call cannot begin at these results
             continue
-        sampler.add(Delete(tuple(r for r in sampler.live if r not in sampler.leaves)))
-        program = finished(sampler)
-        if program is not None:
-            yield program
+        sampler.script.add(Delete(tuple(r for r in sampler.script.live if r not in sampler.script.leaves)))
+        yield sampler.program()
 
 
-def _nothing(sampler: Sampler, made: Sequence[Ref]) -> None:
+def _nothing(sampler: Draft, made: Sequence[Ref]) -> None:
     """Makes no call."""
 
 
-def _walked(sampler: Sampler, made: Sequence[Ref]) -> None:
-    sampler.backward(*made)
+def _walked(sampler: Draft, made: Sequence[Ref]) -> None:
+    sampler.actions.backward(*made)
 
 
-def _retained(sampler: Sampler, made: Sequence[Ref]) -> None:
+def _retained(sampler: Draft, made: Sequence[Ref]) -> None:
     if not sampler.can(Capability.RETAIN):
         raise Unsupported("retain_graph is not supported")
-    sampler.backward(*made, retain=True)
+    sampler.actions.backward(*made, retain=True)
 
 
-def _refused(sampler: Sampler, made: Sequence[Ref]) -> None:
+def _refused(sampler: Draft, made: Sequence[Ref]) -> None:
     if not sampler.can(Capability.COTANGENTS, Capability.COTANGENT_CHECK):
         raise Unsupported("the framework does not claim to check cotangents")
-    wrong = sampler.tensor((*sampler.shape(made[0]), 2), sampler.dtypes[made[0]])
-    sampler.backward(made[0], cotangents=[wrong])
+    wrong = sampler.operands.tensor((*sampler.shape(made[0]), 2), sampler.dtypes[made[0]])
+    sampler.actions.backward(made[0], cotangents=[wrong])

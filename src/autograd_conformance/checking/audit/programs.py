@@ -11,7 +11,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
-from typing import Any
 
 from autograd_conformance.checking.audit.joining import to_run_alone
 from autograd_conformance.checking.audit.outcome import AuditResult, Fault, Outcome
@@ -20,20 +19,20 @@ from autograd_conformance.checking.check import first_violation, is_advisory
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import LONG
-from autograd_conformance.ops.rows.domains import ANY, Domain
+from autograd_conformance.ops.rows.domains import Domain
 from autograd_conformance.ops.rows.row import Op, choices_of, rest_of, takes
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.editing import inserted
 from autograd_conformance.programs.formats.codec import to_json
-from autograd_conformance.programs.language import Apply, Attrs, DefaultDtype, InPlace, Literal, Program, Ref, Shape
+from autograd_conformance.programs.language import Attrs, DefaultDtype, Literal, Program, Ref, Shape
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Unsupported
-from autograd_conformance.strategies.building.op_builder import OTHER_DEFAULT, OpBuilder, Rarity
-from autograd_conformance.strategies.building.tensors import literal
+from autograd_conformance.strategies.building.choices import Choices, Rarity
+from autograd_conformance.strategies.building.draft import OTHER_DEFAULT, Draft
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.higher_order import applies, differentiate
 
 SAMPLES = 4
@@ -51,50 +50,30 @@ GRID = np.arange(-32, 33) / 8.0
 """All values that tensors are drawn from."""
 
 
-class Sampler(OpBuilder):
-    """A builder that draws from NumPy's random generator instead of Hypothesis."""
+class NumpyChoices(Choices):
+    """Choices drawn from NumPy's random generator instead of Hypothesis. A rare property is drawn always or never."""
 
-    requiring = (True,)
-    rarity: Rarity | None = None
-    """A rare property that this builder always draws."""
-
-    def __init__(self, seed: int, dtype: str, first: Shape | None = None) -> None:
-        self.random, self.first = np.random.default_rng(seed), first
-        self.strayed = False
-        """Whether some part of the program is unsupported."""
-        super().__init__(lambda strategy: True, dtype)
-
-    def _operand(self, op: Op, place: int, accepts: Any, shapes: Sequence[Shape], *more: Any) -> Ref:
-        """A new leaf. The first operand has the shape `first`, if that is set."""
-        return super()._operand(op, place, accepts, shapes if place or self.first is None else (self.first,), *more)
-
-    def _keep_within(self, step: Apply | InPlace) -> None:
-        self.strayed = self.strayed or self.unsupported_form(step) is not None
-
-    def rarely(self, rarity: Rarity) -> bool:
-        return rarity == self.rarity
+    def __init__(self, seed: int, rarity: Rarity | None) -> None:
+        super().__init__(lambda strategy: True)
+        self._random, self._rarity = np.random.default_rng(seed), rarity
 
     def below(self, n: int) -> int:
-        return int(self.random.integers(n))
+        return int(self._random.integers(n))
 
-    def pick(self, options: Sequence[Any]) -> Any:
-        return options[self.below(len(options))]
+    def raw(self, size: int) -> bytes:
+        return self._random.bytes(size)
 
-    def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
-        return literal(self.random.bytes(size(shape)), shape, dtype or self.dtype, domain)
-
-    def cotangent(self, root: Any) -> Literal | None:
-        if not self.can(Capability.COTANGENTS):
-            return None
-        drawn = self.tensor(self.shape(root), self.dtypes[root])
-        while drawn.data and not any(drawn.data):  # a zero cotangent hides every error
-            drawn = self.tensor(self.shape(root), self.dtypes[root])
-        return drawn
+    def rarely(self, rarity: Rarity) -> bool:
+        return rarity == self._rarity
 
 
-def finished(sampler: Sampler) -> Program | None:
-    """The program of a sampler; None if some part of it is unsupported."""
-    return None if sampler.strayed else sampler.program()
+def sampling(seed: int, dtype: str, first: Shape | None = None, rarity: Rarity | None = None) -> Draft:
+    """A draft whose choices depend only on the seed. All its leaves require grad, and no cotangent is zero. `first` is
+    the shape of each op's first operand; `rarity` is a rare property that every op has if possible.
+    """
+    draft = Draft(NumpyChoices(seed, rarity), dtype, tracked=False)
+    draft.operands.requiring, draft.ops.first, draft.actions.explicit = (True,), first, True
+    return draft
 
 
 def sample(op: str, seed: int, dtype: str) -> Program | None:
@@ -102,8 +81,8 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
     another op.
     """
     for draw in range(DRAWS):
-        sampler = Sampler(zlib.crc32(f"{op} {seed}{f' {draw}' if draw else ''}".encode()), dtype)
-        program = called(sampler, sampler.op(op, fresh=True), op)
+        sampler = sampling(zlib.crc32(f"{op} {seed}{f' {draw}' if draw else ''}".encode()), dtype)
+        program = called(sampler, sampler.ops.draw(op, fresh=True), op)
         if program is not None:
             return program
     return None
@@ -113,8 +92,8 @@ def shapes(op: str, dtype: str) -> Iterator[Program]:
     """A program of an op for each shape of its first operand."""
     row = alphabet.current().row(op)
     for first in filter(alphabet.current().admits, row.fresh):
-        sampler = Sampler(zlib.crc32(f"{op} {first}".encode()), dtype, first)
-        program = called(sampler, sampler.op(op, fresh=True), op) if takes(row, first) else None
+        sampler = sampling(zlib.crc32(f"{op} {first}".encode()), dtype, first)
+        program = called(sampler, sampler.ops.draw(op, fresh=True), op) if takes(row, first) else None
         if program is not None:
             yield program
 
@@ -131,18 +110,18 @@ def forms(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _formed(op: Op, operands: Sequence[Shape], attrs: Attrs, dtype: str, draw: int) -> Program | None:
-    sampler = Sampler(zlib.crc32(f"{op.name} {operands} {attrs} {draw}".encode()), dtype)
-    return called(sampler, sampler.form(op, operands, attrs), op.name)
+    sampler = sampling(zlib.crc32(f"{op.name} {operands} {attrs} {draw}".encode()), dtype)
+    return called(sampler, sampler.ops.form(op, operands, attrs), op.name)
 
 
 def sweep(op: str, dtype: str) -> Program | None:
     """A program of an elementwise op on all values that tensors are drawn from; None for other ops."""
-    sampler = Sampler(0, dtype)
+    sampler = sampling(0, dtype)
     made = _on_every_value(sampler, op)
     return None if made is None else called(sampler, made, op)
 
 
-def _on_every_value(sampler: Sampler, op: str) -> Sequence[Ref] | None:
+def _on_every_value(sampler: Draft, op: str) -> Sequence[Ref] | None:
     row = alphabet.current().row(op)
     if (
         not alphabet.current().admits(GRID.shape)
@@ -152,7 +131,7 @@ def _on_every_value(sampler: Sampler, op: str) -> Sequence[Ref] | None:
     ):
         return None
     arity = 1 + len(rest_of(row, GRID.shape)[0])
-    leaves = [sampler.leaf(value=_swept(row.domain(k), k, sampler.dtype)) for k in range(arity)]
+    leaves = [sampler.leaf(value=_swept(row.domain(k), k, sampler.operands.dtype)) for k in range(arity)]
     values = [sampler.reference.values[leaf] for leaf in leaves]
     if row.apart is not None and not row.apart(*values):
         return None
@@ -164,17 +143,17 @@ def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
     return Literal(tuple(values.tolist()), GRID.shape, dtype)
 
 
-def called(sampler: Sampler, made: Sequence[Ref], op: str) -> Program | None:
+def called(sampler: Draft, made: Sequence[Ref], op: str) -> Program | None:
     """The program of a sampler with a backward call from some results; None if the op is another one, or the results
     cannot be roots.
     """
     if not applies(sampler, op):
         return None
     try:
-        sampler.backward(*made)
+        sampler.actions.backward(*made)
     except Unsupported:  # the call cannot begin at these results
         return None
-    return finished(sampler)
+    return sampler.program()
 
 
 def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
@@ -182,22 +161,22 @@ def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) ->
     before.
     """
     for draw in range(DRAWS):
-        sampler = Sampler(zlib.crc32(f"{op} {seed} {TIMES[times]} {draw}".encode()), dtype)
-        made = sampler.op(op, fresh=True)
+        sampler = sampling(zlib.crc32(f"{op} {seed} {TIMES[times]} {draw}".encode()), dtype)
+        made = sampler.ops.draw(op, fresh=True)
         program = _curved(sampler, made, op, weighted, times)
         if program or (applies(sampler, op) and size(sampler.shape(made[0])) and not weighted):
             return program
     return None
 
 
-def _curved(sampler: Sampler, made: Sequence[Ref], op: str, weighted: bool, times: int) -> Program | None:
+def _curved(sampler: Draft, made: Sequence[Ref], op: str, weighted: bool, times: int) -> Program | None:
     if not applies(sampler, op) or not differentiate(sampler, made, weighted, times):
         return None
-    return finished(sampler)
+    return sampler.program()
 
 
 def _swept_again(op: str, dtype: str, times: int) -> Program | None:
-    sampler = Sampler(1, dtype)
+    sampler = sampling(1, dtype)
     made = _on_every_value(sampler, op)
     return None if made is None else _curved(sampler, made, op, False, times)
 

@@ -1,0 +1,222 @@
+"""Adds actions: calls of backward, and all other instructions that change gradients, hooks, flags or parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import (
+    AssignGrad,
+    Attrs,
+    Backward,
+    BackwardCall,
+    Clip,
+    Delete,
+    DetachInPlace,
+    Grad,
+    Groups,
+    Hook,
+    Literal,
+    Optimizer,
+    ReadGrad,
+    Ref,
+    RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
+    Step,
+    ZeroGrad,
+)
+from autograd_conformance.strategies.building.choices import Choices
+from autograd_conformance.strategies.building.operands import Operands
+from autograd_conformance.strategies.building.ops import Ops
+from autograd_conformance.strategies.building.script import Script
+from autograd_conformance.tape.graph import Traversal
+from autograd_conformance.tape.versions import version_mismatch
+
+
+class Actions:
+    """Adds actions to a script. A call that needs more than the framework's capabilities is changed or left out."""
+
+    explicit = False
+    """Whether every cotangent is drawn, and none of them is zero, because a zero cotangent hides every error."""
+
+    def __init__(self, script: Script, choices: Choices, operands: Operands, ops: Ops) -> None:
+        self._script, self._choices, self._operands, self._ops = script, choices, operands, ops
+
+        self._can = script.alphabet.can
+
+        self._limited = script.alphabet.traits.distinct_roots or not self._can(
+            Capability.RETAIN, Capability.COTANGENTS, Capability.MULTIPLE_ROOTS
+        )
+        """Whether some backward calls have to be changed to what the framework's capabilities allow."""
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def backward(
+        self,
+        *roots: Ref,
+        retain: bool | None = None,
+        create: bool = False,
+        inputs: Sequence[Ref] | None = None,
+        cotangents: Sequence[Literal | None] | None = None,
+    ) -> None:
+        """Add a backward call with any of its options. Cotangents are drawn if none are given."""
+        roots, retain, cotangents = self._supported(roots, retain, cotangents)
+        call = self.backward_call(roots, cotangents, retain, create)
+        self._script.add(call if inputs is None else replace(call, inputs=tuple(inputs)))
+
+    def backward_call(
+        self, roots: Sequence[Ref], cotangents: Sequence[Literal | None], retain: bool | None, create: bool = False
+    ) -> BackwardCall:
+        """A backward call whose gradients reach leaves. If the framework has no imperative form, or `create` is set and
+        only the functional form can create a graph, it is a functional call for all or some leaves.
+        """
+        if self._can(Capability.IMPERATIVE) and (self._can(Capability.CREATES_IN_LEAVES) or not create):
+            return Backward(tuple(roots), tuple(cotangents), retain, create)
+        leaves = [leaf for leaf in self._script.leaves if self._script.requires(leaf)]
+        inputs = [leaf for leaf in leaves if self._choices.pick(self._operands.requiring)] or leaves
+        zeros = self._can(Capability.MATERIALIZES)
+        unused = None if zeros else True
+        return Grad(tuple(roots), tuple(inputs), tuple(cotangents), retain, create, unused, materialize_grads=zeros)
+
+    def grad(
+        self,
+        roots: Sequence[Ref],
+        inputs: Sequence[Ref],
+        retain: bool | None = None,
+        create: bool = False,
+        unused: bool | None = None,
+        materialize: bool = False,
+        cotangents: Sequence[Literal | None] | None = None,
+    ) -> list[Ref]:
+        """Add a call of the functional form. Return those of its results that are not None."""
+        roots, retain, cotangents = self._supported(tuple(roots), retain, cotangents)
+        if not self._can(Capability.UNUSED):
+            unused, materialize = None, True
+        elif not self._can(Capability.MATERIALIZES):
+            materialize = False
+        leaves = self._script.leaves
+        if not self._can(Capability.ANY_INPUTS):
+            inputs = list(dict.fromkeys(r for r in inputs if r in leaves)) or leaves
+        at = self._script.add(Grad(roots, tuple(inputs), tuple(cotangents), retain, create, unused, materialize))
+        return [r for r in self._script.live if r.at == at]
+
+    def _supported(
+        self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
+    ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None]]:
+        """The roots, `retain` and cotangents of the most similar call that the framework supports: one root, its sum,
+        distinct roots, or no `retain_graph`. Cotangents are drawn if none are given.
+        """
+        if self._limited:
+            if not self._can(Capability.MULTIPLE_ROOTS):
+                roots, cotangents = roots[-1:], cotangents and cotangents[-1:]
+            if self._script.alphabet.traits.distinct_roots:
+                kept = [k for k, root in enumerate(roots) if root not in roots[:k]]
+                roots, cotangents = tuple(roots[k] for k in kept), cotangents and [cotangents[k] for k in kept]
+            if not self._can(Capability.COTANGENTS) and cotangents is None:
+                roots = tuple(self._ops.total(root) for root in roots)
+            retain = retain if self._can(Capability.RETAIN) else None
+        return roots, retain, [self.cotangent(r) for r in roots] if cotangents is None else cotangents
+
+    def cotangent(self, root: Ref) -> Literal | None:
+        """A legal cotangent for a root; None may be drawn if the root has one element."""
+        shape, dtype = self._script.shape(root), self._script.dtypes[root]
+        may, must = self._script.alphabet.traits.implies(shape), not self._can(Capability.COTANGENTS)
+        if self.explicit:
+            drawn = None if must else self._operands.tensor(shape, dtype)
+            while drawn is not None and drawn.data and not any(drawn.data):
+                drawn = self._operands.tensor(shape, dtype)
+            return drawn
+        if may and (must or (self._can(Capability.IMPERATIVE) and self._choices.coin())):
+            return None
+        return self._operands.tensor(shape, dtype)
+
+    def refused_cotangents(self, root: Ref) -> list[Literal | None]:
+        """Illegal cotangents of a root that the framework rejects: None, or one of two elements. If the framework
+        neither supports a cotangent nor claims to reject it, its behaviour is unspecified.
+        """
+        shape, dtype = self._script.shape(root), self._script.dtypes[root]
+        implicit = self._can(Capability.NON_SCALAR_CHECK) or self._script.alphabet.traits.implies(shape)
+        checked = self._can(Capability.COTANGENTS) and (shape == (2,) or self._can(Capability.COTANGENT_CHECK))
+        return [*([None] if implicit else []), *([self._operands.tensor((2,), dtype)] if checked else [])]
+
+    # -- gradients and flags ------------------------------------------------------------------------------------------
+
+    def zero_grad(self, *leaves: Ref, to_none: bool = True) -> None:
+        """Clear gradients to None or to zeros, whichever the framework supports."""
+        none, zeros = self._can(Capability.ZERO_TO_NONE), self._can(Capability.ZERO_TO_ZEROS)
+        if none or zeros:
+            self._script.add(ZeroGrad(leaves, none if to_none else not zeros))
+
+    def read_grad(self, leaf: Ref) -> Ref:
+        """Read a leaf's `.grad` as a value."""
+        return Ref(self._script.add(ReadGrad(leaf)))
+
+    def assign_grad(self, leaf: Ref, value: Ref | None) -> None:
+        """Assign a leaf's `.grad`. For a framework without `.grad` of None, clear it to zeros instead of assigning
+        None.
+        """
+        if value is None and not self._can(Capability.ZERO_TO_NONE):
+            self.zero_grad(leaf)
+        else:
+            self._script.add(AssignGrad(leaf, value))
+
+    def detach_in_place(self, target: Ref) -> None:
+        """Detach a value in place."""
+        self._script.add(DetachInPlace(target))
+
+    def set_requires_grad(self, target: Ref, on: bool) -> None:
+        """Set a value's `requires_grad`."""
+        script = self._script
+        script.add(SetRequiresGrad(target, on))
+        if on and target not in script.leaves and not script.fails and script.reference.tape.is_leaf(target):
+            script.leaves.append(target)
+
+    def retain_grad(self, target: Ref) -> None:
+        """Call `retain_grad` on a value that is no leaf."""
+        self._script.add(RetainGrad(target))
+
+    def hook(self, target: Ref, effect: str = "observe", factor: float = 1.0, accumulated: bool = False) -> Ref:
+        """Add a hook. Return the handle that removes it."""
+        return Ref(self._script.add(Hook(target, effect, factor, accumulated)))
+
+    def remove_hook(self, handle: Ref) -> None:
+        """Remove a hook."""
+        self._script.add(RemoveHook(handle))
+
+    def make_optimizer(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
+        """Create an optimizer before its first step, if the framework supports that."""
+        if self._can(Capability.MAKES_OPTIMIZERS):
+            self._script.add(Optimizer(tuple(leaves), optimizer, settings, groups))
+
+    def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
+        """Add one step of an optimizer."""
+        self._script.add(Step(tuple(leaves), optimizer, settings, groups))
+
+    def clip(self, leaves: Sequence[Ref], kind: str, bound: float) -> None:
+        """Clip the gradients of leaves."""
+        self._script.add(Clip(tuple(leaves), kind, bound))
+
+    def delete(self, *values: Ref) -> None:
+        """Delete the last references to values."""
+        self._script.add(Delete(values))
+
+    def holds_grad(self, leaf: Ref) -> bool:
+        """Whether a leaf's `.grad` will be a tensor."""
+        assert self._script.tape is not None
+        return self._script.tape.grads.get(leaf) is not None
+
+    def traverse(self, root: Ref) -> Traversal:
+        """The nodes that a backward call on a value traverses."""
+        assert self._script.tape is not None
+        return self._script.tape.traverse(Backward((root,), (None,)))
+
+    def traversable(self, root: Ref) -> bool:
+        """Whether a backward call on a value certainly meets no freed node and no saved tensor that was written to."""
+        assert self._script.tape is not None
+        if not self._script.requires(root):
+            return False
+        traversal = self.traverse(root)
+        nodes = (*traversal.nodes, *traversal.maybe_nodes)
+        return not any(node.freed or version_mismatch(self._script.tape, node) for node in nodes)

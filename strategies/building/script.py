@@ -1,0 +1,244 @@
+"""The script of a program under construction: its instructions so far, with their exact values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import assert_never
+
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.rows.dtypes import narrowest, result_dtype
+from autograd_conformance.ops.rows.row import Certainty
+from autograd_conformance.programs.language import (
+    ACTIONS,
+    Apply,
+    AssignGrad,
+    Attrs,
+    Backward,
+    Clip,
+    DefaultDtype,
+    Delete,
+    Detach,
+    DetachInPlace,
+    Grad,
+    Hook,
+    InPlace,
+    Instruction,
+    Leaf,
+    Modes,
+    Optimizer,
+    Program,
+    ReadGrad,
+    Ref,
+    RemoveHook,
+    RetainGrad,
+    SetRequiresGrad,
+    Shape,
+    Step,
+    ZeroGrad,
+)
+from autograd_conformance.programs.observations import Gradient, Kind, Raised, Returned, StepObservation
+from autograd_conformance.programs.operands import operands
+from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.reference.reference import Reference
+from autograd_conformance.strategies.building.alphabet import Alphabet
+from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.unsupported import UnsupportedShape
+from autograd_conformance.tape.graph import Expectation
+from autograd_conformance.tape.model import Tape
+
+ANY_GRADIENT = Gradient(np.zeros(()), "float64")
+"""Placeholder for any gradient where only its existence matters."""
+
+
+class Script:
+    """The instructions of a program under construction, together with their values. Nothing is drawn here."""
+
+    def __init__(self, alphabet: Alphabet, tracked: bool) -> None:
+        self.alphabet = alphabet
+        """The ops, dtypes and capabilities that the program may use."""
+
+        self.reference = Reference(traits=alphabet.traits)
+        """The instructions so far, with their exact values."""
+
+        self.dtypes: dict[Ref, str] = {}
+        """The dtype of each value."""
+
+        self.live: list[Ref] = []
+        """The values that later instructions may use, oldest first."""
+
+        self.leaves: list[Ref] = []
+        """The leaves among `live`."""
+
+        self.saving: set[Ref] = set()
+        """The values whose graph certainly saved tensors, so that a second backward call raises if the graph was freed.
+        """
+
+        self.modes: Modes = ()
+        """The grad modes of the next instruction, outermost first."""
+
+        self.under_modes: list[Modes] = []
+        """The grad modes of each instruction so far."""
+
+        self.tape = Tape(self.reference, alphabet.capabilities, counts=False) if tracked else None
+        """The tape model, if the script has to know which instructions will raise; else None."""
+
+        self.expectations: list[Expectation] = []
+        """The outcomes that the tape model allows for each instruction. Empty without a tape model."""
+
+        self.fails = False
+        """Whether the newest instruction will raise or has an unspecified outcome. Always False without a tape model.
+        """
+
+    # -- adding instructions ------------------------------------------------------------------------------------------
+
+    def add(self, step: Instruction) -> int:
+        """Append an instruction and make its results operands of later ones. Return its index."""
+        if self.alphabet.limits_forms and isinstance(step, Apply | InPlace):
+            self._require_supported(step)
+        at = len(self.reference.steps)
+        self.under_modes.append(self.modes)
+        for k, _ in enumerate(self._record(at, step)):
+            ref = Ref(at, k)
+            self.live.append(ref)
+            self.dtypes[ref] = self._dtype_of(step, k)
+            if isinstance(step, Apply) and self._saves(step, ref):
+                self.saving.add(ref)
+        match step:
+            case Grad():
+                self.live = [r for r in self.live if r.at != at or self._is_used(step, r.output)]
+            case SetRequiresGrad() | DetachInPlace():
+                self.live = [r for r in self.live if r not in self.reference.storages.views_of_toggled]
+            case Delete(values):
+                self.live = [r for r in self.live if r not in values]
+                self.leaves = [r for r in self.leaves if r not in values]
+            case Leaf() | Apply() | Detach() | InPlace() | Backward() | RetainGrad() | Hook() | RemoveHook():
+                pass
+            case ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip() | DefaultDtype():
+                pass
+            case _:
+                assert_never(step)
+        return at
+
+    def _require_supported(self, step: Apply | InPlace) -> None:
+        """Raise `UnsupportedShape` if the framework does not support this form of an op or a write."""
+        unsupported = self.unsupported_form(step)
+        if unsupported is not None:
+            raise UnsupportedShape(f"the framework does not support {unsupported}")
+
+    def unsupported_form(self, step: Apply | InPlace) -> str | None:
+        """The unsupported part of an op or a write, in words; None if the framework supports it."""
+        shapes = [self.shape(ref) for ref in operands(step)]
+        return self.alphabet.unsupported(step.op, shapes, step.attrs)
+
+    def _record(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
+        """Add an instruction to the reference, unless it will raise. Return its values, and set `fails` if
+        the script is tracked.
+        """
+        if self.tape is None:
+            return self.reference.add(step, self.modes)
+        expectation = self.tape.expect(at, step, self.modes)
+        self.expectations.append(expectation)
+        self.fails = expectation.returns is None or expectation.unspecified
+        made: tuple[np.ndarray, ...] = ()
+        if self.fails:
+            self.reference.skip(step)
+            observed = StepObservation(Raised(next(iter(expectation.raises), Kind.UNKNOWN), "", ""))
+        else:
+            made = self.reference.add(step, self.modes)
+            observed = StepObservation(Returned())
+        self.tape.record(at, step, expectation, observed, self.modes)
+        if isinstance(step, ACTIONS):
+            self._follow_grads(step, expectation.traversal.must_accumulate)
+        return made
+
+    def _follow_grads(self, step: Instruction, into: Iterable[Ref]) -> None:
+        """Record which leaves have a gradient after an action, without its values."""
+        assert self.tape is not None
+        if isinstance(step, ZeroGrad) and step.set_to_none:
+            self.tape.grads.update(dict.fromkeys(step.leaves))
+        elif isinstance(step, Backward) and not self.fails:
+            self.tape.grads.update(dict.fromkeys(into, ANY_GRADIENT))
+        elif isinstance(step, AssignGrad) and not self.fails:
+            self.tape.grads[step.leaf] = None if step.value is None else ANY_GRADIENT
+        self.tape.actions += 1
+
+    def _is_used(self, step: Grad, number: int) -> bool:
+        """Whether a result of the functional form will be a gradient and not None."""
+        return step.materialize_grads or self.reference.tape.edge(step.inputs[number]) in self.reference.pullbacks.of(
+            step
+        )
+
+    @contextmanager
+    def under(self, *modes: str) -> Iterator[None]:
+        """Add grad modes to the instructions appended inside a `with` block."""
+        before, self.modes = self.modes, (*self.modes, *modes)
+        try:
+            yield
+        finally:
+            self.modes = before
+
+    def _dtype_of(self, step: Instruction, number: int = 0) -> str:
+        match step:
+            case Leaf(value):
+                return value.dtype
+            case Detach(source):
+                return self.dtypes[source]
+            case ReadGrad(leaf):
+                return self.dtypes[leaf]
+            case Grad():
+                return self.dtypes[step.inputs[number]]
+            case Apply(op, args):
+                given = [self.dtypes[r] for r in args]
+                return result_dtype(row_of(op), given, [self.shape(r) for r in args]) or narrowest(given)
+            case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | Hook() | RemoveHook():
+                raise _without_values(step)
+            case ZeroGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete() | DefaultDtype():
+                raise _without_values(step)
+            case _:
+                assert_never(step)
+
+    def _saves(self, step: Apply, ref: Ref) -> bool:
+        """Whether a backward call on this value certainly needs a saved tensor."""
+        if not self.reference.requires_grad[ref]:
+            return False
+        requires = [self.reference.requires_grad[r] for r in step.args]
+        always = row_of(step.op).saving(requires) is Certainty.ALWAYS and self.reference.values[ref].size
+        return bool(always) or any(r in self.saving for r in step.args)
+
+    def apply(self, op: str, args: Iterable[Ref], attrs: Attrs = ()) -> list[Ref]:
+        """Append an op on these operands. Return its results."""
+        args = tuple(args)
+        made = self.reference.apply(op, args, attrs)
+        at = self.add(Apply(op, args, attrs, len(made)))
+        return [Ref(at, k) for k in range(len(made))]
+
+    def detach(self, source: Ref) -> Ref:
+        """Append the detaching of a value. Return the detached value."""
+        return Ref(self.add(Detach(source)))
+
+    def program(self) -> Program:
+        """The program so far."""
+        return Program(tuple(self.reference.steps), tuple(self.under_modes))
+
+    def drawn(self) -> Drawn:
+        """The program so far with its reference; nothing may be added afterwards."""
+        return Drawn(self.program(), self.reference)
+
+    # -- queries ------------------------------------------------------------------------------------------------------
+
+    def shape(self, ref: Ref) -> Shape:
+        """The shape of a value."""
+        return self.reference.values[ref].shape
+
+    def requires(self, ref: Ref) -> bool:
+        """Whether a value requires grad."""
+        return self.reference.requires_grad[ref]
+
+    def op_results(self) -> list[Ref]:
+        """The values that are results of ops and require grad."""
+        return [r for r in self.live if self.requires(r) and isinstance(self.reference.steps[r.at], Apply)]
+
+
+def _without_values(step: Instruction) -> AssertionError:
+    return AssertionError(f"{step} has no values")
