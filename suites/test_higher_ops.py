@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check, violation_of
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest
 from autograd_conformance.checking.skips import NothingDrawn
 from autograd_conformance.programs.language import Apply, BackwardCall, Program
 from autograd_conformance.strategies.higher_order import WEIGHT_OP, derivatives_of
@@ -29,12 +29,12 @@ SAMPLED = 5
 
 
 @rule("higher/op")
-def test_op_samples(check: Check, prepared: Session, op: str):
+def test_op_samples(check: Check, prepared: FrameworkUnderTest, op: str):
     samples(check, prepared, op, 2, SEEDS)
 
 
 @rule("higher/op-third")
-def test_third_samples(check: Check, prepared: Session, op: str):
+def test_third_samples(check: Check, prepared: FrameworkUnderTest, op: str):
     if not audit.is_long(op) and (SEEDS > 1 or crc32(op.encode()) % SAMPLED == 0):
         samples(check, prepared, op, 3, 1)
 
@@ -44,7 +44,7 @@ if FEW >= 3:
     @rule("higher/op")
     @settings(max_examples=FEW)
     @given(data=st.data())
-    def test_op(check: Check, prepared: Session, op: str, data: st.DataObject):
+    def test_op(check: Check, prepared: FrameworkUnderTest, op: str, data: st.DataObject):
         drawn = data.draw(derivatives_of(op))
         if passes_lower_orders(drawn.program, op, prepared):
             check(drawn)
@@ -52,41 +52,41 @@ if FEW >= 3:
     @rule("higher/op-third")
     @settings(max_examples=FEW // 3)
     @given(data=st.data())
-    def test_third(check: Check, prepared: Session, op: str, data: st.DataObject):
+    def test_third(check: Check, prepared: FrameworkUnderTest, op: str, data: st.DataObject):
         drawn = data.draw(derivatives_of(op, 3))
         if not audit.is_long(op) and passes_lower_orders(drawn.program, op, prepared):
             check(drawn)
 
 
-def samples(check: Check, session: Session, op: str, times: int, seeds: int) -> None:
+def samples(check: Check, framework: FrameworkUnderTest, op: str, times: int, seeds: int) -> None:
     """Checks the fixed programs that differentiate an op `times` times. The test is skipped if the framework reports
     that the op's derivative is not implemented.
     """
-    suspect = op in session.faulty_ops | session.faulty_second_order | session.faulty_third_order
+    suspect = op in framework.faulty_ops | framework.faulty_second_order | framework.faulty_third_order
     unsupported = False
-    for program in audit.curvatures(op, session.drawable, seeds, times):
-        if passes_lower_orders(program, op, session):
+    for program in audit.curvatures(op, framework.drawable, seeds, times):
+        if passes_lower_orders(program, op, framework):
             check(program)
-            unsupported |= suspect and audit.is_unimplemented(session.target.observe(program))
+            unsupported |= suspect and audit.is_unimplemented(framework.target.observe(program))
     if unsupported:
         order = {2: "second", 3: "third"}[times]
-        raise NothingDrawn(f"{session.target.name} does not implement the {order} derivative of {op}")
+        raise NothingDrawn(f"{framework.target.name} does not implement the {order} derivative of {op}")
 
 
-def passes_lower_orders(program: Program, op: str, session: Session) -> bool:
-    """Whether a program can test the op's highest derivative: all calls but the last follow the rules. Otherwise the
-    fault is in a lower derivative, which has its own rule.
+def passes_lower_orders(program: Program, op: str, framework: FrameworkUnderTest) -> bool:
+    """Run a program without its last call; returns whether it can test the op's highest derivative: all calls but the
+    last follow the rules. Otherwise the fault is in a lower derivative, which has its own rule.
 
     If the op's highest derivative is known to be faulty, the program must have no other op. Otherwise the program would
     violate a rule about several ops.
     """
     calls = [at for at, step in enumerate(program) if isinstance(step, BackwardCall)]
-    faulty = session.faulty_second_order if len(calls) == 2 else session.faulty_third_order
+    faulty = framework.faulty_second_order if len(calls) == 2 else framework.faulty_third_order
     others = {step.op for step in program if isinstance(step, Apply)} - {op, WEIGHT_OP}
     if op in faulty and others:
         return False
     if len(calls) < 2 or op not in (
-        session.faulty_ops if len(calls) == 2 else session.faulty_ops | session.faulty_second_order
+        framework.faulty_ops if len(calls) == 2 else framework.faulty_ops | framework.faulty_second_order
     ):
         return True
-    return violation_of(program.upto(calls[-2] + 1), session.target) is None
+    return violation_of(program.upto(calls[-2] + 1), framework.target) is None

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
@@ -29,22 +29,22 @@ in the others.
 
 
 @rule("writes/error-or-recorded")
-def test_op(check: Check, prepared: Session, op: str):
+def test_op(check: Check, prepared: FrameworkUnderTest, op: str):
     check_pairs(check, prepared, op)
 
 
 @rule("writes/error-or-recorded")
 @pytest.mark.parametrize("write", WRITES)
-def test_write(check: Check, prepared: Session, write: str):
+def test_write(check: Check, prepared: FrameworkUnderTest, write: str):
     check_pairs(check, prepared, write)
 
 
-def check_pairs(check: Check, session: Session, name: str) -> None:
+def check_pairs(check: Check, framework: FrameworkUnderTest, name: str) -> None:
     """Checks the programs in which a value of the op is changed in place, or in which the in-place op changes a value.
     The first violation is raised after all programs have run.
     """
     first = None
-    for program in programs(session.target, session.drawable, name, program_limit(session.target)):
+    for program in programs(framework.target, framework.drawable, name, program_limit(framework.target)):
         try:
             check(program)
         except RuleViolated as error:
@@ -52,7 +52,7 @@ def check_pairs(check: Check, session: Session, name: str) -> None:
     if first:
         raise first
     if not check.programs:
-        raise skip_reason(session, name)
+        raise skip_reason(framework, name)
 
 
 def program_limit(target: Target) -> int:
@@ -62,10 +62,10 @@ def program_limit(target: Target) -> int:
     return max(1, MOST // target.programs_each) if target.programs_each else MOST
 
 
-def skip_reason(session: Session, name: str) -> NotApplicable | NothingDrawn:
+def skip_reason(framework: FrameworkUnderTest, name: str) -> NotApplicable | NothingDrawn:
     """Returns the reason why no program of an op or in-place op was run."""
-    found = [sample.program(*pair) for sample, *pair in write_pairs.pairs(name, session.drawable)]
-    missing = Counter(each for program in found for each in unsupported_by(program, session.target))
+    found = [sample.program(*pair) for sample, *pair in write_pairs.pairs(name, framework.drawable)]
+    missing = Counter(each for program in found for each in unsupported_by(program, framework.target))
     if missing:
         return NotApplicable(f"needs {missing.most_common(1)[0][0]}, not claimed")
     return NothingDrawn(f"{name} breaks a rule even without a write")

@@ -8,14 +8,12 @@ the cost of all the round's cases up to it, including those that did not run on 
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from evaluation.baselines.cases import Baseline, Case, shuffled_ops
 from evaluation.baselines.substitution import with_tensor_cotangents
@@ -54,8 +52,7 @@ class Round:
 
 def round_of(baseline: Baseline, budget: float = BUDGET, ops: Sequence[str] | None = None) -> Round:
     """Run as many of a baseline's cases on PyTorch as the budget allows."""
-    with tempfile.TemporaryDirectory() as folder:  # programs use PyTorch's ops without those that it gets wrong
-        Session("torch", Path(folder)).prepare()
+    FrameworkUnderTest(Settings("torch")).prepare()  # programs use PyTorch's ops without those that it gets wrong
     honest, names = with_tensor_cotangents(TorchEager)(), shuffled_ops() if ops is None else tuple(ops)
     cases: list[Case] = []
     seconds: list[float] = []

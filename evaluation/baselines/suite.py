@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.language import DTYPES, Apply, Program
@@ -61,13 +60,13 @@ def _fixed(op: str, number: int) -> Program | None:
 
 @lru_cache(maxsize=None)
 def _begun(op: str) -> tuple[list[Program], Iterator[Program]]:
-    twice = (program for program in audit.curvatures(op, DTYPES[::-1]) if passes_lower_orders(program, op, _session()))
+    twice = (program for program in audit.curvatures(op, DTYPES[::-1]) if passes_lower_orders(program, op, _torch()))
     return [], chain(audit.programs(op, DTYPES[::-1]), twice)
 
 
 @lru_cache(maxsize=1)
-def _session() -> Session:
-    return Session("torch", Path())
+def _torch() -> FrameworkUnderTest:
+    return FrameworkUnderTest(Settings("torch"))
 
 
 def _judged(program: Program) -> Callable[[TorchEager], bool]:

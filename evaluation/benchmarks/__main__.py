@@ -25,7 +25,7 @@ from rich.table import Table
 
 from autograd_conformance.checking.audit.programs import audit
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.programs.language import ACTIONS, Apply, Backward
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judge import judge
@@ -54,7 +54,7 @@ WORKLOADS = {
 
 
 def measure(
-    session: Session, strategy: st.SearchStrategy[Drawn], number: int, start: int
+    framework: FrameworkUnderTest, strategy: st.SearchStrategy[Drawn], number: int, start: int
 ) -> tuple[float, Counter[str]]:
     """Seconds for `number` programs; the seconds of each stage, and counts of programs, ops and calls."""
     spent: Counter[str] = Counter()
@@ -74,7 +74,7 @@ def measure(
         nonlocal last
         program = case.program
         drawn = time.perf_counter()
-        observation = session.target.observe(program)
+        observation = framework.target.observe(program)
         ran = time.perf_counter()
         reference = (
             Reference() if program.stateful else case.reference
@@ -86,7 +86,7 @@ def measure(
             ):
                 reference.pullbacks.of(step)
         referred = time.perf_counter()
-        judge(program, observation, reference, session.target.capabilities)
+        judge(program, observation, reference, framework.target.capabilities)
         judged = time.perf_counter()
         spent.update(drawing=drawn - last, framework=ran - drawn, reference=referred - ran, judging=judged - referred)
         spent.update(
@@ -101,7 +101,7 @@ def measure(
     return time.perf_counter() - began, spent
 
 
-def speeds(session: Session, number: int, repeats: int, console: Console) -> dict[str, float]:
+def speeds(framework: FrameworkUnderTest, number: int, repeats: int, console: Console) -> dict[str, float]:
     """Print the table of workloads and return its rates; `overhead` is the total time divided by that of drawing and
     running.
     """
@@ -110,8 +110,8 @@ def speeds(session: Session, number: int, repeats: int, console: Console) -> dic
     base, figures = baseline.read(), {}
     for name, strategy in WORKLOADS.items():
         for k in range(repeats):  # warm up: everything is compiled once
-            measure(session, strategy(), number, k)
-        runs = [measure(session, strategy(), number, k) for k in range(repeats)]
+            measure(framework, strategy(), number, k)
+        runs = [measure(framework, strategy(), number, k) for k in range(repeats)]
         rates = sorted(spent["programs"] / seconds for seconds, spent in runs)
         total: Counter[str] = sum((spent for _, spent in runs), Counter())
         split = [total[part] for part in parts]
@@ -130,10 +130,10 @@ def speeds(session: Session, number: int, repeats: int, console: Console) -> dic
     return figures
 
 
-def by_suite(session: Session, examples: int, repeats: int, console: Console) -> dict[str, float]:
+def by_suite(framework: FrameworkUnderTest, examples: int, repeats: int, console: Console) -> dict[str, float]:
     """Print the table of suites and return its rates; a first round, which compiles the reference, is not counted."""
     base, figures = baseline.read(), {}
-    runs = [dict(suite_speeds(session, examples, 7)) for _ in range(repeats + 1)][1:]
+    runs = [dict(suite_speeds(framework, examples, 7)) for _ in range(repeats + 1)][1:]
     table = Table("suite", "programs/s", "spread", "x base", "programs", "in checks", box=None)
     for suite in runs[0]:
         rates = sorted(run[suite].rate for run in runs)
@@ -147,12 +147,12 @@ def by_suite(session: Session, examples: int, repeats: int, console: Console) ->
     return figures
 
 
-def growing(session: Session, thousands: int, console: Console) -> dict[str, float]:
+def growing(framework: FrameworkUnderTest, thousands: int, console: Console) -> dict[str, float]:
     """Print the process's memory after each thousand different programs of all workloads, and return its growth."""
     base, found = baseline.read(), []
     for k in range(thousands):
         for strategy in WORKLOADS.values():
-            measure(session, strategy(), 1000 // len(WORKLOADS), 1_000 + k)
+            measure(framework, strategy(), 1000 // len(WORKLOADS), 1_000 + k)
         found.append(memory())
         console.print(f"{k + 1},000 programs: {found[-1].resident:.0f} MB, {found[-1].private:.0f} of it private")
     grown = (found[-1].resident - found[0].resident) / max(1, thousands - 1)
@@ -225,15 +225,15 @@ def main() -> None:
     if options.against:
         compare(options.against, options.programs, options.repeats, console)
         return
-    session = Session("torch", ROOT / ".cache" / "benchmark")
-    session.audited = audit(session.target, session.drawable, thrice=False)
-    session.prepare()
+    framework = FrameworkUnderTest(Settings("torch"))
+    framework.adopt_audit(audit(framework.target, framework.drawable, thrice=False))
+    framework.prepare()
     if options.memory:
-        figures = growing(session, options.memory, console)
+        figures = growing(framework, options.memory, console)
     else:
-        figures = speeds(session, options.programs, options.repeats, console)
+        figures = speeds(framework, options.programs, options.repeats, console)
     if options.suites:
-        figures |= by_suite(session, options.suites, options.repeats, console)
+        figures |= by_suite(framework, options.suites, options.repeats, console)
     if options.scaling:
         figures |= starting(console) | scaling(console)
     if options.save:

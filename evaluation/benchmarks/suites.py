@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest
 from autograd_conformance.known_differences import known
 from autograd_conformance.programs.language import Program
 from autograd_conformance.rules.catalogue import RULES
@@ -51,14 +51,14 @@ class _Timed(Check):
             self.spent += time.perf_counter() - began
 
 
-def suite_speeds(session: Session, examples: int, start: int) -> Iterator[tuple[str, Speed]]:
+def suite_speeds(framework: FrameworkUnderTest, examples: int, start: int) -> Iterator[tuple[str, Speed]]:
     """The speed of each suite, measured on `examples` programs of each test."""
     programs, seconds, checking = Counter[str](), Counter[str](), Counter[str]()
     for probe in tests():
         suite = probe.name.partition("/")[0]
-        if not RULES[probe.rule].needs <= session.target.capabilities:
+        if not RULES[probe.rule].needs <= framework.target.capabilities:
             continue
-        check = _Timed(session.target, known=known("torch"))
+        check = _Timed(framework.target, known=known("torch"))
         began = time.perf_counter()
         _run(probe, check, examples, start)
         seconds[suite] += time.perf_counter() - began  # type: ignore[assignment]

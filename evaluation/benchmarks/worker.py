@@ -13,15 +13,13 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.known_differences import known
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences
@@ -51,20 +49,19 @@ def seconds(strategy: Any, number: int, start: int, do: Callable[[Any], None]) -
 def main() -> None:
     """Write a result for each request."""
     warnings.simplefilter("ignore")
-    with TemporaryDirectory() as folder:
-        session = Session("torch", Path(folder))
-        session.prepare()
-        check = Check(session.target, known=known("torch"))
+    framework = FrameworkUnderTest(Settings("torch"))
+    framework.prepare()
+    check = Check(framework.target, known=known("torch"))
 
-        def checked(case: Any) -> None:
-            with suppress(RuleViolated):  # known differences of PyTorch, and ops that an audit would exclude
-                check(case)
+    def checked(case: Any) -> None:
+        with suppress(RuleViolated):  # known differences of PyTorch, and ops that an audit would exclude
+            check(case)
 
-        for line in sys.stdin:
-            name, number, start = json.loads(line)
-            drawing = seconds(WORKLOADS[name](), number, start, lambda case: None)
-            whole = seconds(WORKLOADS[name](), number, start, checked)
-            print(json.dumps([drawing, whole]), flush=True)
+    for line in sys.stdin:
+        name, number, start = json.loads(line)
+        drawing = seconds(WORKLOADS[name](), number, start, lambda case: None)
+        whole = seconds(WORKLOADS[name](), number, start, checked)
+        print(json.dumps([drawing, whole]), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,16 @@ not shrunk.
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 
 from hypothesis import Phase
 
 from autograd_conformance.checking.audit.programs import fault_of
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
@@ -64,26 +62,25 @@ def hunt(fault: type[Fault], examples: int, families: Sequence[str] | None = Non
         spent = round(time.process_time() - began, 1)
         return Find(fault.__name__, fault.rule, examples, test, rule, op, before, spent)
 
-    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
-        session = Session(f"{fault.__module__}:{fault.__name__}", Path(folder))
-        session.known_files = (KNOWN_FILE,)
-        everything = alphabet_of(session.target, session.drawable)
+    with alphabet.using(alphabet.current()):
+        framework = FrameworkUnderTest(Settings(f"{fault.__module__}:{fault.__name__}", known_files=(KNOWN_FILE,)))
+        everything = alphabet_of(framework.target, framework.drawable)
         alphabet.use(everything)
         for op in everything.ops:
-            found = fault_of(op, session.target, session.drawable)
-            if found is not None and fault_of(op, InProcess(Torch()), session.drawable) is None:
+            found = fault_of(op, framework.target, framework.drawable)
+            if found is not None and fault_of(op, InProcess(Torch()), framework.drawable) is None:
                 return find(f"audit[{op}]", found.rule, op)
-        session.prepare()
+        framework.prepare()
         # ops that PyTorch itself computes wrongly
-        suspect = session.faulty_ops | session.faulty_second_order | session.faulty_third_order
+        suspect = framework.faulty_ops | framework.faulty_second_order | framework.faulty_third_order
         sound = tuple(op for op in everything.ops if op not in suspect)
         for probe in _ordered(fault, sound, examples):
-            rule, target = RULES[probe.rule], session.target
+            rule, target = RULES[probe.rule], framework.target
             if Capability.COUNTS_SAVED in rule.needs and target.saved_tensor_counter is not None:
                 target = target.saved_tensor_counter
             if not rule.needs <= target.capabilities or (families is not None and rule.family not in families):
                 continue
-            check = Counting(target, known=session.known, strict=False)  # violating a SHOULD fails no run
+            check = Counting(target, known=framework.known, strict=False)  # violating a SHOULD fails no run
             failing = failure(probe, check, 0, (Phase.generate,))
             before += check.first_failing or check.programs
             if failing:

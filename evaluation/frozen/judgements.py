@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from autograd_conformance.checking.check import RuleViolated, related_as
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.ops.catalogue import VOCABULARY
@@ -36,7 +36,7 @@ class Freezer:
 
     def __init__(self, name: str) -> None:
         folder = Path(tempfile.mkdtemp())
-        self.session = Session(name, folder, start=folder)
+        self.session = Session.of(Settings(name, folder, start=folder))
         self.unreported = REPORTED
         self.expected: list[str] = []
         expect = Tape.expect
@@ -52,7 +52,8 @@ class Freezer:
 
     def line(self, form: Json) -> Json:
         """The judgement of a program, given as a line of a capture. A process may have only one freezer at a time."""
-        target = self.session.saved_tensor_counter if form["counts"] else self.session.target
+        framework = self.session.framework
+        target = framework.saved_tensor_counter if form["counts"] else framework.target
         program = form["program"]
         self.expected.clear()
         if relations_codec.is_relation(program):

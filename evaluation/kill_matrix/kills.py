@@ -7,18 +7,16 @@ with few programs per test and stop at the first failure.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import Phase
 
 from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.check import RuleViolated
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.failures.case import Case
 from autograd_conformance.known_differences import Known, known
 from autograd_conformance.programs.language import Leaf, Program
@@ -59,28 +57,28 @@ def families() -> tuple[str, ...]:
 def by_hand(mutant: type[Mutant]) -> Row:
     """The row of a handmade mutant: every family runs on it."""
     own = RULES[mutant.killed_by[0]].family
-    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
-        session, differences = prepared(mutant, Path(folder)), known(mutant.framework)
+    with alphabet.using(alphabet.current()):
+        framework, differences = prepared(mutant), known(mutant.framework)
         op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(op_first + mutant.killed_by))
-        found = probes(first, tuple(sorted(session.faulty_ops)) or CORE[:FIRST_OPS], QUICK)
+        found = probes(first, tuple(sorted(framework.faulty_ops)) or CORE[:FIRST_OPS], QUICK)
         cells = {
-            family: _family([p for p in found if RULES[p.rule].family == family], session, family == own, differences)
+            family: _family([p for p in found if RULES[p.rule].family == family], framework, family == own, differences)
             for family in families()
         }
     return Row(mutant.name, False, mutant.__module__.rpartition(".")[2], None, own, mutant.killed_by, cells)
 
 
-def _family(found: Sequence[Probe], session: Session, own: bool, differences: tuple[Known, ...]) -> Cell:
+def _family(found: Sequence[Probe], framework: FrameworkUnderTest, own: bool, differences: tuple[Known, ...]) -> Cell:
     """Run a family's tests on a mutant until one fails. In the mutant's own family, the failure is shrunk, and the
     other tests run with few programs to find which of them fail.
     """
     began, before = time.process_time(), 0
     killed, failed = None, []
     for probe in found:
-        if not RULES[probe.rule].needs <= session.target.capabilities:
+        if not RULES[probe.rule].needs <= framework.target.capabilities:
             continue
-        check = Counting(session.target, known=differences)
+        check = Counting(framework.target, known=differences)
         whole = own and killed is None
         few = probe if whole else replace(probe, examples=min(probe.examples, OTHERS))
         phases = (Phase.generate, Phase.shrink) if whole else (Phase.generate,)
@@ -102,33 +100,33 @@ def generated(name: str) -> Row:
     """The row of a generated mutant: the tests of its op and one other family run on it."""
     mutant = GENERATED[name]
     own = RULES[mutant.killed_by[0]].family
-    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
-        session = Session(f"{mutant.__module__}:{name}", Path(folder))
-        session.prepare()
-        cells = {own: by_op_tests(mutant, session)}
+    with alphabet.using(alphabet.current()):
+        framework = FrameworkUnderTest(Settings(f"{mutant.__module__}:{name}"))
+        framework.prepare()
+        cells = {own: by_op_tests(mutant, framework)}
         near = tuple(op for op in COMPANIONS if op in mutant.ops and op != mutant.op)
         alphabet.use(replace(alphabet.current(), ops=(*near, *(mutant.op,) * SHARE)))
         about = [replace(probe, examples=OTHERS) for probe in tests() if RULES[probe.rule].family == OTHER_FAMILY[own]]
-        cells[OTHER_FAMILY[own]] = _family(about, session, False, TORCH)
+        cells[OTHER_FAMILY[own]] = _family(about, framework, False, TORCH)
     return Row(mutant.name, True, candidates()[name][1], mutant.op, own, mutant.killed_by, cells)
 
 
-def by_op_tests(mutant: type[Generated], session: Session) -> Cell:
+def by_op_tests(mutant: type[Generated], framework: FrameworkUnderTest) -> Cell:
     """Run a quick run's tests for one op: first the fixed programs, then drawn ones, whose failure is shrunk."""
     began = time.process_time()
     op, twice = mutant.op, mutant.killed_by[0] == "higher/op"
-    fixed = audit.curvatures(op, session.drawable) if twice else _fixed(op, session)
+    fixed = audit.curvatures(op, framework.drawable) if twice else _fixed(op, framework)
     strategy = derivatives_of(op) if twice else gradients.single_ops(op)
     probe = Probe(mutant.killed_by[0], f"op[{op}]", check_drawn, {"drawn": strategy}, QUICK // 6)
-    check = Counting(session.target, known=TORCH)
+    check = Counting(framework.target, known=TORCH)
     broken = _first(fixed, check)
     count = check.first_failing or check.programs
-    drawn = Counting(session.target, known=TORCH)
+    drawn = Counting(framework.target, known=TORCH)
     drawn_failure = failure(probe, drawn, 0)
     if broken is None and (drawn_failure is None or twice):  # a quick run draws no second derivatives
         tried = count if twice else count + drawn.programs
         spent = _rounded(time.process_time() - began)
-        return Cell(False, tried, spent, later=_later(mutant, probe, session))
+        return Cell(False, tried, spent, later=_later(mutant, probe, framework))
     count += 0 if broken else drawn.first_failing or drawn.programs
     shrunk = drawn_failure[0] if drawn_failure else broken
     assert shrunk is not None
@@ -136,18 +134,18 @@ def by_op_tests(mutant: type[Generated], session: Session) -> Cell:
     return replace(made, size=len(shrunk.program), seconds=_rounded(time.process_time() - began))
 
 
-def _fixed(op: str, session: Session) -> Iterator[Program]:
+def _fixed(op: str, framework: FrameworkUnderTest) -> Iterator[Program]:
     """The fixed programs of a quick run for one op."""
-    yield from audit.programs(op, session.drawable)
-    yield from corners.programs(op, session.drawable)
+    yield from audit.programs(op, framework.drawable)
+    yield from corners.programs(op, framework.drawable)
 
 
-def _later(mutant: type[Generated], probe: Probe, session: Session) -> bool:
+def _later(mutant: type[Generated], probe: Probe, framework: FrameworkUnderTest) -> bool:
     """Whether the programs that a standard run adds for an op kill a mutant: all forms of the op, and more random
     programs.
     """
-    forms = audit.forms(mutant.op, session.drawable[0]) if probe.rule == "gradients/op" else ()
-    check = Counting(session.target, known=TORCH)
+    forms = audit.forms(mutant.op, framework.drawable[0]) if probe.rule == "gradients/op" else ()
+    check = Counting(framework.target, known=TORCH)
     return bool(_first(forms, check) or failure(replace(probe, examples=STANDARD // 10), check, 0, (Phase.generate,)))
 
 

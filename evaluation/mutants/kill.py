@@ -6,11 +6,9 @@ many programs as in the quick profile. The result is the shrunk failure.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -20,7 +18,7 @@ from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import fault_of
 from autograd_conformance.checking.check import Check, RuleViolated, violation_in
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
@@ -90,14 +88,14 @@ class Counting(Check):
 def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | None:
     """The first failure of the suites' tests on a mutant, shrunk; None if it survives."""
     started, before = time.perf_counter(), 0
-    with alphabet.using(alphabet.current()), tempfile.TemporaryDirectory() as folder:
-        session = prepared(mutant, Path(folder))
+    with alphabet.using(alphabet.current()):
+        framework = prepared(mutant)
         op_first = ("gradients/op",) * ("gradients/forward" in mutant.killed_by)
         first = tuple(dict.fromkeys(op_first + mutant.killed_by))
-        for probe in probes(first, tuple(sorted(session.faulty_ops)) or CORE[:FIRST_OPS], examples):
-            if not RULES[probe.rule].needs <= session.target.capabilities:
+        for probe in probes(first, tuple(sorted(framework.faulty_ops)) or CORE[:FIRST_OPS], examples):
+            if not RULES[probe.rule].needs <= framework.target.capabilities:
                 continue
-            check = Counting(session.target, known=known(mutant.framework))
+            check = Counting(framework.target, known=known(mutant.framework))
             found = failure(probe, check, seed)
             if found:
                 broken, flaky = found
@@ -108,19 +106,19 @@ def kill(mutant: type[Mutant], examples: int = QUICK, seed: int = 0) -> Kill | N
     return None
 
 
-def prepared(mutant: type[Mutant], folder: Path) -> Session:
-    """A session that draws from the mutant's ops without those that the audit finds faulty.
+def prepared(mutant: type[Mutant]) -> FrameworkUnderTest:
+    """The mutant as the framework under test. Strategies draw from its ops without those that the audit finds faulty.
 
     The audit runs only for mutants whose fault is in single ops, and only on the core ops; all other ops behave as in
     PyTorch.
     """
-    session = Session(f"{mutant.__module__}:{mutant.__name__}", folder)
+    framework = FrameworkUnderTest(Settings(f"{mutant.__module__}:{mutant.__name__}"))
     if AUDITED.intersection(mutant.killed_by):
-        alphabet.use(alphabet_of(session.target, session.drawable))
-        wrong = (op for op in CORE if fault_of(op, session.target, session.drawable) is not None)
-        session.audited = AuditResult(wrong=frozenset(wrong))
-    session.prepare()
-    return session
+        alphabet.use(alphabet_of(framework.target, framework.drawable))
+        wrong = (op for op in CORE if fault_of(op, framework.target, framework.drawable) is not None)
+        framework.adopt_audit(AuditResult(wrong=frozenset(wrong)))
+    framework.prepare()
+    return framework
 
 
 def failure(

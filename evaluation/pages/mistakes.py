@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from autograd_conformance.checking.audit.programs import audit
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.known_differences import is_known
 from autograd_conformance.programs.observations import Kind, Observation, Raised
 from autograd_conformance.programs.own_numpy import np
@@ -117,7 +117,7 @@ class Row:
         self.known, self.unspecified = self.known + other.known, self.unspecified + other.unspecified
 
 
-def measured(bug: LoopBug, pattern: Pattern, number: int, session: Session) -> Row:
+def measured(bug: LoopBug, pattern: Pattern, number: int, framework: FrameworkUnderTest) -> Row:
     """The row of a bug in one pattern."""
     row = Row(pattern.name, Counter())
 
@@ -133,14 +133,14 @@ def measured(bug: LoopBug, pattern: Pattern, number: int, session: Session) -> R
         changed = outcome(wrong, right)
         row.counts[changed] += 1
         program = draft.program()
-        observation = session.target.observe(program)
+        observation = framework.target.observe(program)
         row.raised += changed == EITHER and _raises(observation)
-        judgement = judge(program, observation, Reference(), session.target.capabilities)
+        judgement = judge(program, observation, Reference(), framework.target.capabilities)
         violation = judgement.violation
         if violation is None:
             row.unspecified += judgement.unspecified
             row.observed += not judgement.unspecified
-        elif any(is_known(entry, program, violation) for entry in session.known):
+        elif any(is_known(entry, program, violation) for entry in framework.known):
             row.known += 1
 
     measure()
@@ -151,11 +151,11 @@ def _raises(observation: Observation) -> bool:
     return any(isinstance(seen.outcome, Raised) and seen.outcome.kind in KINDS for seen in observation)
 
 
-def tables(each: int, session: Session) -> Iterator[tuple[LoopBug, Row, list[Row]]]:
+def tables(each: int, framework: FrameworkUnderTest) -> Iterator[tuple[LoopBug, Row, list[Row]]]:
     """Each bug with the total row of its patterns and a row for each pattern."""
     for bug in LoopBug:
         patterns = [p for p in PATTERNS.values() if any(bug is m for m, _ in p.bugs)]
-        rows = [measured(bug, pattern, -(-each // len(patterns)), session) for pattern in patterns]
+        rows = [measured(bug, pattern, -(-each // len(patterns)), framework) for pattern in patterns]
         total = Row(bug.value, Counter())
         for row in rows:
             total.add(row)
@@ -164,14 +164,14 @@ def tables(each: int, session: Session) -> Iterator[tuple[LoopBug, Row, list[Row
 
 def page(each: int) -> str:
     """The page, in GitHub's Markdown, with a final newline."""
-    session = Session("torch", PAGE.parents[2] / ".cache" / "mistakes")
+    framework = FrameworkUnderTest(Settings("torch"))
     with warnings.catch_warnings(action="ignore"):
-        session.audited = audit(session.target, session.drawable, thrice=False)
-        session.prepare()
-        found = list(tables(each, session))
+        framework.adopt_audit(audit(framework.target, framework.drawable, thrice=False))
+        framework.prepare()
+        found = list(tables(each, framework))
     template = environment().get_template("mistakes.md.j2")
     shown = {"each": each, "seed": SEED, "kinds": [kind.value for kind in KINDS], "either": EITHER, "other": OTHER}
-    return template.render(found=found, version=session.target.version.partition("+")[0], **shown).rstrip() + "\n"
+    return template.render(found=found, version=framework.target.version.partition("+")[0], **shown).rstrip() + "\n"
 
 
 def main() -> int:

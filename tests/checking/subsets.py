@@ -27,11 +27,10 @@ import pytest
 
 from autograd_conformance.checking.audit.programs import audit
 from autograd_conformance.checking.audit.workers import Audit
-from autograd_conformance.checking.session import ADAPTER_ERROR
 from autograd_conformance.frameworks.target import InProcess, load_adapter
 from autograd_conformance.plugin import state
 from autograd_conformance.reporting.analysis.summary import summarize
-from autograd_conformance.reporting.analysis.verdicts import Exit
+from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR, Exit
 from autograd_conformance.reporting.records.stream import load
 from tests.frameworks.adapters.subsets import Subset
 

@@ -13,7 +13,7 @@ from autograd_conformance.checking.audit.notes import Note
 from autograd_conformance.checking.audit.store import KEPT, Store, digest
 from autograd_conformance.checking.audit.workers import AuditCutShort, audit
 from autograd_conformance.checking.limits import UNLIMITED, Limits
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.target import InProcess
 from examples.tiny_adapter import Tiny
@@ -55,22 +55,22 @@ def test_shares_find_together_what_one_finds() -> None:
     assert audit(SINE, *ASKED, jobs=3).found == audit(SINE, *ASKED).found
 
 
-def test_what_is_wrong_is_audited_again(tmp_path: Path) -> None:
+def test_what_is_wrong_is_audited_again() -> None:
     found, notes = audit(SINE, *ASKED)
-    session = Session(SINE, tmp_path)
-    kept = {op: note for op, note in notes.items() if session.is_settled(note)}
+    framework = FrameworkUnderTest(Settings(SINE))
+    kept = {op: note for op, note in notes.items() if framework.is_settled(note)}
     assert {*notes} - {*kept} == found.wrong != set()
     again = audit(SINE, *ASKED, UNLIMITED, kept)
     assert again.found == replace(found, programs=again.found.programs)
     assert again.found.programs < found.programs
 
 
-def test_what_is_known_to_be_wrong_is_not(tmp_path: Path) -> None:
-    session = Session("torch", tmp_path)
-    assert session.is_settled(Note("digamma", "wrong"))
-    assert not session.is_settled(Note("sin", "wrong"))
-    assert not session.is_settled(Note("digamma", "begun"))
-    assert not session.is_settled(Note("sin", "missing"))  # the next build of a backend may have it
+def test_what_is_known_to_be_wrong_is_not() -> None:
+    framework = FrameworkUnderTest(Settings("torch"))
+    assert framework.is_settled(Note("digamma", "wrong"))
+    assert not framework.is_settled(Note("sin", "wrong"))
+    assert not framework.is_settled(Note("digamma", "begun"))
+    assert not framework.is_settled(Note("sin", "missing"))  # the next build of a backend may have it
 
 
 @pytest.mark.parametrize("other", [Later, Torch])

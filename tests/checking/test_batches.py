@@ -203,7 +203,7 @@ def test_a_far_end_says_what_its_units_cost():
 
 @pytest.mark.parametrize(("programs_each", "order"), [(0, "dabcef"), (16, "dcfeab")])
 def test_tests_of_each_op_come_last_where_units_cost_much(programs_each: int, order: str):
-    session = SimpleNamespace(target=SimpleNamespace(programs_each=programs_each))
+    session = SimpleNamespace(framework=SimpleNamespace(target=SimpleNamespace(programs_each=programs_each)))
     config = SimpleNamespace(stash={SESSION: session})
     tests = {
         "a": (CORPUS.parent, ("check", "op"), "gradients/op"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.checking.check import violation_of
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
+from autograd_conformance.checking.session.records import header
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.registry import AdapterError
@@ -111,11 +112,11 @@ def test_only_what_differs_from_pytorch_is_named():
     assert Traits(scalars=True, begins_with_zeros=True).named == ("scalars", "begins with zeros")
 
 
-def test_the_header_says_where_a_trait_is_documented(tmp_path: Path):
-    framework = Session("torch-checkpoint", tmp_path).header(1, "quick", 1).framework
+def test_the_header_says_where_a_trait_is_documented():
+    framework = header(FrameworkUnderTest(Settings("torch-checkpoint")), 1, "quick", 1).framework
     assert framework.traits == tuple(source.title for source in framework.trait_sources) == ("recomputes",)
     assert framework.trait_sources[0].where.startswith("https://docs.pytorch.org/")
-    assert Session("torch", tmp_path).header(1, "quick", 1).framework.trait_sources == ()
+    assert header(FrameworkUnderTest(Settings("torch")), 1, "quick", 1).framework.trait_sources == ()
 
 
 def test_no_gradient_is_assigned_where_none_can_be_held():

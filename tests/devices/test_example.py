@@ -16,7 +16,7 @@ import torch
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import outcomes
 from autograd_conformance.checking.check import Check, violation_of
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.environment.devices import Device
@@ -115,8 +115,8 @@ def test_a_known_difference_names_the_device_without_its_module(tmp_path: Path) 
         'rule = "gradients/op"\nop = "sin"\nnan = true\nreason = "r"\nwitness = "a = leaf 1; b = sin a; backward b"\n'
     )
     file.write_text("".join(f'[[known]]\ndevice = "{device}"\n{entry}' for device in ("example", "cpu")))
-    session = Session("torch", tmp_path, device=DEVICE, known_files=(file,))
-    assert [entry.device for entry in session.known] == ["example"]
+    framework = FrameworkUnderTest(Settings("torch", device=DEVICE, known_files=(file,)))
+    assert [entry.device for entry in framework.known] == ["example"]
 
 
 def test_what_is_known_of_the_example_shows_on_it_alone() -> None:
@@ -176,14 +176,14 @@ def test_a_program_is_judged_as_far_as_there_are_kernels() -> None:
     assert violation.at == 1
 
 
-def test_what_is_missing_is_asked_for_no_more(tmp_path: Path) -> None:
-    session = Session("torch", tmp_path, device=DEVICE)
-    session.adopt_audit(AuditResult.from_json(AuditResult(missing=frozenset({"cummax"})).to_json()))
-    assert {*EXAMPLE.ops} - {*session.target.ops} == {"cummax"}
-    assert "cummax" not in session.saved_tensor_counter.ops
-    assert "cummax" not in alphabet_of(session.target, session.drawable).ops
-    assert unsupported_by(parse(WITHOUT, VOCABULARY), session.target) == {"the op cummax"}
-    assert "cummax" not in session.faulty_ops
+def test_what_is_missing_is_asked_for_no_more() -> None:
+    framework = FrameworkUnderTest(Settings("torch", device=DEVICE))
+    framework.adopt_audit(AuditResult.from_json(AuditResult(missing=frozenset({"cummax"})).to_json()))
+    assert {*EXAMPLE.ops} - {*framework.target.ops} == {"cummax"}
+    assert "cummax" not in framework.saved_tensor_counter.ops
+    assert "cummax" not in alphabet_of(framework.target, framework.drawable).ops
+    assert unsupported_by(parse(WITHOUT, VOCABULARY), framework.target) == {"the op cummax"}
+    assert "cummax" not in framework.faulty_ops
 
 
 @pytest.mark.parametrize("device", ["cpu", DEVICE])

@@ -5,6 +5,7 @@ The same run passes with them, except for failures that could not be written, an
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import Phase
 
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.counts.tally import Tally
+from autograd_conformance.checking.session import ProcessState, Session
 from autograd_conformance.failures import advisory
 from autograd_conformance.known_differences import Known, known, read
 from autograd_conformance.plugin.recording.known_update import Update, update
@@ -61,12 +63,12 @@ def mutant_of(name: str) -> type[Mutant]:
     return MUTANTS[f"mutants/{name}"]
 
 
-def failing_tests(mutant: type[Mutant], rule: str, folder: Path, entries: tuple[Known, ...]) -> list[str]:
+def failing_tests(mutant: type[Mutant], rule: str, entries: tuple[Known, ...]) -> list[str]:
     """The tests of a rule that fail on a mutant with some known differences."""
     with alphabet.using(alphabet.current()):
-        session, failed = prepared(mutant, folder), []
-        for probe in probes((rule,), tuple(sorted(session.faulty_ops)) or CORE[:OPS], PROGRAMS):
-            check = Check(session.target, (*known(mutant.framework), *entries), rule)
+        framework, failed = prepared(mutant), []
+        for probe in probes((rule,), tuple(sorted(framework.faulty_ops)) or CORE[:OPS], PROGRAMS):
+            check = Check(framework.target, (*known(mutant.framework), *entries), rule)
             if probe.rule == rule and failure(probe, check, 0, [Phase.generate]) is not None:
                 failed.append(probe.name)
         return failed
@@ -75,12 +77,14 @@ def failing_tests(mutant: type[Mutant], rule: str, folder: Path, entries: tuple[
 def updated(mutant: type[Mutant], rule: str, path: Path) -> Update:
     """The known differences that the tests of a rule write, and the failures that cannot be written."""
     with alphabet.using(alphabet.current()):
-        session, tally = prepared(mutant, path.parent), Tally()
-        for probe in probes((rule,), tuple(sorted(session.faulty_ops)) or CORE[:OPS], PROGRAMS):
+        framework, tally = prepared(mutant), Tally()
+        settings = replace(framework.settings, folder=path.parent)
+        session = Session(settings, framework, ProcessState(settings))
+        for probe in probes((rule,), tuple(sorted(framework.faulty_ops)) or CORE[:OPS], PROGRAMS):
             if probe.rule == rule:
-                check = Check(session.target, known(mutant.framework), rule, leaves_out=session.leaves_out)
+                check = Check(framework.target, known(mutant.framework), rule, leaves_out=framework.leaves_out)
                 assert failure(probe, check, 0, [Phase.generate]) is None
-                advisory.shorten_findings(check, session)
+                advisory.shorten_findings(check, session.process)
                 tally.add(Tally.from_json(check.tally().to_json()))
         return update(path, tally.findings, tally.common, session, "2026-11-25")
 
@@ -93,9 +97,9 @@ def test_described_failures_are_written_and_cover_nothing_else(names: tuple[str,
     found = updated(mutant, rule, path)
     entries = read(path)
     assert len(entries) == len(found.written) > 0 and not found.unwritten
-    assert not failing_tests(mutant, rule, tmp_path, entries)
+    assert not failing_tests(mutant, rule, entries)
     for other in others:
-        assert failing_tests(other, rule, tmp_path, entries), other.fault
+        assert failing_tests(other, rule, entries), other.fault
 
 
 @pytest.mark.slow
@@ -109,4 +113,4 @@ def test_other_failures_are_not_written_and_still_fail(names: tuple[str, ...], t
     assert f"# {found.lines()[0]}\n" in path.read_text()
     assert found.lines()[0].endswith("could not be written as known differences, because nothing names the case:")
     for each in (mutant, *others):
-        assert failing_tests(each, rule, tmp_path, entries), each.fault
+        assert failing_tests(each, rule, entries), each.fault

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.checking.check import RuleViolated
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures import record
 from autograd_conformance.failures.confirmation import isolation, time_limit
 from autograd_conformance.frameworks.environment import process_end
@@ -39,9 +39,7 @@ def program(text: str) -> Program:
 
 
 def session(name: str, folder: Path) -> Session:
-    made = Session(name, folder, timeout=20.0)
-    made.confirms = 1
-    return made
+    return Session.of(Settings(name, folder, timeout=20.0, confirms=1))
 
 
 def found(of: Session) -> Failure:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autograd_conformance.checking.check import RuleViolated, first_violation
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.votes import _decide, votes
 from autograd_conformance.failures.record import failure
@@ -63,7 +63,9 @@ def broken(source: str, framework: Halves) -> RuleViolated:
 
 def test_a_gradient_that_is_no_number_is_called_so(tmp_path) -> None:
     found = failure(
-        broken("a = leaf [1.5, 2]; b = exp a; backward b with [1, 1]", NoNumber("exp")), "t", Session("torch", tmp_path)
+        broken("a = leaf [1.5, 2]; b = exp a; backward b with [1, 1]", NoNumber("exp")),
+        "t",
+        Session.of(Settings("torch", tmp_path)),
     )
     said = " ".join(text.render(found).split())
     assert "Error: not a number (a number is expected)" in said

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.known_differences import MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import Environment
 from autograd_conformance.known_differences.entry_checks import witness_problem
@@ -25,18 +25,18 @@ WITNESS = 'witness = "a = leaf [1]; b = sin a; backward b"'
 
 
 @pytest.mark.parametrize("entry", known("torch"), ids=lambda entry: f"{entry.rule}-{entry.op}")
-def test_torch_shows_what_is_listed(entry, tmp_path: Path) -> None:
-    assert Session("torch", tmp_path).is_shown(entry)
+def test_torch_shows_what_is_listed(entry) -> None:
+    assert FrameworkUnderTest(Settings("torch")).run_witness(entry)
 
 
 @pytest.mark.parametrize(
     "mode",
     ["torch-checkpoint", "torch-checkpoint-reentrant", "torch-compile-eager", "torch-compile-aot_eager", "torch-func"],
 )
-def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str, tmp_path: Path) -> None:
-    session = Session(mode, tmp_path)
+def test_a_mode_shows_what_is_listed_of_it_and_inherits_the_rest(mode: str) -> None:
+    framework = FrameworkUnderTest(Settings(mode))
     own = [entry for entry in known(mode) if not entry.inherited]
-    assert own and all(session.is_shown(entry) for entry in own)
+    assert own and all(framework.run_witness(entry) for entry in own)
     assert {entry for entry in known(mode) if entry.inherited} >= {*known("torch")}
 
 
@@ -63,7 +63,7 @@ def test_a_witness_that_shows_nothing_is_told(tmp_path: Path) -> None:
         f'[[known]]\nrule = "gradients/op"\nop = "sin"\nreason = "none"\nrelative = 0.1\n{WITNESS}\n'
     )
     (entry,) = known("torch", [tmp_path])
-    assert not Session("torch", tmp_path).is_shown(entry)
+    assert not FrameworkUnderTest(Settings("torch")).run_witness(entry)
 
 
 def test_no_file_means_nothing_known(tmp_path: Path) -> None:
@@ -316,17 +316,17 @@ def test_conditions(condition: str, holds: bool, tmp_path: Path) -> None:
 
 def test_an_entry_that_does_not_hold_here_is_not_in_force(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(f'{ENTRY}relative = 0.1\nversion = "<1"\n')
-    session = Session("examples.tiny_adapter:Tiny", tmp_path, known_files=(tmp_path / "x.toml",))
-    assert session.known == ()
-    assert "sin" not in session.faulty_ops
+    framework = FrameworkUnderTest(Settings("examples.tiny_adapter:Tiny", known_files=(tmp_path / "x.toml",)))
+    assert framework.known == ()
+    assert "sin" not in framework.faulty_ops
 
 
 def test_a_version_that_cannot_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.toml").write_text(f'{ENTRY}relative = 0.1\nversion = "<1"\n')
     monkeypatch.setattr(Tiny, "version", "newest")
-    session = Session("examples.tiny_adapter:Tiny", tmp_path, known_files=(tmp_path / "x.toml",))
+    framework = FrameworkUnderTest(Settings("examples.tiny_adapter:Tiny", known_files=(tmp_path / "x.toml",)))
     with pytest.raises(MalformedKnownDifferences, match="tiny calls its version 'newest', which cannot be compared"):
-        _ = session.known
+        _ = framework.known
 
 
 def test_files_add_up(tmp_path: Path) -> None:
@@ -335,6 +335,6 @@ def test_files_add_up(tmp_path: Path) -> None:
             f"{ENTRY.replace('sin', op)}relative = 0.1\nleft_out = {str(op == 'exp').lower()}\n"
         )
     files = (tmp_path / "x.toml", tmp_path / "y.toml")
-    session = Session("examples.tiny_adapter:Tiny", tmp_path, known_files=files)
-    assert [entry.op for entry in session.known] == ["sin", "exp"]
-    assert session.faulty_ops == {"exp"}
+    framework = FrameworkUnderTest(Settings("examples.tiny_adapter:Tiny", known_files=files))
+    assert [entry.op for entry in framework.known] == ["sin", "exp"]
+    assert framework.faulty_ops == {"exp"}

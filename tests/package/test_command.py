@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance import cli as command
-from autograd_conformance.checking.session import SUITE_VERSION, Session
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.record import replay_command
 from autograd_conformance.package.places import PACKAGE
+from autograd_conformance.package.sources import SUITE_VERSION
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -108,7 +109,7 @@ def test_a_file_of_known_differences_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_a_replay_command_runs_where_the_user_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session("torch", tmp_path)
+    session = Session.of(Settings("torch", tmp_path))
     monkeypatch.chdir(ROOT)
     assert replay_command(session, Path("a.json")) == "pytest --framework=torch --replay=a.json"
     monkeypatch.chdir(tmp_path)

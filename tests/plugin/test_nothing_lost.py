@@ -12,7 +12,7 @@ import pytest
 
 from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.limits import Limits
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.record import unexplained
 from autograd_conformance.frameworks.registry import AdapterError
@@ -73,8 +73,8 @@ def test_what_was_found_is_taken_once(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["errors", "relations"])
 def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path: Path):
-    session = Session("tests.frameworks.adapters.faulty:Faulty", tmp_path)
-    check = session.check("gradients/op")
+    session = Session.of(Settings("tests.frameworks.adapters.faulty:Faulty", tmp_path))
+    check = session.framework.check("gradients/op")
     failures = []
     check.on_violation = lambda broken: failures.append(unexplained(broken, "t", session))
     program = parse("a = leaf [1, 2]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from autograd_conformance.checking.check import Check, RuleViolated
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.printing.loops import loop
@@ -252,7 +252,7 @@ def failing(member: Mutant, text: str) -> RuleViolated:
 def test_a_failure_is_printed_in_the_fewest_lines(tmp_path: Path) -> None:
     text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]")
     broken = failing(ForgetsMomentum(), text)
-    record = failure(broken, "test", Session("evaluation.mutants.stateful:ForgetsMomentum", tmp_path))
+    record = failure(broken, "test", Session.of(Settings("evaluation.mutants.stateful:ForgetsMomentum", tmp_path)))
     assert not record.loop
     assert record.at == 4
 
@@ -260,7 +260,7 @@ def test_a_failure_is_printed_in_the_fewest_lines(tmp_path: Path) -> None:
 def test_a_failure_is_printed_as_a_loop(tmp_path: Path) -> None:
     text = repeated(f"s@ = sum w dim=(0,) keepdim=False; {CLEARED}", 3, "w = leaf [1, 2]; optimizer w sgd lr=0.5")
     broken = failing(ThirdRound(), text.replace(" momentum=0.5", ""))
-    record = failure(broken, "test", Session("tests.printing.test_loops:ThirdRound", tmp_path))
+    record = failure(broken, "test", Session.of(Settings("tests.printing.test_loops:ThirdRound", tmp_path)))
     page = render(record)
     assert record.loop.splitlines()[-1] == "    optimizer.step()  # <-- here, in iteration 3"
     assert (

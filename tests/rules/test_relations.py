@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.checking.check import Check, RuleViolated, related_as
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.regions import TorchRegions
@@ -316,7 +316,7 @@ def broken() -> RuleViolated:
 
 
 def test_a_failure_shows_both_programs(tmp_path):
-    session = Session("evaluation.mutants.relations:WalksOneRoot", tmp_path)
+    session = Session.of(Settings("evaluation.mutants.relations:WalksOneRoot", tmp_path))
     shown = failure(broken(), "suites/test_relations.py::test_sums", session)
     assert len((shown.other or "").splitlines()) == 5
     assert shown.diagnosis is not None
@@ -332,17 +332,17 @@ def test_a_failure_shows_both_programs(tmp_path):
 
 
 def test_a_failure_of_two_programs_is_replayed(tmp_path):
-    session = Session("evaluation.mutants.relations:WalksOneRoot", tmp_path)
+    session = Session.of(Settings("evaluation.mutants.relations:WalksOneRoot", tmp_path))
     shown = failure(broken(), "suites/test_relations.py::test_sums", session)
     record = tmp_path / "record.json"
     record.write_text(json.dumps(encode(shown)))
     for path in (tmp_path / "replay" / "relations-sum.sums.json", record):
-        replayed = replay(path, session.target)
+        replayed = replay(path, session.framework.target)
         assert (replayed.verdict, replayed.reason) == ("still failing", "relations/sum")
         assert replayed.broken is not None
         assert replayed.broken.related == ROOTS
         assert replay(path, InProcess(TORCH)).verdict == "fixed"
-    tiny = Session("examples.tiny_adapter:Tiny", tmp_path)
+    tiny = Session.of(Settings("examples.tiny_adapter:Tiny", tmp_path))
     assert replay(record, tiny.target).verdict == "cannot run"
 
 

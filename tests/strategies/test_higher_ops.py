@@ -4,8 +4,6 @@ excluded.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 from autograd_conformance.checking.audit import programs as audit
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.check import violation_of
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -124,13 +122,13 @@ def test_a_faulty_third_derivative_is_reported_for_its_op():
 
 
 @pytest.mark.parametrize(("made", "judged"), [("b = leaf [3, 5]", True), ("b = roll a shifts=1 dims=0", False)])
-def test_an_op_with_a_faulty_third_derivative_is_tested_without_other_ops(made: str, judged: bool, tmp_path: Path):
+def test_an_op_with_a_faulty_third_derivative_is_tested_without_other_ops(made: str, judged: bool):
     """A program with another op would violate a rule about both ops, which no known difference lists."""
     text = f"a = leaf [0, 2]; {made}; c = leaf [0, 0]; d = layer_norm_affine a b c normalized_shape=(2,) eps=1.0; "
     calls = "backward d with [0, 1] create=True; e = held a; zero a; backward e with [0, 1] create=True; f = held a"
     program = parse(f"{text}{calls}; zero a; backward f with [0, 1]", VOCABULARY)
-    session = Session("torch", tmp_path)
-    assert passes_lower_orders(program, "layer_norm_affine", session) is judged
+    framework = FrameworkUnderTest(Settings("torch"))
+    assert passes_lower_orders(program, "layer_norm_affine", framework) is judged
 
 
 def test_composite_ops_are_not_differentiated_three_times():
@@ -228,9 +226,10 @@ def test_not_implemented_is_no_answer_to_a_first_derivative():
     assert violation.observed == RaisedError(Kind.NOT_IMPLEMENTED, "NotImplementedError", "this is not implemented")
 
 
-def test_ops_without_second_derivatives_are_not_in_programs_that_need_them(tmp_path: Path):
-    session = Session("torch", tmp_path, audited=AuditResult(once=frozenset({"cosh"}), twice=frozenset({"sinh"})))
-    session.prepare()
+def test_ops_without_second_derivatives_are_not_in_programs_that_need_them():
+    framework = FrameworkUnderTest(Settings("torch"))
+    framework.adopt_audit(AuditResult(once=frozenset({"cosh"}), twice=frozenset({"sinh"})))
+    framework.prepare()
     current = alphabet.current()
     assert {"cosh", "pow", "logcumsumexp", "lgamma"} <= current.first_order_only
     assert "pow" in current.ops

@@ -8,7 +8,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -17,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.checking.check import related_as
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
@@ -71,11 +70,11 @@ def simple(pattern: str, *bugs: LoopBug, **changes: object) -> Plan:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _alphabet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _alphabet() -> Iterator[None]:
     """Draw from PyTorch's alphabet."""
-    session = Session("torch", tmp_path_factory.mktemp("training"))
+    framework = FrameworkUnderTest(Settings("torch"))
     with alphabet.using(alphabet.current()):
-        session.prepare()
+        framework.prepare()
         yield
 
 
@@ -213,9 +212,9 @@ def test_the_effect_of_a_bug(plan: Plan, changed: str):
     assert not judgement.unspecified
 
 
-def test_the_table_is_the_same_each_time(tmp_path: Path):
-    session = Session("torch", tmp_path)
-    rows = [mistakes.measured(LoopBug.DETACH, PATTERNS["truncated time"], 8, session) for _ in range(2)]
+def test_the_table_is_the_same_each_time():
+    framework = FrameworkUnderTest(Settings("torch"))
+    rows = [mistakes.measured(LoopBug.DETACH, PATTERNS["truncated time"], 8, framework) for _ in range(2)]
     assert rows[0] == rows[1]
     assert rows[0].plans == 8
 

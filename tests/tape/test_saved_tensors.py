@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from autograd_conformance.checking.check import Check, RuleViolated
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
 from autograd_conformance.frameworks.running.runner import run
@@ -148,7 +148,7 @@ def broken(program: Program) -> RuleViolated:
 
 
 def test_a_failure_contains_the_number_of_live_tensors(tmp_path):
-    session = Session("evaluation.mutants.memory:KeepsWhatItWalked", tmp_path)
+    session = Session.of(Settings("evaluation.mutants.memory:KeepsWhatItWalked", tmp_path))
     shown = failure(broken(parse(f"{A}; backward s", VOCABULARY)), "test", session)
     assert shown.observed == "1 saved tensor is alive"
     assert [allowed.outcome for allowed in shown.allowed] == ["0 saved tensors are alive"]
@@ -163,14 +163,14 @@ def test_a_failure_about_memory_is_replayed_on_the_saved_tensor_counter(tmp_path
     member = KeepsWhatItWalked()
     replayed = replay(path, InProcess(member))
     assert (replayed.verdict, replayed.reason) == ("still failing", "memory/freed")
-    torch = Session("torch", tmp_path)
+    torch = Session.of(Settings("torch", tmp_path))
     assert replay(path, torch.target).verdict == "fixed"
 
 
 def test_a_rule_about_memory_is_tested_on_the_saved_tensor_counter(tmp_path):
-    torch = Session("torch", tmp_path)
+    torch = Session.of(Settings("torch", tmp_path))
     assert not torch.missing("memory/freed")
     assert torch.check("memory/freed").target is torch.saved_tensor_counter
     assert torch.check("lifetime/rebuilt").target is torch.target
-    tiny = Session("examples.tiny_adapter:Tiny", tmp_path)
+    tiny = Session.of(Settings("examples.tiny_adapter:Tiny", tmp_path))
     assert tiny.missing("memory/freed") == ["tells how many saved tensors are alive"]

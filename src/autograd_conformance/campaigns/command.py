@@ -17,12 +17,12 @@ from autograd_conformance.campaigns.cluster.waiting import MINUTES, NoWorkers, W
 from autograd_conformance.campaigns.plans.plan import Plan
 from autograd_conformance.campaigns.plans.plan import plan as run_plan
 from autograd_conformance.campaigns.plans.table import MalformedPlan, read_table
-from autograd_conformance.checking.session import REPORT_ERROR
 from autograd_conformance.package import sources
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder
 from autograd_conformance.plugin.recording.terminal import WIDTH
 from autograd_conformance.processes.termination import Termination
 from autograd_conformance.reporting.analysis.causes import causes
+from autograd_conformance.reporting.analysis.verdicts import REPORT_ERROR
 from autograd_conformance.reporting.command import USAGE, Parser
 from autograd_conformance.reporting.prose import counted, printable
 from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_failures

@@ -196,8 +196,7 @@ def page(runs: list[Run]) -> str:
     return text.rstrip() + "\n"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run a soak. Returns 0 if no run broke a rule, 1 if one did, 4 if a run failed, 130 if it was interrupted."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m autograd_conformance.campaigns.soak", description=__doc__.partition("\n\n")[0]
     )
@@ -214,6 +213,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--log", type=Path, help=f"the run log (default: {RUN_LOG} in that folder)")
     parser.add_argument("--page", type=Path, help="write the whole run log to this file, as Markdown, too")
     parser.add_argument("more", nargs="*", help="further options and paths for pytest, after a double dash")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a soak. Returns 0 if no run broke a rule, 1 if one did, 4 if a run failed, 130 if it was interrupted."""
+    parser = _parser()
     given = parser.parse_args(arguments)
     if given.page and not given.page.parent.is_dir():  # reported before the soak, not after it
         parser.error(f"--page: there is no folder {given.page.parent}")

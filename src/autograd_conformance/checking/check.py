@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from hypothesis.errors import UnsatisfiedAssumption
 
@@ -29,7 +29,7 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.judge.choices import Choice
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.judgement import Waiver, waives_nothing
+from autograd_conformance.rules.judge.judgement import Judgement, Waiver, waives_nothing
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -70,6 +70,9 @@ class RuleViolated(AssertionError):
 def _violation_class(rule: str, op: str | None) -> type[RuleViolated]:
     """The exception class of a rule and op. Hypothesis distinguishes bugs by the type of the exception."""
     return type(f"RuleViolated[{rule}{', ' + op if op else ''}]", (RuleViolated,), {})
+
+
+Key = TypeVar("Key")
 
 
 @dataclass(repr=False)  # pytest and Hypothesis print the arguments of a failing test
@@ -148,10 +151,10 @@ class Check:
         self._count(program)
         observation = self.target.observe(program)
         self._note(observation)
-        shown: set[Known | Signature] = set()
-        waives = partial(self._waives, program, observation, shown)
         reference = _reference(program, self.target, reference)
+        waives = partial(self._waives, program)
         judgement = judge(program, observation, reference, self.target.capabilities, waives)
+        waived_rules = self._record_waived(program, observation, judgement.waived)
         self.exercised.update(judgement.exercised)
         self.remarks.refusals.update(judgement.refusals)
         if self.pool is not None:
@@ -160,14 +163,13 @@ class Check:
         self.instructions += len(program)
         self.judged += judgement.judged
         self.choices.update(judgement.choices)
-        self.differences.update(each for each in shown if isinstance(each, Known))
         if judgement.ended_by:
             self.ended.update(filter(None, [self._entry(program, judgement.ended_by)]))
         if judgement.violation:
             self._raise(program, observation, judgement.violation)
         if self.leaves_out is not None:
-            broken = {each.rule for each in shown}
-            self._update_common(program, observation, [rule for rule in judgement.exercised if rule not in broken])
+            kept = [rule for rule in judgement.exercised if rule not in waived_rules]
+            self._update_common(program, observation, kept)
 
     def _update_common(self, program: Program, observation: Observation, rules: Iterable[str]) -> None:
         """Updates the common clauses of the rules that a program kept."""
@@ -246,34 +248,41 @@ class Check:
                 return entry
         return None
 
-    def _waives(
-        self, program: Program, observation: Observation, shown: set[Known | Signature], violation: Violation
-    ) -> bool:
-        """Whether a violation is known, becomes known, or breaks a SHOULD that is only noted; what is known of it is
-        `shown` then.
+    def _waives(self, program: Program, violation: Violation) -> bool:
+        """Whether a violation is known, becomes known, or breaks a SHOULD that is only noted."""
+        becomes_known = self.leaves_out is not None or (is_advisory(violation) and not self.strict)
+        return becomes_known or self._entry(program, violation) is not None
+
+    def _record_waived(self, program: Program, observation: Observation, waived: Iterable[Violation]) -> set[str]:
+        """Records the waived violations of a program: the known differences that it showed, the SHOULD rules that it
+        broke, and the violations that become known. Returns the rules of what is known or becomes known.
         """
-        entry = self._entry(program, violation)
-        if entry is not None:
-            shown.add(entry)
-            return True
-        if self.leaves_out is None and (self.strict or not is_advisory(violation)):
-            return False
-        broken = _violation_class(violation.rule, violation.op)(program, observation, violation, self.target)
-        if self.leaves_out is None:
-            least = self.advice.setdefault(violation.rule, broken)
-            if len(program) < len(least.program):
-                self.advice[violation.rule] = broken
-            return True
-        count = int(Signature.of(program, violation) not in shown)
-        known = self.findings.get(Signature.of(program, violation))
-        left_out = self.leaves_out(violation.rule, violation.op)
-        finding = Finding.of(program, violation, left_out, count, known.clauses if known else None)
-        least = self.found.setdefault(finding.signature, broken)
-        if len(program) < len(least.program):
-            self.found[finding.signature] = broken
-        self.findings[finding.signature] = known.joined(finding) if known else finding
-        shown.add(finding.signature)
-        return True
+        shown, findings = set[Known](), set[Signature]()
+        for violation in waived:
+            entry = self._entry(program, violation)
+            if entry is not None:
+                shown.add(entry)
+                continue
+            broken = _violation_class(violation.rule, violation.op)(program, observation, violation, self.target)
+            if self.leaves_out is None:
+                _keep_shortest(self.advice, violation.rule, broken)
+                continue
+            signature = Signature.of(program, violation)
+            known = self.findings.get(signature)
+            left_out = self.leaves_out(violation.rule, violation.op)
+            count = int(signature not in findings)
+            finding = Finding.of(program, violation, left_out, count, known.clauses if known else None)
+            _keep_shortest(self.found, signature, broken)
+            self.findings[signature] = known.joined(finding) if known else finding
+            findings.add(signature)
+        self.differences.update(shown)
+        return {each.rule for each in shown} | {each.rule for each in findings}
+
+
+def _keep_shortest(kept: dict[Key, RuleViolated], key: Key, broken: RuleViolated) -> None:
+    """Stores a violation, unless the one that is stored has a program of the same length or a shorter one."""
+    if key not in kept or len(broken.program) < len(kept[key].program):
+        kept[key] = broken
 
 
 def related_as(related: Related, one: Observation, other: Observation, target: Target) -> Relation:
@@ -300,11 +309,11 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
 
 def _is_unspecified(program: Program, observation: Observation, target: Target) -> bool:
     """Whether some outcome in the observation of a program is unspecified."""
-    return judge(program, observation, _reference(program, target), target.capabilities).unspecified
+    return judgement_of(program, observation, target).unspecified
 
 
 def passes(program: Program, target: Target) -> bool:
-    """Whether a program violates no rule."""
+    """Runs a program; returns whether it violates no rule."""
     return violation_of(program, target) is None
 
 
@@ -313,11 +322,18 @@ def violation_of(program: Program, target: Target) -> Violation | None:
     return first_violation(program, target.observe(program), target)
 
 
+def judgement_of(
+    program: Program, observation: Observation, target: Target, waives: Waiver = waives_nothing
+) -> Judgement:
+    """Judges an observation of a program."""
+    return judge(program, observation, _reference(program, target), target.capabilities, waives)
+
+
 def first_violation(
     program: Program, observation: Observation, target: Target, waives: Waiver = waives_nothing
 ) -> Violation | None:
     """The first violation in the observation of a program that is not waived."""
-    return judge(program, observation, _reference(program, target), target.capabilities, waives).violation
+    return judgement_of(program, observation, target, waives).violation
 
 
 def is_advisory(violation: Violation) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograd_conformance.checking.check import Check
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import ProcessState, Session
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.record import LEAST, SHARE, failure
 from autograd_conformance.failures.reduce import reduced
@@ -18,15 +18,14 @@ def advisory_failures(check: Check, test: str, session: Session) -> Iterator[Fai
     test of this process that breaks it.
     """
     for rule, broken in check.advice.items():
-        if rule == check.rule or rule not in session.noted:
-            session.noted.add(rule)
+        if session.process.report_once(rule) or rule == check.rule:
             yield failure(broken, test, session)
 
 
-def shorten_findings(check: Check, session: Session) -> None:
+def shorten_findings(check: Check, process: ProcessState) -> None:
     """Replace the program of each new known difference with the smallest program that shows the difference."""
     for about, broken in check.found.items():
-        small = reduced(Case.of(broken, session.until(SHARE, LEAST)), session.known)
+        small = reduced(Case.of(broken, process.deadline(SHARE, LEAST)), check.known)
         if Signature.of(small.program, small.violation) == about:
             shorter = Finding.of(small.program, small.violation, check.findings[about].left_out, seen=0)
             check.findings[about] = check.findings[about].joined(shorter)

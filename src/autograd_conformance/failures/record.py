@@ -52,12 +52,12 @@ def failure(
 
     If `file` already holds the program, no replay file is written.
     """
-    if session.is_over():
+    if session.process.is_over():
         return unexplained(broken, test, session, verdict)
-    found = Case.of(broken, session.until(SHARE, LEAST)).with_crashes_as_errors()
+    found = Case.of(broken, session.process.deadline(SHARE, LEAST)).with_crashes_as_errors()
     if broken.related is not None:
-        return _related_failure(reduced(found, session.known), test, session, verdict, file)
-    case = with_confirmed_cause(_reduced_case(found, session.known))
+        return _related_failure(reduced(found, session.framework.known), test, session, verdict, file)
+    case = with_confirmed_cause(_reduced_case(found, session.framework.known))
     violation = case.violation
     path = file or _replay_file(case.form, session, violation.rule, test)
     command = replay_command(session, path)
@@ -150,7 +150,7 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
     """The record of a program that crashed its process, or hung until the watchdog ended it; `how` describes the
     ending.
     """
-    form, dialect = codec.to_json(entry.program), session.target.dialect
+    form, dialect = codec.to_json(entry.program), session.framework.target.dialect
     path = _replay_file(form, session, entry.rule, entry.test)
     command = replay_command(session, path)
     return Failure(
@@ -162,17 +162,17 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
         observed=how,
         allowed=(Allowed("returns, or raises an error", entry.rule),),
         code="\n".join(code(entry.program, dialect)),
-        loop=with_prelude(loop_listing(entry.program, session.target), dialect),
-        script=listing(entry.program, session.target),
+        loop=with_prelude(loop_listing(entry.program, session.framework.target), dialect),
+        script=listing(entry.program, session.framework.target),
         replay=str(path),
         command=command,
-        groups=groups(entry.program, session.target),
+        groups=groups(entry.program, session.framework.target),
     )
 
 
 def audit_failure(op: str, fault: Fault, session: Session) -> Failure:
     """The record of an op that the audit found wrong and that no test could show. Its program is not reduced."""
-    program, dialect = codec.from_json(fault.program, VOCABULARY), session.target.dialect
+    program, dialect = codec.from_json(fault.program, VOCABULARY), session.framework.target.dialect
     test = f"audit[{op}]"
     path = _replay_file(dict(fault.program), session, fault.rule, test)
     command = replay_command(session, path)
@@ -186,11 +186,11 @@ def audit_failure(op: str, fault: Fault, session: Session) -> Failure:
         observed=fault.observed,
         allowed=tuple(Allowed(text, rule) for text, rule in fault.allowed),
         code="\n".join(code(program, dialect)),
-        script=listing(program, session.target, fault.at),
+        script=listing(program, session.framework.target, fault.at),
         replay=str(path),
         command=command,
         deviation=fault.deviation,
-        groups=groups(program, session.target),
+        groups=groups(program, session.framework.target),
     )
 
 
@@ -209,8 +209,8 @@ def replay_command(session: Session, path: Path) -> str:
 
     Options are joined to their values, as pytest takes a separate path for a place with tests.
     """
-    framework = session.options or (f"--framework={session.name}",)
-    device = [] if session.device == "cpu" else [f"--device={session.device}"]
+    framework = session.settings.options or (f"--framework={session.settings.name}",)
+    device = [] if session.settings.device == "cpu" else [f"--device={session.settings.device}"]
     command = "pytest" if Path("suites").resolve() == SUITES else "autograd-conformance"
     return shlex.join([command, *framework, *device, f"--replay={path}"])
 
@@ -228,21 +228,21 @@ def _rule_fields(slug: str) -> dict[str, Any]:
 
 def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -> Path:
     """Write a replay file: the program, its rule, its framework and its seed."""
-    framework = {"name": session.target.name, "version": session.target.version}
-    about = {"rule": rule, "framework": framework, "seed": session.seed}
+    framework = {"name": session.framework.target.name, "version": session.framework.target.version}
+    about = {"rule": rule, "framework": framework, "seed": session.settings.seed}
     found_by = re.sub(r"\W+", "-", test.rpartition("::")[2].removeprefix("test_")).strip("-")
-    path = session.folder / "replay" / f"{rule.replace('/', '-')}.{found_by}.json"
+    path = session.settings.folder / "replay" / f"{rule.replace('/', '-')}.{found_by}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(about | form, indent=1) + "\n", encoding="utf-8")
     except OSError as error:  # the failure is still reported; the run ends after it
-        session.unwritable = f"{path}: {error.strerror or error}"
+        session.process.record_unwritable(path, error)
     return _from_start(path, session)
 
 
 def _from_start(path: Path, session: Session) -> Path:
     """The path relative to the directory in which the run was started, as records contain no absolute paths."""
-    return Path(os.path.relpath(path, session.start)) if path.is_absolute() else path
+    return Path(os.path.relpath(path, session.settings.start)) if path.is_absolute() else path
 
 
 def _error(violation: Violation) -> ErrorSize | None:

@@ -14,6 +14,7 @@ import pytest
 
 from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.limits import Limits
+from autograd_conformance.checking.session.records import header
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
 from autograd_conformance.plugin.processes.workers import Workers
@@ -67,11 +68,11 @@ def pytest_configure(config: pytest.Config) -> None:
         _as_controller(config)
     else:  # pytest-xdist hands on the command line alone
         config.option.hypothesis_seed = worker["hypothesis_seed"]
-        config.stash[SESSION] = session = open_session(config, worker["workerid"])
+        config.stash[SESSION] = session = open_session(config, worker["workerid"], Limits(**worker["limits"]))
         config.stash[AUDITED] = found = AuditResult.from_json(worker["audited"])
-        session.check_description(Description.from_json(worker["description"]))
-        session.adopt_audit(found)
-        config.stash[LIMITS] = session.limits = Limits(**worker["limits"])
+        session.framework.expect_description(Description.from_json(worker["description"]))
+        session.framework.adopt_audit(found)
+        config.stash[LIMITS] = session.settings.limits
         config.add_cleanup(Termination(controls=False).restore)
 
 
@@ -88,36 +89,37 @@ def _as_controller(config: pytest.Config) -> None:
     check_options(config)
     if config.option.collectonly:  # the tests are the same for every framework: none is loaded
         return
-    config.stash[SESSION] = session = open_session(config, "main")
-    if config.option.replay:
+    option = config.option
+    if option.replay:
+        config.stash[SESSION] = open_session(config, "main")
         return
+    limits = Limits.of(option.programs, option.seconds, config.stash.get(BEGAN, time.monotonic()))
+    config.stash[SESSION] = session = open_session(config, "main", limits)
+    config.stash[LIMITS] = limits
     workers = getattr(config.option, "numprocesses", None) or 0
     if workers and config.option.maxworkerrestart is None:
         config.option.maxworkerrestart = str(RESTARTS)
     if workers and config.option.maxschedchunk is None:
         config.option.maxschedchunk = CHUNK
-    if session.update is not None:
+    if session.settings.update is not None:
         try:
-            session.update.open("a", encoding="utf-8").close()
+            session.settings.update.open("a", encoding="utf-8").close()
         except OSError as error:
-            raise pytest.UsageError(f"--update-known={session.update}: {error.strerror}") from None
+            raise pytest.UsageError(f"--update-known={session.settings.update}: {error.strerror}") from None
     profile = config.getoption("--hypothesis-profile") or PROFILE
     seed = int(config.option.hypothesis_seed)
-    header = session.header(seed, profile, workers)
+    first = header(session.framework, seed, profile, workers)
     if workers:  # what hangs on the order of a set repeats with the run's seed
         os.environ.setdefault(HASHES, str(seed % 2**32))
-    option = config.option
-    began = config.stash.get(BEGAN, time.monotonic())
-    config.stash[LIMITS] = session.limits = Limits.of(option.programs, option.seconds, began)
     try:
-        recorder = Recorder(session, header, workers, keyboard=not (option.usepdb or option.trace))
+        recorder = Recorder(session, first, workers, keyboard=not (option.usepdb or option.trace))
     except UnusableFolder as error:
         raise pytest.UsageError(str(error)) from None
     recorder.pluginmanager = config.pluginmanager
     config.pluginmanager.register(recorder, "recorder")
-    if session.limits.last is not None:
-        recorder.termination.end_after(max(1.0, session.limits.last - time.monotonic()), OVER)
-    config.pluginmanager.register(Progress(config.stash[LIMITS]), "progress")
+    if limits.last is not None:
+        recorder.termination.end_after(max(1.0, limits.last - time.monotonic()), OVER)
+    config.pluginmanager.register(Progress(limits), "progress")
     config.pluginmanager.register(Workers(session), "workers")
 
 
@@ -136,5 +138,5 @@ def pytest_configure_node(node: Any) -> None:
     if session is not None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed
         node.workerinput["audited"] = audited(node.config).to_json()
-        node.workerinput["description"] = session.description.to_json()
+        node.workerinput["description"] = session.framework.description.to_json()
         node.workerinput["limits"] = asdict(node.config.stash[LIMITS])

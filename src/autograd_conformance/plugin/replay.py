@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from autograd_conformance.checking.check import RuleViolated, related_as
-from autograd_conformance.checking.session import ADAPTER_ERROR, Session
+from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
@@ -24,7 +25,7 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, undecided_error
 from autograd_conformance.programs.validation import MalformedProgram
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.reporting.analysis.verdicts import Exit
+from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR, Exit
 from autograd_conformance.reporting.records.renamed_rules import with_current_slugs
 from autograd_conformance.reporting.render import text
 from autograd_conformance.rules.judge.judge import judge
@@ -89,16 +90,17 @@ def _ended(path: Path, program: Program, how: str) -> int:
 
 def replayed(path: Path, session: Session, folder: Path) -> int:
     """Replays a file in this process, with its journal in `folder`, and prints the result; returns the exit code."""
-    session.journal = journal.Journal(folder, WORKER, session.watchdog)
-    session.journal.begin(str(path), "", None)
-    try:
-        outcome = replay(path, session.target, session.known, session.journal.end)
-    except ENDED as error:  # the framework's own process ended
-        session.journal.close()
-        return _ended(path, error.program, error.how)
-    if outcome.broken:
-        print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
-    session.journal.close()
+    own, framework = journal.Journal(folder, WORKER, session.settings.watchdog), session.framework
+    own.begin(str(path), "", None)
+    with session.process.journaled(own):
+        try:
+            outcome = replay(path, framework.target, framework.known, own.end)
+        except ENDED as error:  # the framework's own process ended
+            own.close()
+            return _ended(path, error.program, error.how)
+        if outcome.broken:
+            print(text.render(failures.failure(outcome.broken, str(path), session, file=path)))
+        own.close()
     return _say(path, outcome.verdict, outcome.reason)
 
 
@@ -173,16 +175,9 @@ def _alone(
     for each in (target,) if counter in (None, target) else (target, counter):
         observation = each.observe(program)
         done()
-        listed: list[Violation] = []
-
-        def waives(violation: Violation, listed: list[Violation] = listed) -> bool:
-            fine = is_waived(program, violation)
-            listed.extend([violation] if fine else [])
-            return fine
-
         reference = Reference(program, each.traits)
-        violation = judge(program, observation, reference, each.capabilities, waives).violation
-        violation = violation or next(iter(listed), None)
+        judgement = judge(program, observation, reference, each.capabilities, partial(is_waived, program))
+        violation = judgement.violation or next(iter(judgement.waived), None)
         if violation is not None:
             return Replayed("still failing", violation.rule, RuleViolated(program, observation, violation, each))
     return _unjudged(program, observation, target) or Replayed("fixed")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import unittest
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pytest
 from hypothesis import errors
 
 from autograd_conformance.checking.budget import BoundedCheck
-from autograd_conformance.checking.check import process_end_in, violation_in
+from autograd_conformance.checking.check import Check, RuleViolated, process_end_in, violation_in
 from autograd_conformance.checking.known_answers import judge_error
 from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
@@ -20,7 +20,7 @@ from autograd_conformance.failures import record as failures
 from autograd_conformance.failures.confirmation import time_limit
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
-from autograd_conformance.frameworks.environment.process_end import TimedOut
+from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.plugin.recording.properties import ADAPTER, PROPERTY, TALLY, UNDECIDED, UNWRITABLE
 from autograd_conformance.plugin.run_plan import PLAN
@@ -30,7 +30,8 @@ from autograd_conformance.programs.foreign.text import harmless, message
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records import records
 from autograd_conformance.reporting.records.encoding import encode
-from autograd_conformance.reporting.records.terms import Outcome
+from autograd_conformance.reporting.records.failure import Failure
+from autograd_conformance.reporting.records.terms import FailureVerdict, Outcome
 from autograd_conformance.reporting.render import text
 
 REPORTED = 10_000
@@ -42,7 +43,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     raised = call.excinfo and call.excinfo.value  # pytest replaces the exception of a skipped test
     report = yield
     if call.when == "teardown" and SESSION in item.config.stash:  # the failures have been sent
-        pending.discard(item.config.stash[SESSION].folder, item.config.stash[SESSION].worker)
+        pending.discard(item.config.stash[SESSION].settings.folder, item.config.stash[SESSION].settings.worker)
     if item.get_closest_marker("rule") is None or SESSION not in item.config.stash:
         return report
     if call.when == "call" or (call.when == "setup" and report.outcome != "passed"):
@@ -56,11 +57,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             return report
         check = item.stash.get(CHECK, None)
         if check is not None:
-            advisory.shorten_findings(check, item.config.stash[SESSION])
+            advisory.shorten_findings(check, item.config.stash[SESSION].process)
             report.user_properties.append((TALLY, check.tally().to_json()))
         if PLANNED in item.stash:
             report.user_properties.append((PLAN, item.stash[PLANNED].to_json(about(item)[0])))
-        unwritable = item.config.stash[SESSION].unwritable
+        unwritable = item.config.stash[SESSION].process.unwritable
         if unwritable:
             report.user_properties.append((UNWRITABLE, unwritable))
         _make_sendable(report)
@@ -103,8 +104,7 @@ def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome
 
 def _doubt(session: Session) -> str | None:
     """Why this process's judge cannot be trusted, as a message; None if it can."""
-    session.judge_checks += 1
-    return judge_error(session.judge_checks)
+    return judge_error(session.process.count_judge_check())
 
 
 def _records(
@@ -124,41 +124,11 @@ def _records(
         verdict, reason = _skipped(raised, call.when, check.programs if check is not None else 0)
     elif call.excinfo is not None:
         verdict, reason = "error", harmless(call.excinfo.exconly())
-        ended = process_end_in(call.excinfo.value)
-        broken = violation_in(call.excinfo.value) or (check.shortest if check is not None and ended is None else None)
-        if broken is not None:
-            verdict, reason = "flaky" if isinstance(call.excinfo.value, errors.Flaky) else "fail", None
-            past = tuple(session.past)  # shrinking and explaining a failure also run programs
-            failure = failures.failure(broken, item.nodeid, session, verdict)  # type: ignore[arg-type]
-            pending.save(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
-            failure = time_limit.confirm(failure, session, past)
-            report.longrepr = text.render(failure)
-            yield failure
-        if ended is not None:
-            entry = Entry(item.nodeid, rule, op, ended.program, isinstance(ended, TimedOut))
-            failure = failures.crash_failure(entry, session, ended.how)
-            if isinstance(call.excinfo.value, errors.Flaky):
-                failure = replace(failure, verdict="flaky")
-            verdict, reason = failure.verdict, failure.observed
-            status = None if isinstance(ended, TimedOut) else ended.status
-            if not time_limit.is_kill(failure, status):
-                pending.save(session.folder, session.worker, failure, unsent(item.nodeid, rule, op, check, verdict))
-            failure, is_undecided = time_limit.confirm_process_end(failure, status, session, tuple(session.past))
-            if is_undecided:
-                verdict, reason = UNDECIDED, time_limit.undecided_text(failure)
-                report.outcome = "skipped"
-                report.longrepr = (str(item.path), 0, f"{UNDECIDED}: {reason}")
-            else:
-                report.longrepr = text.render(failure)
-                yield failure
+        for found in _failures(item, call.excinfo.value, report):
+            verdict, reason = found.verdict, found.reason
+            yield from filter(None, [found.failure])
     elif check is not None:
-        shown = [(known.rule, known.reason) for known in check.differences]
-        shown += [(found.signature.rule, found.observed) for found in check.findings.values()]
-        own = [reason for broken, reason in shown if op is not None or broken == rule]
-        if own:  # differences of other rules do not qualify this one
-            verdict, reason = "known difference", "; ".join(own)
-        elif check.missing_kernels and not check.exercised[rule]:
-            verdict, reason = "not applicable", f"no kernel for it: {check.missing_kernels.most_common(1)[0][0]}"
+        verdict, reason = _without_failure(check, rule, op)
     if check is not None and check.remarks.undecided and verdict in ("pass", "not applicable"):
         error = check.remarks.undecided.most_common(1)[0][0]
         verdict, reason = UNDECIDED, f"an error may be the framework's or the adapter's: {error}"
@@ -178,3 +148,72 @@ def _records(
         seconds=round(call.duration, 3),
         reason=reason,
     )
+
+
+class _Found(NamedTuple):
+    """The verdict of a test, the reason for it, and the failure to record."""
+
+    verdict: Outcome
+    reason: str | None
+    failure: Failure | None
+
+
+def _failures(item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Iterator[_Found]:
+    """The violation and the end of a process in the exception of a test, if there are any. Confirms each."""
+    check = item.stash.get(CHECK, None)
+    ended = process_end_in(error)
+    broken = violation_in(error) or (check.shortest if check is not None and ended is None else None)
+    if broken is not None:
+        yield _violation(item, broken, "flaky" if isinstance(error, errors.Flaky) else "fail", report)
+    if ended is not None:
+        yield _process_end(item, ended, isinstance(error, errors.Flaky), report)
+
+
+def _violation(
+    item: pytest.Item, broken: RuleViolated, verdict: Literal["fail", "flaky"], report: pytest.TestReport
+) -> _Found:
+    session, past = item.config.stash[SESSION], item.config.stash[SESSION].process.past  # explaining runs programs, too
+    failure = failures.failure(broken, item.nodeid, session, verdict)
+    _save(item, failure, verdict)
+    failure = time_limit.confirm(failure, session, past)
+    report.longrepr = text.render(failure)
+    return _Found(verdict, None, failure)
+
+
+def _process_end(item: pytest.Item, ended: Crashed | TimedOut, flaky: bool, report: pytest.TestReport) -> _Found:
+    session, (rule, op) = item.config.stash[SESSION], about(item)
+    entry = Entry(item.nodeid, rule, op, ended.program, isinstance(ended, TimedOut))
+    failure = failures.crash_failure(entry, session, ended.how)
+    if flaky:
+        failure = replace(failure, verdict="flaky")
+    verdict, reason = failure.verdict, failure.observed
+    status = None if isinstance(ended, TimedOut) else ended.status
+    if not time_limit.is_kill(failure, status):
+        _save(item, failure, verdict)
+    failure, is_undecided = time_limit.confirm_process_end(failure, status, session, session.process.past)
+    if is_undecided:
+        undecided = time_limit.undecided_text(failure)
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, f"{UNDECIDED}: {undecided}")
+        return _Found(UNDECIDED, undecided, None)
+    report.longrepr = text.render(failure)
+    return _Found(verdict, reason, failure)
+
+
+def _save(item: pytest.Item, failure: Failure, verdict: FailureVerdict) -> None:
+    """Stores a failure that is not confirmed yet, in case the run ends before it is sent."""
+    settings, (rule, op) = item.config.stash[SESSION].settings, about(item)
+    later = unsent(item.nodeid, rule, op, item.stash.get(CHECK, None), verdict)
+    pending.save(settings.folder, settings.worker, failure, later)
+
+
+def _without_failure(check: Check, rule: str, op: str | None) -> tuple[Outcome, str | None]:
+    """The verdict of a test that did not fail, and the reason for it."""
+    shown = [(known.rule, known.reason) for known in check.differences]
+    shown += [(found.signature.rule, found.observed) for found in check.findings.values()]
+    own = [reason for broken, reason in shown if op is not None or broken == rule]
+    if own:  # differences of other rules do not qualify this one
+        return "known difference", "; ".join(own)
+    if check.missing_kernels and not check.exercised[rule]:
+        return "not applicable", f"no kernel for it: {check.missing_kernels.most_common(1)[0][0]}"
+    return "pass", None

@@ -15,8 +15,8 @@ from autograd_conformance.checking.audit.store import Store
 from autograd_conformance.checking.audit.workers import NO_NOTES, AuditCutShort, AuditFailed, audit
 from autograd_conformance.checking.budget import Budget
 from autograd_conformance.checking.check import Check
-from autograd_conformance.checking.limits import Limits
-from autograd_conformance.checking.session import ADAPTER_ERROR, Session
+from autograd_conformance.checking.limits import UNLIMITED, Limits
+from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.probing.descriptions import Description
@@ -33,6 +33,7 @@ from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import LOADING
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 
 SESSION = pytest.StashKey[Session]()
 AUDITED = pytest.StashKey[AuditResult]()
@@ -63,7 +64,7 @@ def seed_of(given: str | None) -> str:
         raise pytest.UsageError(f"--hypothesis-seed has to be a whole number, not {given!r}") from None
 
 
-def open_session(config: pytest.Config, worker: str) -> Session:
+def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED) -> Session:
     """The session of this process, with the framework loaded. Ends the run if that is impossible."""
     option = config.option
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
@@ -72,16 +73,27 @@ def open_session(config: pytest.Config, worker: str) -> Session:
         name = served(option.framework, option.framework_python, option.fresh_process)
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
-    session = Session(name, folder, dtypes, option.device, worker, option.patience)
     given = {name: getattr(option, name) for name in ("framework", "framework_python", "fresh_process")}
-    session.options = tuple(f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None)
-    session.known_files, session.update = tuple(option.known), option.update_known
-    session.strict = bool(config.getini("strict"))
-    session.seed = int(option.hypothesis_seed)
-    session.confirms = option.confirm
+    settings = Settings(
+        name,
+        folder,
+        dtypes,
+        option.device,
+        worker,
+        option.patience,
+        seed=int(option.hypothesis_seed),
+        known_files=tuple(option.known),
+        update=option.update_known,
+        strict=bool(config.getini("strict")),
+        options=tuple(f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None),
+        confirms=option.confirm,
+        limits=limits,
+    )
+    session = Session.of(settings)
+    framework = session.framework
     faulthandler.dump_traceback_later(scaled_timeout(max(option.patience, LOADING)), exit=True)
     try:
-        target, _, _ = session.target, session.known, session.saved_tensor_counter
+        target, _, _ = framework.target, framework.known, framework.saved_tensor_counter
         guard.notify_parent(guard.LOADED)
     except UnknownFramework as error:
         raise pytest.UsageError(str(error)) from None
@@ -91,7 +103,7 @@ def open_session(config: pytest.Config, worker: str) -> Session:
         pytest.exit(f"adapter error: {error}", returncode=ADAPTER_ERROR)
     finally:
         faulthandler.cancel_dump_traceback_later()
-    if not session.drawable:
+    if not framework.drawable:
         has = ", ".join(target.dtypes)
         raise pytest.UsageError(f"{target.name} does not support {option.dtype}; it has {has}")
     return session
@@ -104,15 +116,15 @@ def audited(config: pytest.Config) -> AuditResult:
     the ops that passed.
     """
     if AUDITED not in config.stash:
-        session = config.stash[SESSION]
-        name = without_mode(session.name)
-        target = session.target if name == session.name else InProcess(load(name, session.device))
+        settings, framework = config.stash[SESSION].settings, config.stash[SESSION].framework
+        name = without_mode(settings.name)
+        target = framework.target if name == settings.name else InProcess(load(name, settings.device))
         found = _run_audit(config, name, target)
-        if session.target.programs_each and name != session.name:
+        if framework.target.programs_each and name != settings.name:
             absent = found.wrong | found.lost | found.missing
-            found = found.with_mode(_run_audit(config, session.name, session.target, absent))
+            found = found.with_mode(_run_audit(config, settings.name, framework.target, absent))
         config.stash[AUDITED] = found
-        session.adopt_audit(found)
+        framework.adopt_audit(found)
     return config.stash[AUDITED]
 
 
@@ -122,20 +134,20 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
     profile = config.getoption("--hypothesis-profile") or PROFILE
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
     limits = config.stash[LIMITS]
-    store = Store(target, name, session.device, session.drawable, thrice)
+    store = Store(target, name, session.settings.device, session.framework.drawable, thrice)
     # what is kept counts no programs: where these are bounded, one seed has to run the same ones again
-    kept = store.notes(session.is_settled) if limits.programs is None else NO_NOTES
-    left = len(set(alphabet_of(target, session.drawable).ops) - set(kept) - but)
+    kept = store.notes(session.framework.is_settled) if limits.programs is None else NO_NOTES
+    left = len(set(alphabet_of(target, session.framework.drawable).ops) - set(kept) - but)
     jobs = min(getattr(config.option, "numprocesses", None) or 1, os.cpu_count() or 1, left)
     try:
         found, notes = audit(
-            name, session.device, session.drawable, session.timeout, thrice, limits, kept,
+            name, session.settings.device, session.framework.drawable, session.settings.timeout, thrice, limits, kept,
             jobs if limits.programs is None else min(1, left), but, Description.of(target),
         )  # fmt: skip
     except AuditFailed as error:
         raise StoppedRun(f"adapter error: {error}", ADAPTER_ERROR) from None
     except AuditCutShort as error:
-        session.audited = error.found
+        session.framework.adopt_audit(error.found)
         if limits.programs is None:
             store.keep(error.notes)  # the next run goes on from there
         pytest.exit(str(error), returncode=int(pytest.ExitCode.INTERRUPTED))

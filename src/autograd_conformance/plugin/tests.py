@@ -15,7 +15,7 @@ from hypothesis.errors import Unsatisfiable
 from autograd_conformance.checking.budget import BoundedCheck, Budget, Demand, Spent
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.limits import UNLIMITED
-from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session import FrameworkUnderTest, Session
 from autograd_conformance.checking.skips import NotApplicable, NothingDrawn
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     then those of each op or write. These are many, and a run that ends early should have tried every rule.
     """
     session = items[0].config.stash.get(SESSION, None) if items else None
-    costly = session is not None and session.target.programs_each > 0
+    costly = session is not None and session.framework.target.programs_each > 0
 
     def turn(item: pytest.Item) -> tuple[bool, ...]:
         return item.path != CORPUS, *(is_late(item) for is_late in (_is_many, _is_advice, _is_relation) if costly)
@@ -98,7 +98,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ours = [item for item in session.items if item.get_closest_marker("rule")]
     left_out, whole = config.stash.get(LEFT_OUT, 0), _is_whole(config, ours)
     plan = Plan.of((about(item)[0] for item in ours), left_out, whole)
-    framework = records.Framework(config.stash[SESSION].target.name, config.stash[SESSION].target.version, (), 0, ())
+    target = config.stash[SESSION].framework.target
+    framework = records.Framework(target.name, target.version, (), 0, ())
     for number, item in enumerate(ours):
         rule, op = about(item)
         item.stash[NUMBER], item.stash[PLANNED] = number, plan
@@ -107,7 +108,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     limits = config.stash.get(LIMITS, UNLIMITED)
     if limits.limited and ours:
         audited(config)
-        run = config.stash[SESSION]
+        run = config.stash[SESSION].framework
         alike = Counter(_group(item) for item in ours if _programs(item, run))
         demands = [_demand(item, run, alike[_group(item)]) for item in ours]
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
@@ -119,14 +120,14 @@ def _group(item: pytest.Item) -> tuple[str, bool, bool]:
     return about(item)[0], item.path == CORPUS, _is_many(item)
 
 
-def _demand(item: pytest.Item, session: Session, alike: int) -> Demand:
+def _demand(item: pytest.Item, framework: FrameworkUnderTest, alike: int) -> Demand:
     """The number of programs that a test requests.
 
     The first programs are those that the rule needs: one if there is a test for each op, and a few if there is no
     verdict. If compiling is expensive, so are programs: the `alike` tests of a group share the programs that the rule
     needs, since the audit has tried each op already, and tests without a verdict get none first.
     """
-    programs, costly = _programs(item, session), session.target.programs_each > 0
+    programs, costly = _programs(item, framework), framework.target.programs_each > 0
     drawn = examples_of(getattr(item, "obj", None)) is not None
     if _is_advice(item):
         first: float = 0 if costly else BEGUN
@@ -161,10 +162,10 @@ def _rule(item: pytest.Item) -> Rule | None:
     return RULES[about(item)[0]] if item.get_closest_marker("rule") else None
 
 
-def _programs(item: pytest.Item, session: Session) -> float:
+def _programs(item: pytest.Item, framework: FrameworkUnderTest) -> float:
     """Number of programs that a test is about to run: 0 if it does not apply, else that of its profile."""
     rule, op = about(item)
-    if session.missing(rule) or (op is not None and op not in session.target.ops):
+    if framework.missing(rule) or (op is not None and op not in framework.target.ops):
         return 0.0
     if item.path == CORPUS:
         return 1.0
@@ -178,21 +179,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def prepared(pytestconfig: pytest.Config) -> Session:
-    """The session, after the audit, ready to draw and run programs."""
-    session = pytestconfig.stash[SESSION]
+def prepared(pytestconfig: pytest.Config) -> FrameworkUnderTest:
+    """The framework, after the audit, ready to draw and run programs."""
+    framework = pytestconfig.stash[SESSION].framework
     audited(pytestconfig)
-    session.prepare()
-    return session
+    framework.prepare()
+    return framework
 
 
 @pytest.fixture(scope="session")
-def journal(prepared: Session) -> Iterator[Journal]:
-    """The session's journal, which is removed at a regular end of the process."""
-    prepared.journal = own = Journal(prepared.folder, prepared.worker, prepared.watchdog)
-    yield own
-    own.close()
-    prepared.journal = None
+def journal(pytestconfig: pytest.Config, prepared: FrameworkUnderTest) -> Iterator[Journal]:
+    """The process's journal, which is removed at a regular end of the process."""
+    settings = prepared.settings
+    own = Journal(settings.folder, settings.worker, settings.watchdog)
+    with pytestconfig.stash[SESSION].process.journaled(own):
+        yield own
+        own.close()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -236,7 +238,7 @@ def _retry(item: pytest.Function, error: UnsupportedOp) -> bool:
 
 
 @pytest.fixture
-def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -> Iterator[Check]:
+def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal: Journal) -> Iterator[Check]:
     """The check for a test. Skips the test if the framework does not claim a capability that the rule needs."""
     rule, op = about(request.node)
     missing = prepared.missing(rule)
@@ -246,10 +248,10 @@ def check(request: pytest.FixtureRequest, prepared: Session, journal: Journal) -
     if absent:
         raise NotApplicable(f"needs {', '.join(absent)}")
     if op is not None and op not in prepared.target.ops:
-        whose = f"the device {prepared.device}" if op in prepared.audited.missing else prepared.target.name
+        whose = f"the device {prepared.settings.device}" if op in prepared.audited.missing else prepared.target.name
         raise NotApplicable(f"{whose} has no {op}")
     request.node.stash[CHECK] = check = _check(request, prepared, rule)
-    check.on_violation = partial(_keep, request.node.nodeid, rule, op, check, prepared)
+    check.on_violation = partial(_keep, request.node.nodeid, rule, op, check, request.config.stash[SESSION])
     journal.begin(request.node.nodeid, rule, op)
     with pool.using(check.pool):
         yield check
@@ -264,12 +266,13 @@ def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, 
     """Stores a violation before it is shrunk. An error here does not affect the test."""
     with suppress(Exception):
         failure = unexplained(broken, test, session)
-        pending.save(session.folder, session.worker, failure, unsent(test, rule, op, check, failure.verdict))
+        settings = session.settings
+        pending.save(settings.folder, settings.worker, failure, unsent(test, rule, op, check, failure.verdict))
 
 
-def _check(request: pytest.FixtureRequest, session: Session, rule: str) -> Check:
+def _check(request: pytest.FixtureRequest, framework: FrameworkUnderTest, rule: str) -> Check:
     """A check for a test, bounded by the test's share if the run has a budget."""
-    check = session.check(rule)
+    check = framework.check(rule)
     if BUDGET not in request.config.stash:
         return check
     budget, number = request.config.stash[BUDGET], request.node.stash[NUMBER]

@@ -99,7 +99,7 @@ class _Blocks:
         values; None if it cannot become a loop.
         """
         nodes, start, period = self.nodes, self.start, self.period
-        matched = next((n for n in range(length) if not self._repeats(n)), length)
+        matched = next((n for n in range(length) if not self._match_line(n)), length)
         count, rest = matched // period + 1, matched % period
         ends = start + period + matched == len(nodes)
         if count == 1 and not (outermost and ends and 2 * rest >= period):
@@ -137,19 +137,21 @@ class _Blocks:
             collected |= found
         return len(collected)
 
-    def _repeats(self, matched: int) -> bool:
-        """Whether the line `matched` lines after the first block repeats the corresponding line of the first block.
-        Values that a loop has to carry are recorded.
+    def _match_line(self, matched: int) -> bool:
+        """Match the line `matched` lines after the first block with the corresponding line of the first block, and
+        record the values that a loop has to carry; returns whether it repeats that line.
         """
         block, offset = matched // self.period + 1, matched % self.period
         line, first = self._line(self.start + self.period + matched), self._line(self.start + offset)
         return all(
-            self._reads_alike(block, (offset, k), ref, its)
+            self._match_operand(block, (offset, k), ref, its)
             for k, (ref, its) in enumerate(zip(line.reads, first.reads, strict=True))
         )
 
-    def _reads_alike(self, block: int, place: tuple[int, int], ref: Value, its: Value) -> bool:
-        """Whether the operand `ref` of a block corresponds to the operand `its` of the first block."""
+    def _match_operand(self, block: int, place: tuple[int, int], ref: Value, its: Value) -> bool:
+        """Match the operand `ref` of a block with the operand `its` of the first block, and record a carried value;
+        returns whether they match.
+        """
         at = self.where.get(ref, -1)
         if at < self.start:
             return ref == its and place not in self.previous

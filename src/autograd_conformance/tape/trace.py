@@ -44,9 +44,14 @@ class TraceStep:
     @property
     def expectation(self) -> Expectation:
         """The outcomes that the rules allow for the instruction; computed on first use."""
-        if self._expectation is None:
-            assert self.tape is not None, "a trace without a tape has no expectations"
-            self._expectation = self.tape.expect(self.at, self.step, self.modes)
+        return self.compute_expectation() if self._expectation is None else self._expectation
+
+    def compute_expectation(self) -> Expectation:
+        """Compute the allowed outcomes now. They depend on the state before the instruction, so this has to be called
+        before the reference records the instruction.
+        """
+        assert self.tape is not None, "a trace without a tape has no expectations"
+        self._expectation = self.tape.expect(self.at, self.step, self.modes)
         return self._expectation
 
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd_conformance.checking import session
 from autograd_conformance.plugin import replay
 from autograd_conformance.reporting import command
 from autograd_conformance.reporting.analysis.summary import ORDER, exit_code, selected, summarize
@@ -81,7 +80,6 @@ def test_a_passed_verdict_is_applicable_and_allows_a_conclusion() -> None:
 
 
 def test_codes_elsewhere_are_those_of_the_table() -> None:
-    assert (session.ADAPTER_ERROR, session.REPORT_ERROR) == (Exit.ADAPTER_ERROR, Exit.REPORT_ERROR)
     found = {int(code): word for word, code in replay.CODES.items()}
     assert {each.code: each.replay for each in EXIT_CODES if each.replay} == found | {2: "stopped", 10: "adapter error"}
     assert {command.INVALID, command.USAGE, command.CHANGED, 0} == {each.code for each in EXIT_CODES if each.report}

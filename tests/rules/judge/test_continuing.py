@@ -54,14 +54,9 @@ def observed(text: str, *changes: tuple[int, Change]) -> Observation:
 
 def judged(text: str, observation: Observation, *rules: str) -> tuple[Judgement, list[Violation]]:
     """The judgement if the violations of some rules are waived, and the waived violations."""
-    waived: list[Violation] = []
-
-    def waives(violation: Violation) -> bool:
-        waived.extend([violation] if violation.rule in rules else [])
-        return violation.rule in rules
-
     program = parse(text, VOCABULARY)
-    return judge(program, observation, Reference(program), CLAIMS, waives), waived
+    found = judge(program, observation, Reference(program), CLAIMS, lambda violation: violation.rule in rules)
+    return found, list(found.waived)
 
 
 def another(held: Gradient) -> Gradient:
@@ -196,19 +191,16 @@ def test_nothing_else_is_found(mutant: type[Mutant], rules: tuple[str, ...], mor
     @given(sequences())
     def judge_all(drawn: Drawn) -> None:
         nonlocal continued
-        waived: list[Violation] = []
 
         def waives(violation: Violation) -> bool:
-            fine = any(is_known(entry, drawn.program, violation) for entry in entries)
-            waived.extend([violation] if fine else [])
-            return fine
+            return any(is_known(entry, drawn.program, violation) for entry in entries)
 
         observation = target.observe(drawn.program)
         reference = Reference() if drawn.program.stateful else Reference(drawn.program)
         found = judge(drawn.program, observation, reference, target.capabilities, waives)
-        if found.violation is not None and waived:
-            false_alarms.append((render(drawn.program), waived, found.violation))
-        continued += bool(waived) and found.ended_by is None
+        if found.violation is not None and found.waived:
+            false_alarms.append((render(drawn.program), found.waived, found.violation))
+        continued += bool(found.waived) and found.ended_by is None
 
     try:
         judge_all()

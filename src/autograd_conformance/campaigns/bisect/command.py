@@ -24,10 +24,10 @@ from autograd_conformance.campaigns.bisect.outcome import Trial, bisected
 from autograd_conformance.campaigns.bisect.search import Outcome, next_version
 from autograd_conformance.campaigns.bisect.step import as_json
 from autograd_conformance.campaigns.bisect.trial import run_trial
-from autograd_conformance.checking.session import REPORT_ERROR
 from autograd_conformance.plugin.recording.terminal import WIDTH
 from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.processes.termination import Termination
+from autograd_conformance.reporting.analysis.verdicts import REPORT_ERROR
 from autograd_conformance.reporting.command import USAGE, Parser
 from autograd_conformance.reporting.prose import printable, shortened
 from autograd_conformance.reporting.render.bisected import STYLES, render, table

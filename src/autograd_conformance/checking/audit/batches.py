@@ -40,14 +40,14 @@ def _check_joined(check: Check, programs: Sequence[Program]) -> None:
         check(whole.program)
     except RuleViolated as broken:
         singly = with_first(programs, whole.faulty_part(broken.violation))
-        right = [program for program in singly if not _is_known_to_differ(check, program)]
+        right = [program for program in singly if not _check_for_known(check, program)]
         if len(right) == len(programs):
             raise
         check_all(check, right)
 
 
-def _is_known_to_differ(check: Check, program: Program) -> bool:
-    """Whether a program shows a known difference. Raises at any other violation."""
+def _check_for_known(check: Check, program: Program) -> bool:
+    """Checks a program; returns whether it shows a known difference. Raises at any other violation."""
     before = check.differences.total()
     check(program)
     return check.differences.total() > before

@@ -84,7 +84,7 @@ def audit(
             share.start()
         running = shares
         try:
-            while running := [share for share in running if share.runs()]:
+            while running := [share for share in running if share.keep_running()]:
                 if limits.seconds_left() == 0:
                     raise AuditCutShort("the budget of seconds ended during the audit of the ops")
                 time.sleep(POLL)
@@ -137,13 +137,13 @@ class AuditWorker:
             self.process = subprocess.Popen(self.command, env=environment(), stdout=subprocess.DEVNULL, stderr=file)
         self.noted, self.since = -1, time.monotonic()
 
-    def runs(self) -> bool:
-        """Whether the share is not finished yet; starts another process if the last one died. Raises what ends the
-        audit.
+    def keep_running(self) -> bool:
+        """Starts another process if the last one died; returns whether the share is not finished yet. Raises what ends
+        the audit.
         """
         assert self.process is not None
         code = self.process.poll()
-        if code is None and not self._is_stuck():
+        if code is None and not self._look_if_stuck():
             return True
         self.stop()
         if code == SPENT:
@@ -160,8 +160,8 @@ class AuditWorker:
         self.start()
         return True
 
-    def _is_stuck(self) -> bool:
-        """Whether no note was written within the time limit of an op."""
+    def _look_if_stuck(self) -> bool:
+        """Looks for new notes; returns whether none was written within the time limit of an op."""
         size = self.notes.stat().st_size
         if size != self.noted:
             self.noted, self.since = size, time.monotonic()

@@ -20,7 +20,7 @@ from typing import Any
 
 import hypothesis
 
-from autograd_conformance.checking.check import first_violation, related_as
+from autograd_conformance.checking.check import judgement_of, related_as
 from autograd_conformance.failures.variations.confirmed_cause import possible_rules
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
@@ -33,8 +33,8 @@ from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
+from autograd_conformance.rules.judge.judgement import waives_everything
 from autograd_conformance.rules.relations import codec as relations_codec
-from autograd_conformance.rules.violations.violation import Violation
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,9 @@ def _broken_rules(form: Mapping[str, Any], target: Target, observe: Callable[[Pr
         related = relations_codec.from_json(form, VOCABULARY)
         violation = related_as(related, observe(related.first), observe(related.second), target).violation
         return frozenset() if violation is None else frozenset([violation.rule])
-    program, found = codec.from_json(form, VOCABULARY), set[str]()
-
-    def waives(violation: Violation) -> bool:
-        found.update(possible_rules(violation))
-        return True
-
-    first_violation(program, observe(program), target, waives)
-    return frozenset(found)
+    program = codec.from_json(form, VOCABULARY)
+    judgement = judgement_of(program, observe(program), target, waives_everything)
+    return frozenset(rule for violation in judgement.waived for rule in possible_rules(violation))
 
 
 def main(path: Path) -> None:

@@ -50,13 +50,11 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
     many failures of a process are confirmed; with `always`, the failure is confirmed even if the limit is reached. The
     failure is returned unchanged if the limit is reached or the fresh process could not run.
     """
-    if not session.confirms and not always:
+    if not session.process.take_confirmation() and not always:
         return failure
-    session.confirms -= bool(session.confirms)
-    if session.journal:  # else its watchdog would count the time of fresh processes as a hang
-        session.journal.end()
-    printable = session.target.dialect is not None
-    visible = session.target.prints and _is_visible_in_code(failure)
+    session.process.clear_journal()  # else its watchdog would count the time of fresh processes as a hang
+    printable = session.framework.target.dialect is not None
+    visible = session.framework.target.prints and _is_visible_in_code(failure)
     request = _request(failure, session, (), RUNS, RUNS if visible and not _ends_process(failure) else 0)
     result, hashes = run_in_subprocess(request, {HASHES: RANDOM_HASHES}), None
     if result.error:
@@ -73,21 +71,20 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
         if before is not None:
             alone = replace(alone, after=len(before))
             _write_history(failure, before)
-    if printable and session.target.script:
+    if printable and session.framework.target.script:
         printed, trouble = _run_script(failure, session)
         alone = replace(alone, printed=printed, trouble=trouble)
     if failed and visible:
-        alone = replace(alone, code=_code_fails(failure, session, result))
+        alone = replace(alone, code=_run_code(failure, session, result))
     return replace(failure, alone=alone)
 
 
 def _request(
     failure: Failure, session: Session, before: Sequence[Mapping[str, Any]], runs: int, printed: int = 0
 ) -> Request:
-    counts, description = Capability.COUNTS_SAVED in RULES[failure.rule].needs, session.description.to_json()
-    return Request(
-        session.name, session.device, counts, session.timeout, before, failure.program, runs, printed, description
-    )
+    counts, description = Capability.COUNTS_SAVED in RULES[failure.rule].needs, session.framework.description.to_json()
+    name, device, timeout = session.settings.name, session.settings.device, session.settings.timeout
+    return Request(name, device, counts, timeout, before, failure.program, runs, printed, description)
 
 
 def _failing_runs(failure: Failure, result: Result) -> int:
@@ -107,8 +104,10 @@ def _is_visible_in_code(failure: Failure) -> bool:
     return failure.rule != COTANGENT_KEPT and all(map(is_observable_in_code, _programs(failure.program)))
 
 
-def _code_fails(failure: Failure, session: Session, result: Result) -> bool | None:
-    """Whether the printed code fails like the program; None if its process could not run or ended early."""
+def _run_code(failure: Failure, session: Session, result: Result) -> bool | None:
+    """Run the printed code, if it did not run with the program. Returns whether it fails like the program; None if its
+    process could not run or ended early.
+    """
     if _ends_process(failure):
         result = run_in_subprocess(_request(failure, session, (), 0, 1))
         return None if result.error else result.process_ended
@@ -163,9 +162,10 @@ def _run_script(failure: Failure, session: Session) -> tuple[str, str | None]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(failure.script, encoding="utf-8")
-        elsewhere = tuple(session.target.script) != PYTHON[:1] and not is_built_in(session.name)
+        interpreter, limit = session.framework.target.script, session.settings.timeout + RUNS
+        elsewhere = tuple(interpreter) != PYTHON[:1] and not is_built_in(session.settings.name)
         code, printed, errors = finished(
-            [str(path)], session.timeout + RUNS, Path(folder), session.target.script, with_folder() if elsewhere else {}
+            [str(path)], limit, Path(folder), interpreter, with_folder() if elsewhere else {}
         )
     trouble = None
     if code is None:

@@ -29,15 +29,15 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
 
     With `always`, the failure is confirmed even if the limit of `--confirm` is reached.
     """
-    until = session.until(SHARE, LEAST, session.confirming)
-    if math.isinf(until) or not (session.confirms or always):
+    until = session.process.deadline(SHARE, LEAST, session.process.confirming)
+    if math.isinf(until) or not (session.process.confirms_left or always):
         return isolation.confirm(failure, session, history, always)
     began = time.monotonic()
     if until - began < SHORTEST:
         return replace(failure, alone=NOT_RUN)
     with child.deadline(until):
         rerun = isolation.confirm(failure, session, history, always)
-    session.confirming += time.monotonic() - began
+    session.process.count_confirming(time.monotonic() - began)
     return replace(failure, alone=NOT_RUN) if time.monotonic() >= until else rerun
 
 

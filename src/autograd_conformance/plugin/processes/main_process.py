@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from autograd_conformance.checking.limits import began
-from autograd_conformance.checking.session import ADAPTER_ERROR, watchdog
+from autograd_conformance.checking.session.settings import watchdog
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.frameworks.registry import AdapterError
@@ -29,6 +29,7 @@ from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.journal import Observer, pop
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.foreign.text import harmless
+from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 from autograd_conformance.reporting.render import text
 from autograd_conformance.reporting.render.terminal import print_summary
 from autograd_conformance.strategies.building import hypothesis_internals
@@ -58,15 +59,17 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
-    """A function that decides whether the process of a run hangs: while it loads the framework, or in a program."""
+    """A function that looks at the process of a run and returns whether it hangs: while it loads the framework, or in a
+    program, which is then marked.
+    """
     option = config.option
     loading = time.monotonic() + scaled_timeout(max(option.patience, LOADING)) * 1.5
     observer = Observer(Path(option.report).expanduser(), "main", _watchdog(config))
 
-    def is_stuck(messages: bytes) -> bool:
+    def mark_if_stuck(messages: bytes) -> bool:
         return time.monotonic() > loading if guard.LOADED not in messages else observer.mark_if_hung()
 
-    return is_stuck
+    return mark_if_stuck
 
 
 def _watchdog(config: pytest.Config) -> float:
@@ -165,7 +168,8 @@ def _report_end(config: pytest.Config, ended: guard.ChildEnd) -> int:
 
     def report_crash() -> int:
         session, code = open_session(config, "main"), int(pytest.ExitCode.TESTS_FAILED)
-        failure = failures.crash_failure(entry, session, failures.describe_ending(entry, session.timeout, ended.status))
+        ending = failures.describe_ending(entry, session.settings.timeout, ended.status)
+        failure = failures.crash_failure(entry, session, ending)
         print(f"\n\n{text.render(failure)}")
         print(f"the run ended there; with -n 1 it would continue. Report: {end_cut_off(session, entry, failure, code)}")
         return code

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from autograd_conformance.checking.session import ADAPTER_ERROR, Session
+from autograd_conformance.checking.session import Session
 from autograd_conformance.plugin.pytest_internals import worker_process
 from autograd_conformance.processes.journal import Observer
+from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 
 MOST = 3
 """Number of workers that may end before they are ready. A single one may have been killed from outside."""
@@ -84,7 +85,7 @@ class Workers:
         while not self.over.wait(LOOK):
             for worker, process in list(self.processes.items()):
                 if worker not in observers:
-                    observers[worker] = Observer(self.session.folder, worker, self.session.watchdog)
+                    observers[worker] = Observer(self.session.settings.folder, worker, self.session.settings.watchdog)
                 if observers[worker].mark_if_hung():
                     with suppress(OSError):
                         process.kill()

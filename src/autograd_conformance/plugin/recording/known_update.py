@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from autograd_conformance.checking.check import RuleViolated, first_violation, is_advice
+from autograd_conformance.checking.check import RuleViolated, is_advice, judgement_of
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.record import failure
 from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known
@@ -23,6 +23,7 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Result
+from autograd_conformance.rules.judge.judgement import waives_everything
 from autograd_conformance.rules.violations.violation import Violation
 
 UNNAMED = "nothing names the case"
@@ -52,15 +53,10 @@ class Shown:
     @cached_property
     def broken(self) -> tuple[RuleViolated, ...]:
         """The same violations, as exceptions."""
-        target = self.session.target_of(self.finding.signature.rule).crash_as_error()
-        observation, found = target.observe(self.program), list[Violation]()
-
-        def note(violation: Violation) -> bool:
-            found.append(violation)
-            return True
-
-        first_violation(self.program, observation, target, note)
-        same = (each for each in found if Signature.of(self.program, each) == self.finding.signature)
+        target = self.session.framework.target_of(self.finding.signature.rule).crash_as_error()
+        observation = target.observe(self.program)
+        judgement = judgement_of(self.program, observation, target, waives_everything)
+        same = (each for each in judgement.waived if Signature.of(self.program, each) == self.finding.signature)
         return tuple(RuleViolated(self.program, observation, violation, target) for violation in same)
 
 
@@ -97,7 +93,7 @@ class Unwritten:
     @property
     def fails(self) -> bool:
         """Whether the run fails because of this finding."""
-        return self.shown.session.strict or not is_advice(self.shown.finding.signature.rule)
+        return self.shown.session.settings.strict or not is_advice(self.shown.finding.signature.rule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from autograd_conformance.checking.counts.tally import Tally
-from autograd_conformance.checking.session import ADAPTER_ERROR, Session, rule_records
+from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session.records import rule_records
 from autograd_conformance.failures.confirmation.time_limit import confirm_process_end, undecided_text
 from autograd_conformance.failures.record import crash_failure, describe_ending
 from autograd_conformance.frameworks.registry import AdapterError
@@ -31,6 +32,7 @@ from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard, journal
 from autograd_conformance.processes.termination import Termination, with_lines
 from autograd_conformance.programs.foreign.text import harmless
+from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 from autograd_conformance.reporting.prose import printable
 from autograd_conformance.reporting.records.encoding import decode
 from autograd_conformance.reporting.records.failure import Failure
@@ -43,35 +45,36 @@ class Recorder:
 
     def __init__(self, session: Session, header: Header, workers: int, keyboard: bool = True) -> None:
         self.session, self.header, self.workers = session, header, workers
-        self.folder = ReportFolder(session.folder)
-        self.left = journal.pop(session.folder, "main")
+        self.folder = ReportFolder(session.settings.folder)
+        self.left = journal.pop(session.settings.folder, "main")
         self.folder.clear()
         try:
-            writer = RecordBuffer(session.folder / "records.jsonl")
+            writer = RecordBuffer(session.settings.folder / "records.jsonl")
         except OSError as error:
-            raise unusable(session.folder, error) from None
+            raise unusable(session.settings.folder, error) from None
         self.termination = Termination(controls=True, keyboard=keyboard)
         guard.notify_parent(guard.BEGUN)
-        self.run = RunState(session, writer, session.folder / "report.md", self.termination)
+        self.run = RunState(session, writer, session.settings.folder / "report.md", self.termination)
         self.end = RunEnd(self.run)
         self.printed = False
         self.pluginmanager: Any = None
         writer.write(header)
-        for rule in rule_records(session):
+        for rule in rule_records(session.framework):
             writer.write(rule)
         if writer.problem:
             raise UnusableFolder(f"no report can be written: {writer.problem}; name another with --report=DIR")
 
     def pytest_report_header(self) -> list[str]:
         """Lines about the tested framework, above the progress line."""
-        target = self.session.target
+        target = self.session.framework.target
         about = f"{self.header.framework.title}, {len(target.ops)} ops"
-        lines = [f"framework: {about}, report in {self.session.folder}"]
+        lines = [f"framework: {about}, report in {self.session.settings.folder}"]
         lines += [f"note: {note}" for note in self.header.notes]
         if not self.workers:
             lines.append("no worker (-n 0): a crash or a hang of the framework ends the run")
         if self.left:
-            failure = crash_failure(self.left, self.session, describe_ending(self.left, self.session.timeout, None))
+            how = describe_ending(self.left, self.session.settings.timeout, None)
+            failure = crash_failure(self.left, self.session, how)
             lines.append(
                 f"the previous run with this report folder died; the program that it was running is in {failure.replay}"
             )
@@ -115,12 +118,12 @@ class Recorder:
         """Writes the failure of a test whose worker died, from the worker's journal."""
         node = worker_of(report)
         worker = node.gateway.id
-        entry = journal.pop(self.session.folder, worker)
+        entry = journal.pop(self.session.settings.folder, worker)
         if entry is None:
             self.run.write_unsent(worker)
             return
         status = _status(node)
-        how = describe_ending(entry, self.session.timeout, status)
+        how = describe_ending(entry, self.session.settings.timeout, status)
         failure, is_undecided = self._killed(crash_failure(entry, self.session, how), status)
         result = result_of(entry, failure)
         if is_undecided:

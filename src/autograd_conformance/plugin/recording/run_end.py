@@ -13,7 +13,7 @@ import pytest
 
 from autograd_conformance.checking.audit.outcome import Fault
 from autograd_conformance.checking.check import is_advice
-from autograd_conformance.checking.session import REPORT_ERROR, now
+from autograd_conformance.checking.session.records import now
 from autograd_conformance.claims.records import claim_records, limited_case_runner
 from autograd_conformance.failures.confirmation.time_limit import confirm
 from autograd_conformance.failures.record import audit_failure
@@ -24,6 +24,7 @@ from autograd_conformance.processes import journal
 from autograd_conformance.programs import slugs
 from autograd_conformance.reporting.analysis.differences import entries
 from autograd_conformance.reporting.analysis.summary import exit_code, summarize
+from autograd_conformance.reporting.analysis.verdicts import REPORT_ERROR
 from autograd_conformance.reporting.prose import counted
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, KnownRecord, Result
@@ -61,7 +62,7 @@ class RunEnd:
             attempt("known differences", self._write_known, None)
             attempt("claims of articles", self._write_claims, None)
         attempt("coverage", self._write_coverage, None)
-        stale = self.run.session.strict and attempt("stale known differences", self._has_stale, False)
+        stale = self.run.session.settings.strict and attempt("stale known differences", self._has_stale, False)
         if stale and exitstatus == pytest.ExitCode.OK:
             exitstatus = int(pytest.ExitCode.TESTS_FAILED)
         footer = attempt("the end", lambda: self._footer(exitstatus), None) or self._least_footer(exitstatus)
@@ -77,15 +78,15 @@ class RunEnd:
         impossible without the op. Returns whether one of them fails the run.
         """
         shown = self.run.failed_ops | {each.signature.op for each in self.run.tally.findings}
-        faults = [(op, fault) for op, fault in self.run.session.audited.faults.items() if op not in shown]
+        faults = [(op, fault) for op, fault in self.run.session.framework.audited.faults.items() if op not in shown]
         name = "faults that the audit found"
         failing = [self.run.parts.attempt(name, partial(self._write_fault, op, fault), True) for op, fault in faults]
         return any(failing)
 
     def _write_fault(self, op: str, fault: Fault) -> bool:
         """Writes a fault that the audit found, unless it is known. Returns whether it fails the run."""
-        if op in {entry.op for entry in self.run.session.known} and (
-            fault.at is None or self.run.is_stopped() or self.run.session.knows(fault.program)
+        if op in {entry.op for entry in self.run.session.framework.known} and (
+            fault.at is None or self.run.is_stopped() or self.run.session.framework.run_covered(fault.program)
         ):
             return False
         failure = audit_failure(op, fault, self.run.session)
@@ -102,16 +103,17 @@ class RunEnd:
             seconds=0.0,
         )
         self.run.write(result)
-        return self.run.session.strict or not is_advice(fault.rule)
+        return self.run.session.settings.strict or not is_advice(fault.rule)
 
     def _update(self) -> bool:
         """Adds violations to the file of known differences. Returns whether a violation that cannot be added fails the
         run.
         """
-        if self.run.session.update is None:
+        path = self.run.session.settings.update
+        if path is None:
             return False
         findings, common = self.run.tally.findings, self.run.tally.common
-        self.run.known_update = update(self.run.session.update, findings, common, self.run.session, now()[:10])
+        self.run.known_update = update(path, findings, common, self.run.session, now()[:10])
         for each in self.run.known_update.unwritten:
             for record in each.records():
                 self.run.write(record)
@@ -120,7 +122,7 @@ class RunEnd:
     def _has_failed(self) -> bool:
         """Whether a written failure fails the run."""
         failures = [each for each in self.run.writer.records if isinstance(each, Failure)]
-        return any(self.run.session.strict or not is_advice(each.rule) for each in failures)
+        return any(self.run.session.settings.strict or not is_advice(each.rule) for each in failures)
 
     @contextmanager
     def _journaled(self) -> Iterator[None]:
@@ -128,24 +130,23 @@ class RunEnd:
         if self.run.is_stopped():
             yield
             return
-        folder, worker = self.run.session.folder, self.run.session.worker
+        folder, worker = self.run.session.settings.folder, self.run.session.settings.worker
         own = self.run.parts.attempt(
-            "the journal", lambda: journal.Journal(folder, worker, self.run.session.watchdog), None
+            "the journal", lambda: journal.Journal(folder, worker, self.run.session.settings.watchdog), None
         )
         if own is None:
             yield
             return
         own.begin("the end of the run", slugs.ERRORS_LEGAL_RETURNS, None)
-        self.run.session.journal = own
         try:
-            yield
+            with self.run.session.process.journaled(own):
+                yield
         finally:
-            self.run.session.journal = None
             self.run.parts.attempt("the journal", own.close, None)
 
     def _write_known(self) -> None:
         """Writes the known differences, each with the number of programs that showed it."""
-        for number, entry in enumerate(self.run.session.known):
+        for number, entry in enumerate(self.run.session.framework.known):
             count = self.run.tally.differences[number]
             if entry.inherited and not count:
                 continue
@@ -161,12 +162,12 @@ class RunEnd:
             )
 
     def _shows(self, entry: Entry) -> bool:
-        return self.run.session.is_shown(entry)
+        return self.run.session.framework.run_witness(entry)
 
     def _write_claims(self) -> None:
         """Writes the results of the articles' claims."""
         if self.run.tally.articles:
-            target = self.run.session.target
+            target = self.run.session.framework.target
             observe = limited_case_runner(target, lambda: not self.run.is_stopped())
             for claim in claim_records(self.run.tally.articles, target.dialect, observe):
                 self.run.writer.write(claim)
@@ -224,7 +225,7 @@ class RunEnd:
             verdict=verdict,
             not_run=not_run,
             deselected=self.run.deselected,
-            missing_ops=tuple(sorted(self.run.session.audited.missing)),
+            missing_ops=tuple(sorted(self.run.session.framework.audited.missing)),
             notes=tuple(self.run.tally.remarks.lines()),
             selection=not self.run.whole,
         )

@@ -61,7 +61,7 @@ class RunState:
 
     def is_stopped(self) -> bool:
         """Whether the run was stopped, so that no more programs may run."""
-        return self.termination.received is not None or self.session.is_late()
+        return self.termination.received is not None or self.session.process.is_late()
 
     def stop(self, reason: str) -> None:
         """Ends the run after the tests that are running."""
@@ -72,6 +72,6 @@ class RunState:
 
     def write_unsent(self, worker: str = "*") -> None:
         """Writes failures that workers found and had not sent when they ended."""
-        for record in pending.take(self.session.folder, worker):
+        for record in pending.take(self.session.settings.folder, worker):
             if record.test not in self.recorded:  # type: ignore[union-attr]
                 self.write(record)

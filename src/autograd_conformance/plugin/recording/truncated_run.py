@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograd_conformance.checking.session import Session, now
+from autograd_conformance.checking.session import Session
+from autograd_conformance.checking.session.records import now
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.reporting.records.failure import Failure
@@ -29,7 +30,7 @@ def result_of(entry: Entry, failure: Failure) -> Result:
 
 def end_cut_off(session: Session, entry: Entry, failure: Failure, exit_code: int) -> Path:
     """Completes the records of a run that died without a worker, and writes its page. Returns the page's path."""
-    _, page = _ended(session.folder, (failure, result_of(entry, failure)), None, exit_code)
+    _, page = _ended(session.settings.folder, (failure, result_of(entry, failure)), None, exit_code)
     return page
 
 

@@ -29,6 +29,13 @@ class Exit(IntEnum):
     NO_VERDICT = 12
 
 
+ADAPTER_ERROR = int(Exit.ADAPTER_ERROR)
+"""Exit code if the adapter cannot be used, as a plain number for pytest and processes."""
+
+REPORT_ERROR = int(Exit.REPORT_ERROR)
+"""Exit code if the report could not be written to its end, such as on a full disk, as a plain number."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictMeaning:
     """A verdict with its meaning, and how it counts in *passed / applicable / all* and for the headline."""

@@ -66,8 +66,10 @@ from autograd_conformance.rules.judge.choices import choice
 from autograd_conformance.rules.judge.judgement import Judgement, Waiver, waives_nothing
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.unspecified import (
-    adopt_unspecified_call,
-    adopt_unspecified_values,
+    adopt_call,
+    adopt_results,
+    can_adopt_call,
+    can_adopt_results,
     has_known_outcome,
 )
 from autograd_conformance.rules.violations.expected import ExpectedError, ExpectedReturn, Kept, Unchanged
@@ -100,62 +102,84 @@ def judge(
     holds the violation.
     """
     regions_run = region_steps(observation)
-    judging = Judging.of(
-        program, reference, capabilities, lambda found: waives(found.in_regions(regions_run)), regions_run
-    )
-    ended_by, adopted = None, 0
-    violation, saved_tensors = None, SavedTensorChecks()
+    judging = Judging.of(program, reference, capabilities, waives, regions_run)
+    violation, ended_by, judged = None, None, len(program)
+    saved_tensors = SavedTensorChecks()
     for traced in trace(program, observation, judging.reference, judging.tape, follows=False):
-        judged = traced.at
-        if is_inconclusive(traced.observed):  # neither missing results nor adapter bugs break a rule
-            judging.unspecified = True
+        violation, ends = _judge_instruction(judging, traced, saved_tensors)
+        if violation and not ends:
+            if judging.waive(violation):
+                violation, ended_by = None, judging.waived[-1]
+            else:
+                violation = violation.in_regions(regions_run)
+            ends = True
+        if ends:
+            judged = traced.at
             break
-        if traced.skipped:  # an earlier error prevented a value that it needs
-            if not judging.stateful:
-                break
-            judging.reference.skip(traced.step)
-            continue
-        gives_unspecified = judging.stateful and _is_unspecified(judging, traced.step)
-        if gives_unspecified and adopt_unspecified_values(judging, traced):
-            adopted += 1
-            continue
-        if gives_unspecified and not has_known_outcome(judging, traced.step):
-            judging.unspecified = True
-            break
-        expectation = traced.expectation
-        if kind := kind_of_unknown_error(traced.observed, expectation, judging.capabilities):
-            judging.refusals.append(Refusal.of(cast(Raised, traced.observed.outcome), kind))
-            traced.observed = with_known_kind(traced.observed, expectation, judging.capabilities)
-        outcome_unspecified = _is_outcome_unspecified(traced, gives_unspecified)
-        counts = not outcome_unspecified or _is_expected_error(traced)
-        informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
-        judging.exercise(dict.fromkeys((*(expectation.exercises if counts else ()), *informative)))
-        if outcome_unspecified:  # the rules do not specify the effects of its return
-            if not adopt_unspecified_call(judging, traced):
-                judging.unspecified = True
-                break
-            adopted += 1
-            continue
-        violation = _check(judging, traced)
-        if violation is None and (chosen := choice(traced)):
-            judging.choices[chosen] += 1
-        if judging.unspecified and traced.observed.region:
-            break
-        # after a difference, the number of live saved tensors is unknown
-        if not (violation or judging.waived_earlier or adopted):
-            violation = saved_tensors.check(judging, traced.at, traced.step, expectation, traced.observed)
-            violation = None if violation and judging.waive_form(violation) else violation
-        if violation:
-            violation = violation.in_regions(regions_run)
-            if waives(violation):
-                violation, ended_by = None, violation
-            break
-    else:
-        judged = len(program)
-    unspecified = judging.unspecified or adopted > 0
     return Judgement(
-        violation, judging.exercised, unspecified, ended_by, judged - adopted, judging.choices, tuple(judging.refusals)
+        violation,
+        judging.exercised,
+        judging.unspecified or judging.adopted > 0,
+        ended_by,
+        tuple(judging.waived),
+        judged - judging.adopted,
+        judging.choices,
+        tuple(judging.refusals),
     )
+
+
+def _judge_instruction(
+    judging: Judging, traced: TraceStep, saved_tensors: SavedTensorChecks
+) -> tuple[Violation | None, bool]:
+    """Judge one instruction: its violation, and whether judging ends here for another reason."""
+    if is_inconclusive(traced.observed):  # neither missing results nor adapter bugs break a rule
+        judging.unspecified = True
+        return None, True
+    if traced.skipped:  # an earlier error prevented a value that it needs
+        if judging.stateful:
+            judging.reference.skip(traced.step)
+        return None, not judging.stateful
+    gives_unspecified = judging.stateful and _is_unspecified(judging, traced.step)
+    if gives_unspecified and can_adopt_results(judging, traced.step):
+        adopt_results(judging, traced)
+        return None, False
+    if gives_unspecified and not has_known_outcome(judging, traced.step):
+        judging.unspecified = True
+        return None, True
+    if isinstance(traced.observed.outcome, Raised):
+        _identify_refusal(judging, traced)
+    outcome_unspecified = _is_outcome_unspecified(traced, gives_unspecified)
+    _exercise(judging, traced, counts=not outcome_unspecified or _is_expected_error(traced))
+    if outcome_unspecified:  # the rules do not specify the effects of its return
+        if not can_adopt_call(judging, traced):
+            judging.unspecified = True
+            return None, True
+        adopt_call(judging, traced)
+        return None, False
+    violation = _check(judging, traced)
+    if violation is None and (chosen := choice(traced)):
+        judging.choices[chosen] += 1
+    if judging.unspecified and traced.observed.region:
+        return violation, True
+    # after a difference, the number of live saved tensors is unknown
+    if not (violation or judging.waived or judging.adopted):
+        violation = saved_tensors.check(judging, traced.at, traced.step, traced.expectation, traced.observed)
+        violation = None if violation and judging.waive_form(violation) else violation
+    return violation, False
+
+
+def _identify_refusal(judging: Judging, traced: TraceStep) -> None:
+    """Give an error that the adapter cannot classify the kind of the error that has to be raised, if there is one."""
+    if kind := kind_of_unknown_error(traced.observed, traced.expectation, judging.capabilities):
+        judging.refusals.append(Refusal.of(cast(Raised, traced.observed.outcome), kind))
+        traced.observed = with_known_kind(traced.observed, traced.expectation, judging.capabilities)
+
+
+def _exercise(judging: Judging, traced: TraceStep, counts: bool) -> None:
+    """Count the rules that an instruction put to the test; without `counts` only those that have no verdict."""
+    expectation = traced.expectation
+    informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
+    judging.exercise(dict.fromkeys((*(expectation.exercises if counts else ()), *informative)))
 
 
 def _is_unspecified(judging: Judging, step: Instruction) -> bool:

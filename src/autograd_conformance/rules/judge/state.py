@@ -62,10 +62,14 @@ class Judging:
     """The calls that were refused by errors that the adapter cannot classify."""
     unspecified: bool = False
     """Whether the rules do not specify what the program's next instructions do."""
+    adopted: int = 0
+    """Number of instructions whose effects are unspecified and were adopted as observed."""
     waives: Waiver = waives_nothing
     """A function that says whether a violation is a known difference, which is no failure."""
-    waived_earlier: bool = False
-    """Whether a violation was waived, and judging continued after it."""
+    waived: list[Violation] = field(default_factory=list)
+    """The waived violations."""
+    regions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """The regions that the program ran in."""
 
     @staticmethod
     def of(
@@ -84,7 +88,7 @@ class Judging:
         reference = reference.empty() if stateful else reference
         reference.observing = stateful
         tape = Tape(reference, capabilities, regions=regions)
-        return Judging(program, frozenset(capabilities), reference, tape, waives=waives)
+        return Judging(program, frozenset(capabilities), reference, tape, waives=waives, regions=regions)
 
     @cached_property
     def dtype(self) -> str:
@@ -118,11 +122,10 @@ class Judging:
         return fine and self.waive(violation)
 
     def waive(self, violation: Violation) -> bool:
-        """Waives a violation if it is a known difference; returns whether the violation was waived. Judging continues
-        after it.
-        """
-        fine = self.waives(violation)
-        self.waived_earlier = self.waived_earlier or fine
+        """Waives a violation if it is a known difference; returns whether the violation was waived."""
+        found = violation.in_regions(self.regions)
+        fine = self.waives(found)
+        self.waived += [found] if fine else []
         return fine
 
     def exercise(self, rules: Iterable[Slug]) -> None:

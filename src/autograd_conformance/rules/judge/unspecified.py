@@ -12,16 +12,24 @@ from autograd_conformance.tape.expectation.unspecified import goes_through_views
 from autograd_conformance.tape.trace import TraceStep
 
 
-def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
-    """Adopts the observed gradients of a call whose gradients are unspecified; returns whether judging can continue."""
-    step, reference = traced.step, judging.reference
-    if not judging.stateful or not isinstance(step, (Backward, Grad)):
+def can_adopt_call(judging: Judging, traced: TraceStep) -> bool:
+    """Whether judging can continue after a call whose effects are unspecified, with the observed gradients."""
+    if not judging.stateful or not isinstance(traced.step, (Backward, Grad)):
         return False
     if isinstance(traced.observed.outcome, Raised):
-        skip_step(reference, traced.at, step, traced.observed)
         return traced.observed.outcome.kind in traced.expectation.raises
-    if goes_through_views_of_toggled(judging.tape, traced.expectation.traversal):
-        return False  # the part of the graph that it goes through is unspecified, too
+    # else the part of the graph that it goes through is unspecified, too
+    return not goes_through_views_of_toggled(judging.tape, traced.expectation.traversal)
+
+
+def adopt_call(judging: Judging, traced: TraceStep) -> None:
+    """Adopts the observed gradients of a call whose effects are unspecified."""
+    judging.adopted += 1
+    step, reference = traced.step, judging.reference
+    assert isinstance(step, (Backward, Grad))
+    if isinstance(traced.observed.outcome, Raised):
+        skip_step(reference, traced.at, step, traced.observed)
+        return
     recorded = {*reference.grads.histories}
     record_step(reference, traced.at, step, traced.modes, traced.observed)
     changed = {
@@ -33,7 +41,6 @@ def adopt_unspecified_call(judging: Judging, traced: TraceStep) -> bool:
             reference.grads.outdated.add(held)
     if isinstance(step, Grad) and step.create_graph:
         reference.storages.unspecified.update(outputs(traced.at, step))
-    return True
 
 
 def has_known_outcome(judging: Judging, step: Instruction) -> bool:
@@ -43,17 +50,23 @@ def has_known_outcome(judging: Judging, step: Instruction) -> bool:
     return judging.reference.storages.uses_only_elements(step)
 
 
-def adopt_unspecified_values(judging: Judging, traced: TraceStep) -> bool:
-    """Adopts the observed results of an op or a detach of unspecified values; returns whether judging can continue."""
-    step, reference = traced.step, judging.reference
+def can_adopt_results(judging: Judging, step: Instruction) -> bool:
+    """Whether judging can continue after an instruction that uses unspecified values, with its observed results: after
+    an op or a detach.
+    """
+    reference = judging.reference
     if judging.unspecified or reference.unspecified or not isinstance(step, (Apply, Detach)):
         return False
-    if reference.storages.views_of_toggled.intersection(operands(step)):
-        return False
-    _ = traced.expectation  # computed before the reference records the instruction
-    made, elements = outputs(traced.at, step), reference.storages.uses_only_elements(step)
-    record_step(reference, traced.at, step, traced.modes, traced.observed)
-    reference.storages.unspecified.update(made)
+    return not reference.storages.views_of_toggled.intersection(operands(step))
+
+
+def adopt_results(judging: Judging, traced: TraceStep) -> None:
+    """Adopts the observed results of an op or a detach of unspecified values."""
+    judging.adopted += 1
+    step, storages = traced.step, judging.reference.storages
+    traced.compute_expectation()
+    made, elements = outputs(traced.at, step), storages.uses_only_elements(step)
+    record_step(judging.reference, traced.at, step, traced.modes, traced.observed)
+    storages.unspecified.update(made)
     if elements:
-        reference.storages.mark_outside_domain(made)
-    return True
+        storages.mark_outside_domain(made)

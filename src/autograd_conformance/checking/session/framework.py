@@ -1,0 +1,247 @@
+"""The framework under test: its target, its known differences, the ops that it gets wrong, and checks of programs."""
+
+from __future__ import annotations
+
+import gc
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any, assert_never
+
+import hypothesis
+
+from autograd_conformance.checking.audit.notes import Note
+from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult, ops_at_fault
+from autograd_conformance.checking.audit.programs import is_long
+from autograd_conformance.checking.check import Check, first_violation, judgement_of
+from autograd_conformance.checking.session.settings import Settings
+from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.checking.support.unsupported import unsupported_by
+from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.frameworks.environment.devices import Device
+from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
+from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.target import open_target
+from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
+from autograd_conformance.known_differences.entry import Environment, InvalidVersion
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.processes.timeouts import scaled_timeout
+from autograd_conformance.programs import slugs
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.language import Program
+from autograd_conformance.programs.slugs import Slug
+from autograd_conformance.rules.catalogue import RULES
+from autograd_conformance.rules.situations import Offer
+from autograd_conformance.rules.violations.violation import Violation
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.pool import Pool
+
+TWICE, THRICE = slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD
+"""The rules whose violation excludes an op from programs that differentiate twice or three times."""
+
+
+class FrameworkUnderTest:
+    """The framework of a run in this process: its target, its known differences, and what the audit found. Only its own
+    methods change it.
+    """
+
+    def __init__(self, settings: Settings, note: Callable[[Program], None] | None = None) -> None:
+        """`note` gets each program before it runs."""
+        self.settings = settings
+        self._note = note
+        self._audited = NOTHING_FOUND
+        self._unlike: str | None = None
+
+    @cached_property
+    def _loaded(self) -> Target:
+        return open_target(self.settings.name, self.settings.device, self._note, self.settings.timeout, scaled_timeout)
+
+    @cached_property
+    def target(self) -> Target:
+        """The loaded and smoke-tested framework, without the ops for which the audit found no kernel. Raises the errors
+        of `frameworks.registry`.
+        """
+        missing = self._audited.missing
+        return self._loaded.without(missing) if missing else self._loaded
+
+    @property
+    def audited(self) -> AuditResult:
+        """The result of the audit, which runs in the main process; empty before it."""
+        return self._audited
+
+    @property
+    def saved_tensor_counter(self) -> Target:
+        """The target that counts saved tensors; the ordinary target if there is none."""
+        return self.target.saved_tensor_counter or self.target
+
+    def target_of(self, rule: str) -> Target:
+        """The target on which a rule is tested."""
+        return self.saved_tensor_counter if Capability.COUNTS_SAVED in RULES[rule].needs else self.target
+
+    @cached_property
+    def known(self) -> tuple[Known, ...]:
+        """The known differences that apply to the framework's version, device and platform: from the user's files, or
+        else from the file that comes with the suite.
+        """
+        update, files = self.settings.update, self.settings.known_files
+        there = (update,) if update is not None and update.exists() else ()
+        own = files or update is not None
+        listed = [each for file in (*files, *there) for each in read(file)] if own else known(self.target.name)
+        device = Device.named(self.settings.device).name
+        here = Environment(self.target.version, device, platform.system(), platform.machine())
+        found = []
+        for entry in listed:
+            try:
+                found += [entry] if entry.applies(here) else []
+            except InvalidVersion:
+                named = f"{self.target.name} calls its version {self.target.version!r}"
+                raise MalformedKnownDifferences(f"{entry.where}: version: {named}, which cannot be compared") from None
+        return tuple(dict.fromkeys(found))
+
+    @cached_property
+    def drawable(self) -> tuple[str, ...]:
+        """The requested dtypes that the framework supports."""
+        return tuple(d for d in self.target.dtypes if d in self.settings.dtypes)
+
+    @cached_property
+    def description(self) -> Description:
+        """The framework's own description when it was loaded. Every other process of the run has to match it."""
+        return Description.of(self._loaded)
+
+    def expect_description(self, expected: Description) -> None:
+        """Compares the framework with its description in the main process; `prepare` raises if they differ."""
+        self._unlike = describe_difference(expected, self._loaded, f"the worker {self.settings.worker}")
+
+    def adopt_audit(self, found: AuditResult) -> None:
+        """Stores the result of the audit; the target then has no ops without kernels."""
+        self._audited = found
+        for name in ("target", "offer"):  # they depend on it
+            self.__dict__.pop(name, None)
+
+    def is_settled(self, note: Note) -> bool:
+        """Whether an earlier audit's note on an op is still valid: the op was right, or its violation is a known
+        difference that excludes it.
+        """
+        match note.outcome:
+            case "fine":
+                return True
+            case "twice":
+                return note.op in self._listed(THRICE)
+            case "once":
+                return note.op in self._listed(TWICE)
+            case "wrong":
+                return note.op in self._listed_once
+            case "begun" | "missing":
+                return False
+            case _:
+                assert_never(note.outcome)
+
+    @property
+    def faulty_ops(self) -> frozenset[str]:
+        """The ops that violate a rule on their own: those that the audit found, and those with known differences."""
+        return ops_at_fault(self._audited.wrong, self.target.ops) | self._audited.lost | self._listed_once
+
+    @property
+    def faulty_second_order(self) -> frozenset[str]:
+        """The ops whose second derivatives are wrong or not implemented: those that the audit found, and those with
+        known differences.
+        """
+        return ops_at_fault(self._audited.once, self.target.ops) | self._listed(TWICE)
+
+    @property
+    def faulty_third_order(self) -> frozenset[str]:
+        """The ops of which only the third derivatives are wrong or not implemented, and the ops whose third derivatives
+        are not tested.
+        """
+        found = ops_at_fault(self._audited.twice, self.target.ops)
+        return found | self._listed(THRICE) | {op for op in OPS if is_long(op)}
+
+    @property
+    def _listed_once(self) -> frozenset[str]:
+        """The ops whose values or first derivatives have a known difference."""
+        named = (entry for entry in self.known if entry.rule not in (TWICE, THRICE) and entry.left_out)
+        return frozenset(entry.op for entry in named if entry.op is not None)
+
+    def _listed(self, rule: str) -> frozenset[str]:
+        """The ops with a known difference for a rule."""
+        named = (entry for entry in self.known if entry.rule == rule and entry.left_out)
+        return frozenset(entry.op for entry in named if entry.op is not None)
+
+    def prepare(self) -> None:
+        """Prepares this process for drawing and running programs, once, after the audit. Raises `BrokenAdapter` if the
+        framework differs from that in the main process.
+
+        This changes the process permanently. Strategies draw from the framework's alphabet without its faulty ops.
+        Hypothesis resets the framework's random generator before each program, so that failures replay. The garbage
+        collector ignores the objects that exist by now, and runs less often.
+        """
+        if self._unlike:
+            raise AdapterError(self._unlike)
+        if self.target.random is not None:
+            hypothesis.register_random(self.target.random)
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
+        left = alphabet_of(self.target, self.drawable).without(self.faulty_ops)
+        alphabet.use(
+            replace(
+                left,
+                excluded=self.faulty_ops,
+                first_order_only=self.faulty_second_order,
+                second_order_only=self.faulty_third_order,
+            )
+        )
+
+    def check(self, rule: str) -> Check:
+        """A check for one test of a rule."""
+        leaves_out = None if self.settings.update is None else self.leaves_out
+        target = self.target_of(rule)
+        pool = Pool(target.programs_each) if target.programs_each else None
+        return Check(target, self.known, rule, self.settings.strict, leaves_out, pool)
+
+    def leaves_out(self, rule: Slug, op: str | None) -> bool:
+        """Whether tests about other rules leave out an op that violates this rule."""
+        return op in {TWICE: self.faulty_second_order, THRICE: self.faulty_third_order}.get(rule, self.faulty_ops)
+
+    def run_covered(self, form: Mapping[str, Any]) -> bool:
+        """Runs a program in JSON form; returns whether known differences cover all its violations."""
+        program, target = codec.from_json(form, VOCABULARY), self.target.crash_as_error()
+        waives = partial(self._is_known, program)
+        return first_violation(program, target.observe(program), target, waives) is None
+
+    def run_witness(self, entry: Known) -> bool:
+        """Runs the witness of an entry; returns whether it still shows the difference."""
+        target = self.target_of(entry.rule).crash_as_error()
+        if unsupported_by(entry.witness, target):
+            return False
+        waives = partial(self._is_known, entry.witness)
+        judgement = judgement_of(entry.witness, target.observe(entry.witness), target, waives)
+        found = (*judgement.waived, *filter(None, [judgement.violation]))
+        return any(is_known(entry, entry.witness, violation) for violation in found)
+
+    def _is_known(self, program: Program, violation: Violation) -> bool:
+        """Whether a known difference covers a violation in a program."""
+        return any(is_known(entry, program, violation) for entry in self.known)
+
+    def missing(self, rule: str) -> list[str]:
+        """The capabilities that a rule needs and the framework does not claim, in words."""
+        return sorted(need.value for need in RULES[rule].needs - self.target_of(rule).capabilities)
+
+    @cached_property
+    def offer(self) -> Offer:
+        """Everything that the framework claims to support, without ops that have a known difference."""
+        target = self.target
+        return Offer(
+            frozenset(target.ops) - self._listed_once,
+            target.capabilities,
+            target.traits,
+            frozenset(target.writes),
+            frozenset(target.optimizers),
+            frozenset(target.modules),
+        )
+
+    def absent(self, rule: str) -> tuple[str, ...]:
+        """The needs of a rule's situation that the framework does not claim to support, in words."""
+        return tuple(need.words for need in RULES[rule].situation if not need.satisfied_by(self.offer))

@@ -1,0 +1,118 @@
+"""The state of one process in a run: the programs and confirmations so far, and the time that is left for it."""
+
+from __future__ import annotations
+
+import errno
+import math
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from autograd_conformance.checking.session.settings import Settings
+from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.processes.child import CLOSED
+from autograd_conformance.processes.journal import Journal
+from autograd_conformance.programs.language import Program
+
+PAST = 500
+"""Number of programs that a process remembers, for failures that need earlier programs to occur."""
+
+
+class ProcessState:
+    """The state of one process. Only its own methods change it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.name, self.limits = settings.name, settings.limits
+        self.began = time.monotonic()
+        self.unwritable: str | None = None
+        """File of the report that this process could not write, and why; the run then ends."""
+        self.confirms_left = settings.confirms
+        """Number of failures that this process may still confirm in a separate process."""
+        self.confirming = 0.0
+        """Seconds that this process has spent on confirming failures, in a limited run."""
+        self._journal: Journal | None = None
+        self._past: deque[Program] = deque(maxlen=PAST)
+        self._reported: set[str] = set()
+        self._judge_checks = 0
+
+    # -- programs
+
+    @property
+    def past(self) -> tuple[Program, ...]:
+        """The latest programs, the last one at the end."""
+        return tuple(self._past)
+
+    def record_program(self, program: Program) -> None:
+        """Remembers a program that is about to run, and writes it to the journal."""
+        self._past.append(program)
+        if self._journal:
+            try:
+                self._journal.write(program)
+            except OSError as error:
+                if error.errno == errno.EBADF:
+                    raise AdapterError(f"{self.name}: {CLOSED}") from None
+                self.record_unwritable(self._journal.path, error)
+
+    @contextmanager
+    def journaled(self, journal: Journal) -> Iterator[Journal]:
+        """Writes each program to a journal before it runs."""
+        self._journal = journal
+        try:
+            yield journal
+        finally:
+            self._journal = None
+
+    def clear_journal(self) -> None:
+        """Removes the running program from the journal, whose watchdog then counts no time until the next program."""
+        if self._journal:
+            self._journal.end()
+
+    # -- results
+
+    def record_unwritable(self, path: Path, error: OSError) -> None:
+        """Records that a file of the report could not be written."""
+        self.unwritable = f"{path}: {error.strerror or error}"
+
+    def report_once(self, rule: str) -> bool:
+        """Records that a violation of a SHOULD rule is reported; returns whether it is the first one of this rule."""
+        is_first = rule not in self._reported
+        self._reported.add(rule)
+        return is_first
+
+    def count_judge_check(self) -> int:
+        """Counts a test of this process's judge with known answers; returns the number of tests so far."""
+        self._judge_checks += 1
+        return self._judge_checks
+
+    # -- confirmations
+
+    def take_confirmation(self) -> bool:
+        """Uses up one of the failures that may still be confirmed; returns False if none was left."""
+        left = bool(self.confirms_left)
+        self.confirms_left -= left
+        return left
+
+    def count_confirming(self, seconds: float) -> None:
+        """Adds seconds that were spent on confirming a failure."""
+        self.confirming += seconds
+
+    # -- time
+
+    def is_over(self) -> bool:
+        """Whether the time for tests has ended."""
+        return self.limits.seconds_left() == 0
+
+    def is_late(self) -> bool:
+        """Whether the run has to end now, with only the report still to be written."""
+        return self.limits.last is not None and time.monotonic() >= self.limits.last
+
+    def deadline(self, part: float, least: float, spent: float = 0.0) -> float:
+        """Deadline for work that may take a part of the run's time, but at least `least` seconds; `spent` seconds are
+        used already. Infinite if the run has no limit.
+        """
+        if self.limits.end is None or self.limits.deadline is None:
+            return math.inf
+        left = max(least, part * (self.limits.end - self.began)) - spent
+        return min(self.limits.deadline, time.monotonic() + left)

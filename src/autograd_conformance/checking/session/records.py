@@ -1,0 +1,82 @@
+"""The records that a run begins with: its header, and one record for each rule."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from datetime import UTC, datetime
+
+from autograd_conformance.checking.session.framework import FrameworkUnderTest
+from autograd_conformance.checking.support.unsupported import partial_support
+from autograd_conformance.frameworks.environment import variables
+from autograd_conformance.ops.tables import OPS
+from autograd_conformance.package.sources import SUITE_VERSION
+from autograd_conformance.processes.child import HASHES
+from autograd_conformance.reporting.records import records
+from autograd_conformance.reporting.records.terms import Source
+from autograd_conformance.rules.catalogue import RULES
+
+PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", "pytest-xdist")
+
+
+def header(framework: FrameworkUnderTest, seed: int | None, profile: str, workers: int) -> records.Header:
+    """The first record of a run."""
+    target, settings = framework.target, framework.settings
+    capabilities = target.capabilities | framework.saved_tensor_counter.capabilities
+    return records.Header(
+        suite=SUITE_VERSION,
+        framework=records.Framework(
+            target.name,
+            target.version,
+            tuple(sorted(capability.value for capability in capabilities)),
+            sum(name in target.ops for name in OPS),
+            tuple(name for name in OPS if name not in target.ops),
+            target.traits.named,
+            tuple(Source(name.replace("_", " "), at) for name, at in target.trait_sources.items()),
+            partial_support(target),
+        ),
+        seed=seed,
+        profile=profile,
+        dtypes=framework.drawable,
+        device=settings.device,
+        started=now(),
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        packages=_versions(),
+        workers=max(1, workers),
+        strict=settings.strict,
+        variables={**target.variables, **variables.of([HASHES])},
+        environment=tuple(target.environment),
+        notes=tuple(target.notes),
+    )
+
+
+def rule_records(framework: FrameworkUnderTest) -> list[records.RuleRecord]:
+    """A record for each rule of the catalogue, with the unsupported needs of its situation."""
+    return [
+        records.RuleRecord(
+            rule=rule.slug,
+            family=rule.family,
+            level=rule.level.value,
+            sentence=rule.sentence,
+            needs=tuple(sorted(need.value for need in rule.needs)),
+            sources=tuple(Source(s.title, s.where) for s in rule.sources),
+            absent=framework.absent(rule.slug),
+        )
+        for rule in RULES.values()
+    ]
+
+
+def now() -> str:
+    """The present time in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

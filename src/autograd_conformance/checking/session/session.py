@@ -1,0 +1,24 @@
+"""The session of one process: its settings, the framework under test, and the state of the process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autograd_conformance.checking.session.framework import FrameworkUnderTest
+from autograd_conformance.checking.session.process_state import ProcessState
+from autograd_conformance.checking.session.settings import Settings
+
+
+@dataclass(frozen=True)
+class Session:
+    """The settings, the framework and the state that the tests of one process share."""
+
+    settings: Settings
+    framework: FrameworkUnderTest
+    process: ProcessState
+
+    @staticmethod
+    def of(settings: Settings) -> Session:
+        """A new session, which records the programs that its framework runs. The framework is loaded on first use."""
+        process = ProcessState(settings)
+        return Session(settings, FrameworkUnderTest(settings, process.record_program), process)
