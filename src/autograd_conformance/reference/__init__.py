@@ -1,1 +1,3 @@
-"""The reference: every value and gradient of a program, computed with JAX, independent of any framework under test."""
+"""The reference: computes every value and gradient of a program with JAX's definitions, independent of any framework
+under test.
+"""

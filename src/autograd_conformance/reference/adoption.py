@@ -1,4 +1,6 @@
-"""Adoption of observations: the reference continues from what the framework did where several outcomes are legal."""
+"""Adoption: the reference replaces its values and gradients by those that the framework returned, and continues from
+these where several outcomes are legal.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from autograd_conformance.reference.reference import Reference
 
 
 def outputs(at: int, step: Instruction) -> list[Ref]:
-    """The values that an instruction makes."""
+    """Returns the names of the values that an instruction makes."""
     return [Ref(at, k) for k in range(results(step))]
 
 
@@ -28,7 +30,9 @@ def record_step(reference: Reference, at: int, step: Instruction, modes: Modes, 
 
 
 def add_step(reference: Reference, at: int, step: Instruction, modes: Modes, observed: StepObservation) -> None:
-    """Compute in the reference what an instruction that returned had to do."""
+    """Carries out in the reference an instruction that returned, and marks its results as unspecified if its operands
+    are outside the op's domain.
+    """
     if not in_domain(step, reference.values):
         storages = reference.storages
         if isinstance(step, InPlace):
@@ -39,7 +43,9 @@ def add_step(reference: Reference, at: int, step: Instruction, modes: Modes, obs
 
 
 def skip_step(reference: Reference, at: int, step: Instruction, observed: StepObservation) -> None:
-    """Record in the reference an instruction that raised or was not run."""
+    """Records in the reference an instruction that raised or was not run, and adopts the `.grad` observed after one
+    that raised.
+    """
     reference.skip(step)
     if isinstance(observed.outcome, Raised):
         adopt_grads(reference, at, step, observed)
@@ -69,7 +75,7 @@ def adopt_observed(reference: Reference, at: int, step: Instruction, observed: S
 
 
 def _record_layout(reference: Reference, ref: Ref, tensor: Tensor) -> None:
-    """Record the observed memory and strides of a new value."""
+    """Records the observed memory and strides of a value that was observed for the first time."""
     storages = reference.storages
     storages.record_strides(ref, tensor.value.shape, tensor.strides)
     if tensor.memory is not None and storages.storage(ref) not in storages.ids:
@@ -77,7 +83,9 @@ def _record_layout(reference: Reference, ref: Ref, tensor: Tensor) -> None:
 
 
 def _record_same_objects(reference: Reference, at: int, step: Grad, outcome: Returned) -> None:
-    """Record that an input listed twice got the same object in both places, if it did."""
+    """Records that an input listed twice in a call of `Grad` got the same object in both places, if the observed memory
+    says so.
+    """
     first: dict[Ref, int] = {}
     for k, (ref, tensor) in enumerate(zip(step.inputs, outcome.values, strict=True)):
         j = first.setdefault(reference.tape.edge(ref), k)
@@ -97,7 +105,7 @@ def _record_same_objects(reference: Reference, at: int, step: Grad, outcome: Ret
 
 
 def adopt_grads(reference: Reference, at: int, step: Instruction, observed: StepObservation) -> None:
-    """Adopt the gradients that were observed after an instruction."""
+    """Replaces the reference's `.grad` of each value by the one observed after an instruction."""
     grads, calls = reference.grads, reference.calls
     recording = isinstance(step, Backward) and step.create_graph
     not_atomic = recording and not isinstance(observed.outcome, Returned)
@@ -118,7 +126,7 @@ def adopt_grads(reference: Reference, at: int, step: Instruction, observed: Step
 
 
 def _adopt_grad(reference: Reference, at: int, owner: Ref, gradient: Gradient, outdated: bool) -> None:
-    """Adopt the observed `.grad` of a value, which is the earlier object or a new one. `outdated` marks the history of
+    """Adopts the observed `.grad` of a value, which is the earlier object or a new one. `outdated` marks the history of
     a new object as possibly incomplete.
     """
     grads, storages = reference.grads, reference.storages

@@ -18,12 +18,16 @@ from autograd_conformance.reference.staging.derivatives import Array
 
 
 def in_domain(step: Instruction, values: Mapping[Ref, Array]) -> bool:
-    """Whether the operands of an op, or of a write, are inside the domain from which strategies draw them."""
+    """Whether the operands of an op, or of an in-place write, are inside the domain from which strategies draw them;
+    true of other instructions.
+    """
     return _fits(step, values, lambda domain, value: domain.holds(value))
 
 
 def is_smooth(step: Instruction, values: Mapping[Ref, Array]) -> bool:
-    """Whether an op, or a write, is smooth at its operands, drawn or not; true of other instructions."""
+    """Whether an op, or an in-place write, is smooth at its operands, even if strategies do not draw such operands;
+    true of other instructions.
+    """
     return _fits(step, values, lambda domain, value: domain.is_smooth(value))
 
 
@@ -38,7 +42,9 @@ def _fits(step: Instruction, values: Mapping[Ref, Array], inside: Callable[[Doma
 
 
 def _is_finite(value: Array) -> bool:
-    """Whether all elements are finite. A finite sum proves it, and is usually all that has to be computed."""
+    """Whether all elements of an array are finite. A finite sum proves it, and is usually all that has to be
+    computed.
+    """
     return math.isfinite(np.add.reduce(value, axis=None)) or bool(np.isfinite(value).all())
 
 

@@ -1,4 +1,4 @@
-"""Exact equality of arrays. Their bytes are compared first, which is usually enough."""
+"""Exact equality of arrays: compares their bytes first, which is usually enough."""
 
 from __future__ import annotations
 

@@ -35,9 +35,8 @@ KEPT = 1024
 
 @dataclass
 class LeafState:
-    """An optimizer's state for one leaf: averages and counts, and the value and gradient of every step so far.
-
-    `moved` is the value after the latest step.
+    """An optimizer's state for one leaf: its averages and counts (`memory`), the value and gradient of every step so
+    far (`history`), and the value after the latest step (`moved`).
     """
 
     memory: tuple[Array, ...] | None = None
@@ -46,9 +45,10 @@ class LeafState:
 
 
 def stepped(optimizer: str, settings: Mapping[str, Attr], state: LeafState, value: Array, gradient: Array) -> Array:
-    """The value of a leaf after one step; `state` is updated.
+    """Returns the value of a leaf after one step; `state` is updated.
 
-    `value` and `gradient` are float64 arrays of one shape. Settings that choose an implementation are ignored.
+    `value` and `gradient` are float64 arrays of one shape. Settings that choose an implementation, such as ``fused``,
+    are ignored.
     """
     value, gradient = np.array(value), np.array(gradient)  # copies, because `state` stores them
     start, step = _staged(optimizer, tuple(settings.items()), value.shape)
@@ -86,7 +86,7 @@ CLIPPING_EPSILON = 1e-6
 
 
 def clipped(step: Clip, gradients: Mapping[Ref, Array]) -> dict[Ref, Array]:
-    """The gradients of leaves after clipping."""
+    """Returns the gradients of leaves after clipping by value or by their common norm."""
     if step.kind == "value":
         return {leaf: np.clip(gradient, -step.bound, step.bound) for leaf, gradient in gradients.items()}
     total = np.sqrt(sum(float((gradient**2).sum()) for gradient in gradients.values()))
@@ -98,7 +98,7 @@ def clipped(step: Clip, gradients: Mapping[Ref, Array]) -> dict[Ref, Array]:
 
 
 def transformation(optimizer: str, settings: Mapping[str, Attr]) -> optax.GradientTransformation:
-    """An optimizer as optax's transformation of a gradient to the change of a value."""
+    """Returns an optimizer as a transformation of optax, from a gradient to the change of a value."""
     given = SimpleNamespace(**OPTIMIZERS[optimizer].formula(settings))
     first = [optax.scale(-1.0)] if given.maximize else []
     if given.weight_decay and optimizer != "adamw":
@@ -132,8 +132,8 @@ def _rmsprop(s: Any) -> optax.GradientTransformation:
 
 
 def _dampened(momentum: float, dampening: float, nesterov: bool) -> optax.GradientTransformation:
-    """Momentum with dampening: the buffer starts as the first gradient, and later adds (1 - dampening) times the
-    gradient.
+    """Returns momentum with dampening: the buffer starts as the first gradient, and later adds (1 - dampening) times
+    the gradient.
     """
 
     def init(value: Any) -> Any:
@@ -148,7 +148,9 @@ def _dampened(momentum: float, dampening: float, nesterov: bool) -> optax.Gradie
 
 
 def _amsgrad(betas: tuple[float, float], eps: float) -> optax.GradientTransformation:
-    """AMSGrad: Adam with the largest mean of squared gradients so far, bias-corrected after the maximum is taken."""
+    """Returns AMSGrad: Adam with the largest mean of squared gradients so far, bias-corrected after the maximum is
+    taken.
+    """
     beta1, beta2 = betas
 
     def init(value: Any) -> Any:
@@ -168,7 +170,9 @@ def _amsgrad(betas: tuple[float, float], eps: float) -> optax.GradientTransforma
 
 
 def _adagrad(s: Any) -> optax.GradientTransformation:
-    """The gradient over the root of the sum of all squares so far, at a rate that decays with the steps."""
+    """Returns Adagrad: the gradient over the root of the sum of all squares so far, at a rate that decays with the
+    steps.
+    """
 
     def init(value: Any) -> Any:
         return jnp.zeros((), jnp.int32), jnp.full_like(value, s.initial_accumulator_value)
@@ -197,8 +201,8 @@ def _formula(optimizer: str, settings: Attrs) -> Attrs:
 
 @lru_cache(maxsize=KEPT)
 def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Staged]:
-    """Two staged functions: the initial state of a leaf, and one step from a value, a gradient and a state to a value
-    and a state.
+    """Returns two NumPy functions: one makes the initial state of a leaf, the other maps a value, a gradient and a
+    state to the next value and state.
     """
     attrs = _formula(optimizer, settings)
     key = (_optax(), optimizer, attrs, shape)
@@ -216,7 +220,7 @@ def _staged(optimizer: str, settings: Attrs, shape: Shape) -> tuple[Staged, Stag
 
 @lru_cache(maxsize=KEPT)
 def _enclosing(optimizer: str, attrs: Attrs, shape: Shape) -> Staged:
-    """One step on intervals, staged."""
+    """Returns one step of an optimizer as a function of intervals, which encloses the result for any rounding."""
 
     def made() -> Source:
         (_, step), shapes = _functions(optimizer, attrs, shape)
@@ -227,12 +231,14 @@ def _enclosing(optimizer: str, attrs: Attrs, shape: Shape) -> Staged:
 
 @lru_cache(maxsize=1)
 def _optax() -> str:
-    """The version of optax, which is part of the keys of staged functions."""
+    """Returns the version of optax, which is part of the keys of staged functions."""
     return version("optax")
 
 
 def _functions(optimizer: str, attrs: Attrs, shape: Shape) -> tuple[tuple[Callable, Callable], list[Shape]]:
-    """The initial state and the step as JAX functions of float64 arrays, and the shapes of a step's arguments."""
+    """Returns the initial state and the step as JAX functions of float64 arrays, and the shapes of a step's
+    arguments.
+    """
     chain = transformation(optimizer, dict(attrs))
     leaves, tree = jax.tree_util.tree_flatten(jax.eval_shape(chain.init, jax.ShapeDtypeStruct(shape, np.float64)))
 

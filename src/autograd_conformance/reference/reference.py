@@ -74,15 +74,17 @@ class Reference:
 
     def __init__(self, program: Program | None = None, traits: Traits = PYTORCH) -> None:
         self.traits = traits
-        """The framework's choices where several behaviours are legal."""
+        """The framework's choices where the rules allow several behaviours."""
         self.steps: list[Instruction] = []
         """The instructions so far."""
         self.skipped: set[int] = set()
         """The numbers of the instructions that raised, and so had no effect."""
         self.observing = False
-        """Whether observations are given. If so, `.grad` is as observed; otherwise it follows from the calls so far."""
+        """Whether the reference is given observations. If so, `.grad` is as observed; otherwise it follows from the
+        calls so far."""
         self.unobserved: set[Ref] = set()
-        """Values that were not observed when they were made, such as those inside a region."""
+        """Values that were not observed when they were made, such as those inside a region: instructions that run as
+        one compiled or checkpointed function."""
         self.unspecified = False
         """Whether an instruction used something that the rules leave unspecified: from then on, nothing is judged."""
         self.optimizers: dict[tuple[Step, Ref], LeafState] = {}
@@ -105,7 +107,7 @@ class Reference:
             self.add(step, program.mode(at) if program else ())
 
     def empty(self) -> Reference:
-        """A reference for the same framework, without instructions."""
+        """Returns a reference with the same traits and without instructions."""
         return Reference(traits=self.traits)
 
     def needs_observations(self, program: Program) -> bool:
@@ -192,7 +194,7 @@ class Reference:
         self.steps.append(step)
 
     def grad(self, leaf: Ref) -> Array | None:
-        """A leaf's `.grad`: as observed, or as it follows if every call so far was legal."""
+        """Returns a leaf's `.grad`: as observed, or as it follows if every legal call so far was carried out."""
         if not self.observing:
             return self.totals.of(leaf)
         tensor = self.grads.tensors.get(leaf)
@@ -201,8 +203,8 @@ class Reference:
     # -- ops ----------------------------------------------------------------------------------------------------------
 
     def apply(self, op: str, args: tuple[Ref, ...], attrs: Attrs) -> tuple[Array, ...]:
-        """The results that an op, or a write, would have now, without adding an instruction. They are cached for the
-        instruction that may follow.
+        """Computes the results that an op, or an in-place write, would have now, without adding an instruction. The
+        results are cached for the instruction that may follow.
         """
         made = evaluate(op, attrs, [self.values[r] for r in args])
         self._cached = (len(self.steps), op, args, attrs), made
@@ -211,12 +213,14 @@ class Reference:
     def _applied(
         self, at: int, op: str, args: tuple[Ref, ...], attrs: Attrs, operands: tuple[Array, ...]
     ) -> tuple[Array, ...]:
-        """The results of an op that instruction `at` applies; cached if the strategy evaluated them already."""
+        """Returns the results of the op that instruction `at` applies, from the cache if `apply` computed them just
+        before.
+        """
         key, made = self._cached
         return made if key == (at, op, args, attrs) else evaluate(op, attrs, operands)
 
     def is_random(self, ref: Ref) -> bool:
-        """Whether a random op made a value."""
+        """Whether a random op, such as ``dropout_mask``, made a value."""
         step = self.steps[ref.at]
         return isinstance(step, Apply) and step.op in RANDOM
 
@@ -273,7 +277,7 @@ class Reference:
             self.pullbacks.forget()
 
     def _grad_tensor(self, leaf: Ref) -> Ref:
-        """The tensor in a leaf's `.grad`, or a new one that represents it."""
+        """Returns the name of the tensor in a leaf's `.grad`, or makes a tensor with the elements of that `.grad`."""
         tensor = self.grads.tensors.get(leaf) if self.observing else None
         if tensor is not None:
             return tensor

@@ -1,5 +1,5 @@
-"""Values on which an op's derivative depends, and values that a framework may save for it. A later write to a saved
-value may invalidate the derivative.
+"""Finds the values on which an op's derivative depends, and the values that a framework may save for that derivative. A
+later in-place write to a saved value may invalidate the derivative.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from autograd_conformance.reference.staging.vjp import RecordedOp, Vjp, base_op
 
 @lru_cache(maxsize=KEPT)
 def needs(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> frozenset[int]:
-    """The positions of the operands whose values the vector-Jacobian product, with respect to the operands that require
-    grad, depends on.
+    """Returns the positions of those operands on whose values the vector-Jacobian product depends; only gradients of
+    operands that require grad count.
 
-    An implementation may save a result instead of operands, and then depends on that result. If no operand is needed,
-    no result is, either.
+    A framework may save a result instead of operands, and then depends on that result. If no operand is needed, no
+    result is, either.
     """
     reads = staged_vjp(op, attrs, shapes).reads
     wanted = (read for read, required in zip(reads, requires, strict=True) if required)
@@ -28,7 +28,9 @@ def needs(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tup
 
 
 class Saved(NamedTuple):
-    """Values that may be saved: positions of operands, and whether results may be saved."""
+    """Values that a framework may save for an op's derivative: positions of operands, and whether results may be
+    saved.
+    """
 
     operands: frozenset[int]
     results: bool
@@ -36,7 +38,8 @@ class Saved(NamedTuple):
 
 @lru_cache(maxsize=KEPT)
 def may_save(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...], requires: tuple[bool, ...]) -> Saved:
-    """The values that a framework may have saved: the needed ones, and those that the op's row lists in addition.
+    """Returns the values that a framework may have saved: those on which the derivative depends, and those that the
+    op's row in the op table lists in addition.
 
     A later write to one of them may be refused. If it is not, the gradient must still be that of the recorded values.
     """

@@ -22,11 +22,11 @@ else:
 
 
 def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
-    """The gradient of every leaf that requires grad from one backward call; zeros for a leaf that the call does not
-    reach.
+    """Computes the gradient of every leaf that requires grad from one backward call; zeros for a leaf that the call
+    does not reach.
 
-    Programs that use gradients as values, or change values along them, are not such a function; for these the result is
-    empty.
+    A program whose results depend on more than its leaves, such as one with in-place writes, hooks or grad modes, is
+    not such a function; for such a program the result is empty.
     """
     if program.stateful:  # gradients as values, and writes, are no function of the leaves alone
         return {}
@@ -55,7 +55,7 @@ def gradients(program: Program, call: Backward) -> dict[Ref, np.ndarray]:
 
 
 def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np.ndarray | None:
-    """The contribution of a call to an edge, by `jax.vjp` over the whole tape as one function of that edge.
+    """Computes the contribution of a call to an edge, by `jax.vjp` over the whole tape as one function of that edge.
 
     A value that was written to without recording is used as it was at that time; only its derivative follows its
     history. The result is None if hooks change gradients, because the contribution is then not the derivative of a
@@ -78,7 +78,7 @@ def recorded(reference: Reference, call: BackwardCall, edge: GradientEdge) -> np
 
 
 def _recomputed(entry: TapeEntry, known: dict[GradientEdge, jax.Array]) -> tuple[jax.Array, ...]:
-    """The results of a tape entry, recomputed as functions of the edges in `known`."""
+    """Computes the results of a tape entry again, as functions of the edges in `known`."""
     operands = []
     for s, value, needs_input_grad in zip(entry.args, entry.operands, entry.needs_input_grad, strict=True):
         moving = known[s] - jax.lax.stop_gradient(known[s]) if needs_input_grad and s in known else 0.0

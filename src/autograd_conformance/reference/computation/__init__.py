@@ -1,1 +1,1 @@
-"""The parts of the reference: tape, storages, pullbacks, `.grad` and in-place writes. Each builds on the one before."""
+"""The parts of the reference: tape, storages, pullbacks, `.grad` and in-place writes."""

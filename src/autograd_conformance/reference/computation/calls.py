@@ -1,4 +1,6 @@
-"""Backward calls: the values that receive gradients, and the values and histories that a call makes."""
+"""Backward calls in the reference: the values whose `.grad` a call adds to, and the values and histories that a call
+makes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from autograd_conformance.reference.staging.derivatives import Array
 
 @dataclass(slots=True, eq=False)
 class Calls:
-    """Carries out backward calls, and knows which values other than leaves receive gradients."""
+    """Carries out backward calls in the reference, and stores which values other than leaves receive gradients."""
 
     tape: ReferenceTape
     storages: Storages
@@ -27,12 +29,14 @@ class Calls:
     grads: Grads
     totals: Totals
     retained: set[Ref] = field(default_factory=set)
-    """Values that are no leaves and retain their gradients."""
+    """Non-leaf values for which `retain_grad` was called."""
     captured_inputs: set[Ref] = field(default_factory=set)
-    """Values that are no leaves and were inputs of a call: later calls may accumulate into their `.grad`, too."""
+    """Non-leaf values that were `inputs` of a backward call: later calls may accumulate into their `.grad`, too."""
 
     def call(self, at: int, call: BackwardCall, observing: bool) -> tuple[Array, ...]:
-        """Carry out instruction `at`, a backward call, and return the values that it makes."""
+        """Carries out instruction `at`, a backward call, and returns the values that it makes. `observing` is true if
+        the `.grad` of values are adopted from observations instead.
+        """
         tape = self.tape
         if not observing and not self.pullbacks.is_legal(call):
             return () if isinstance(call, Backward) else self._results(at, call, {}, {})
@@ -50,7 +54,7 @@ class Calls:
         return ()
 
     def receivers(self, call: Backward, contributed: Mapping[GradientEdge, Array]) -> list[Ref]:
-        """The values whose `.grad` a call adds to; `contributed` maps edges to the call's contributions."""
+        """Returns the values whose `.grad` a call adds to; `contributed` maps edges to the call's contributions."""
         tape = self.tape
         if call.inputs is not None:
             candidates = [*dict.fromkeys(call.inputs), *(r for r in self.retained if r not in call.inputs)]
@@ -62,13 +66,17 @@ class Calls:
         return [r for r in candidates if tape.edge(r) in contributed]
 
     def replaces_grad(self, step: Instruction, owner: Ref) -> bool:
-        """Whether an instruction is a call with create_graph that replaces a value's `.grad`."""
+        """Whether an instruction is a backward call with create_graph that adds to the `.grad` of `owner`, and so
+        replaces it.
+        """
         if not isinstance(step, Backward) or not step.create_graph:
             return False
         return owner in self.receivers(step, self.pullbacks.of(step))
 
     def _accumulate_history(self, at: int, call: Backward, ref: Ref, created: dict[GradientEdge, GradientEdge]) -> None:
-        """Update the history and the version of a value's `.grad` after a call added to it."""
+        """Updates the history and the version of a value's `.grad` after a call added to it; `created` has the recorded
+        gradient of each edge.
+        """
         grads = self.grads
         tensor, old = grads.tensors.get(ref), grads.histories.get(ref)
         if call.create_graph:

@@ -1,4 +1,4 @@
-"""Changes of `requires_grad`, and removals of histories in place."""
+"""Changes of `requires_grad`, and `detach_`, which removes a history in place."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from autograd_conformance.reference.computation.value_types import InternalValue
 
 @dataclass(slots=True, eq=False)
 class Flags:
-    """Changes flags and histories of single values. All names of one object change together; its views become
-    unspecified.
+    """Changes `requires_grad` and the history of one value: all names of the same object change together, and its views
+    become unspecified.
     """
 
     tape: ReferenceTape
@@ -24,7 +24,7 @@ class Flags:
     toggled: set[Ref] = field(default_factory=set)
     """Leaves whose `requires_grad` was changed."""
     new_leaves: dict[GradientEdge, Ref] = field(default_factory=dict)
-    """The values that became leaves by a detach in place, by their edges."""
+    """The values that became leaves by `detach_` and then require grad, by their edges."""
 
     def detach_in_place(self, at: int, target: Ref) -> None:
         """Remove the history of a value, and of all values that are the same object."""
@@ -37,7 +37,7 @@ class Flags:
         self._toggle_views(target)
 
     def set_requires_grad(self, leaf: Ref, on: bool) -> None:
-        """Change `requires_grad` of a leaf."""
+        """Sets `requires_grad` of a leaf to `on`."""
         tape = self.tape
         if tape.requires_grad[leaf] != on:
             self.toggled.add(leaf)
@@ -48,8 +48,8 @@ class Flags:
         self._toggle_views(leaf)
 
     def _toggle_views(self, target: Ref) -> None:
-        """Mark the views of a value as unspecified, because its flag or history changed and the rules do not say what
-        happens to views.
+        """Marks all other values in the view family of `target` as unspecified, because the flag or history of `target`
+        changed and the rules do not say what happens to its views.
         """
         views = set(self.storages.view_family(target)) - self.tape.same_objects([target])
         self.storages.views_of_toggled.update(views)

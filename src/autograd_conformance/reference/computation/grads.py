@@ -1,4 +1,4 @@
-"""The tensors in the `.grad` of values: their memory, their identities and their histories."""
+"""The tensors in the `.grad` of values: their memory, their object identities and their histories."""
 
 from __future__ import annotations
 
@@ -15,33 +15,31 @@ from autograd_conformance.reference.staging.derivatives import Array
 
 @dataclass(slots=True, eq=False)
 class Grads:
-    """The `.grad` of every value as a tensor. Its history in `histories` is the tensor's edge, once there is a
-    tensor.
-    """
+    """Stores for each value the tensor in its `.grad`, and the edge of that tensor if it is differentiable."""
 
     tape: ReferenceTape
     storages: Storages
     tensors: dict[Ref, Ref | None] = field(default_factory=dict)
     """For each value, its observed `.grad`: a `GradTensor`, or the value of the program that was assigned."""
     identities: dict[Ref, int | None] = field(default_factory=dict)
-    """For each value, the identity of the object last observed as its `.grad`; None if it is unknown."""
+    """For each value, the observed number of the object that was last in its `.grad`; None if it is unknown."""
     histories: dict[Ref, GradientEdge] = field(default_factory=dict)
-    """For each value with a differentiable `.grad`, the edge of that gradient."""
+    """For each value with a differentiable `.grad`, the edge of that gradient on the tape."""
     outdated: set[Ref] = field(default_factory=set)
-    """Gradients whose recorded history may be outdated or incomplete."""
+    """Tensors in `.grad` whose recorded history may be outdated or incomplete."""
     made_by_call: dict[int, list[Ref]] = field(default_factory=dict)
-    """The gradients that each call made."""
+    """The gradient tensors that each backward call made, by the number of its instruction."""
     _count: int = 0  # of the tensors made
 
     def new(self, value: Array) -> GradTensor:
-        """Make a tensor for a `.grad`, without a history."""
+        """Makes a tensor for a `.grad`, without a history, and returns its name."""
         self._count += 1
         ref = GradTensor(-self._count)
         self.tape.values[ref], self.tape.requires_grad[ref] = value, False
         return ref
 
     def represent(self, owner: Ref, value: Array) -> GradTensor:
-        """Make a tensor for the `.grad` of a value, with its history."""
+        """Makes a tensor for the `.grad` of `owner`, with the history of that `.grad`, and returns its name."""
         tensor, history = self.new(value), self.histories.get(owner)
         if history is not None:
             self.tape.edges[tensor] = history
@@ -49,7 +47,7 @@ class Grads:
         return tensor
 
     def read(self, ref: Ref, tensor: Ref) -> tuple[Array]:
-        """Make a gradient tensor a value of the program, and return it."""
+        """Makes `ref` a name of the tensor in a `.grad`, as the program reads it, and returns the tensor's elements."""
         tape, storages = self.tape, self.storages
         storages.add_view(ref, Derived(tensor), restricted=False)
         tape.values[ref], tape.requires_grad[ref] = tape.values[tensor], tape.requires_grad[tensor]
@@ -59,7 +57,7 @@ class Grads:
         return (tape.values[ref],)
 
     def clear(self, at: int, step: ZeroGrad) -> None:
-        """Clear gradients, to None or to zeros in place; zeros in place outdate a history."""
+        """Sets the `.grad` of leaves to None, or to zeros in place; zeros in place make a recorded history outdated."""
         for leaf in step.leaves:
             self.histories.pop(leaf, None)
             tensor = None if step.set_to_none else self.tensors.get(leaf)
@@ -72,7 +70,7 @@ class Grads:
                 self.mark_unspecified(self.tape.same_objects([tensor, *self.storages.aliases(tensor)]))
 
     def assign(self, leaf: Ref, given: Ref | None, copies: bool) -> None:
-        """Replace a `.grad` by a value, a copy of a value, or None."""
+        """Sets the `.grad` of a leaf to a value, to a copy of the value, or to None."""
         self.histories.pop(leaf, None)
         self.release(self.tensors.get(leaf))
         if given is not None and copies:
@@ -84,7 +82,7 @@ class Grads:
         self.identities[leaf] = None
 
     def renew_histories(self, changed: Iterable[Ref]) -> None:
-        """Update the histories of every `.grad` that is one of the changed values."""
+        """Updates the recorded history of every `.grad` that is the same object as one of the changed values."""
         changed = self.tape.same_objects(changed)
         for owner, tensor in self.tensors.items():
             if tensor in changed:
@@ -99,5 +97,5 @@ class Grads:
             self.storages.forget([tensor])
 
     def mark_unspecified(self, refs: Iterable[Ref]) -> None:
-        """Mark as unspecified those of the values that the program has names for."""
+        """Marks as unspecified those of the given values that the program has names for."""
         self.storages.unspecified.update(r for r in refs if not isinstance(r, GradTensor))

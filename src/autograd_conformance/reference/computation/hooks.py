@@ -11,17 +11,17 @@ from autograd_conformance.reference.computation.reverse import GradientEdge, Hoo
 from autograd_conformance.reference.staging.derivatives import Array
 
 HookCalls = list[tuple[Ref, Array]]
-"""The handles of hooks with the gradients that they receive, in the order of the calls."""
+"""Calls of hooks in their order: the handle of each hook, and the gradient that the hook receives."""
 
 
 @dataclass(slots=True, eq=False)
 class Hooks:
-    """The hooks on each edge with their handles, oldest first; each handle is on one edge."""
+    """The hooks on each edge, oldest first, each with its handle; a handle is on one edge only."""
 
     on: dict[GradientEdge, list[tuple[Ref, Hook]]] = field(default_factory=dict)
-    """The hooks that receive an edge's complete gradient, and may change it."""
+    """For each edge, the hooks that receive the edge's complete gradient and may change it."""
     accumulated: dict[GradientEdge, list[tuple[Ref, Hook]]] = field(default_factory=dict)
-    """The hooks that are called after a leaf's gradient was accumulated."""
+    """For each edge of a leaf, the hooks that are called after the leaf's gradient was accumulated."""
 
     def add(self, edge: GradientEdge, handle: Ref, hook: Hook) -> None:
         """Add a hook to an edge, after the existing ones."""
@@ -29,12 +29,14 @@ class Hooks:
         hooks.setdefault(edge, []).append((handle, hook))
 
     def remove(self, handle: Ref) -> None:
-        """Remove a hook."""
+        """Removes the hook with this handle."""
         for on_edge in (*self.on.values(), *self.accumulated.values()):
             on_edge[:] = [entry for entry in on_edge if entry[0] != handle]
 
     def functions(self, calls: HookCalls | None = None) -> Hooked:
-        """The hooks of each edge as functions; each call of one is appended to `calls`."""
+        """Returns the hooks of each edge as functions of a cotangent; each call of such a function is appended to
+        `calls`.
+        """
         into = [] if calls is None else calls
         return {edge: [_function(handle, hook, into) for handle, hook in on] for edge, on in self.on.items()}
 

@@ -1,4 +1,6 @@
-"""The contributions of a backward call to each gradient edge, and the gradients with which it calls hooks."""
+"""Computes what a backward call contributes to each gradient edge, and the gradients with which the call invokes
+hooks.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ from autograd_conformance.reference.staging.derivatives import Array
 
 @dataclass(slots=True, eq=False)
 class Pullbacks:
-    """Reverse accumulation over the tape, with hooks.
+    """Computes gradients by reverse accumulation over the tape, with hooks.
 
-    Results are cached. Whoever changes hooks, flags or histories calls `forget`.
+    Results are cached: code that changes hooks, flags or histories has to call `forget`.
     """
 
     tape: ReferenceTape
@@ -26,13 +28,15 @@ class Pullbacks:
     _cached: dict[object, tuple[dict[GradientEdge, Array], HookCalls]] = field(default_factory=dict)
 
     def of(self, call: BackwardCall) -> Mapping[GradientEdge, Array]:
-        """The contribution of a call to every edge on which its roots depend, including edges of values that are no
-        leaves.
+        """Returns the contribution of a call to every edge on which its roots depend, including edges of non-leaf
+        values.
         """
         return self._pulled(call)[0]
 
     def hook_calls(self, call: BackwardCall) -> HookCalls:
-        """The hooks that a call calls, with the gradients that they receive, in the order of reverse accumulation."""
+        """Returns the hooks that a call invokes, with the gradients that they receive, in the order of reverse
+        accumulation.
+        """
         return self._pulled(call)[1]
 
     def is_zero(self, call: BackwardCall, ref: Ref) -> bool:
@@ -46,8 +50,8 @@ class Pullbacks:
         return any(edge not in contributed or not contributed[edge].any() for contributed in pulled)
 
     def is_legal(self, call: BackwardCall) -> bool:
-        """Whether a call can be computed: its roots require grad and have valid cotangents. Implementations refuse all
-        other calls.
+        """Whether a call can be computed: its roots require grad and have cotangents of the right shapes, or may have
+        none. Frameworks raise an error for all other calls.
         """
         tape, pairs = self.tape, zip(call.roots, call.cotangents, strict=True)
         return all(
@@ -57,14 +61,16 @@ class Pullbacks:
         )
 
     def depends(self, gradient: Ref) -> bool:
-        """Whether a gradient with a history depends on any leaf, according to its own derivative."""
+        """Whether the differentiable gradient `gradient` depends on any leaf: its own derivative with respect to some
+        leaf is not zero.
+        """
         tape, value = self.tape, self.tape.values[gradient]
         ones = Literal((1.0,) * value.size, value.shape)
         reached = pull(tape.entries, tape.values, tape.roots(Backward((gradient,), (ones,))))
         return any(contributed.any() for ref, contributed in reached.items() if ref not in tape.producer)
 
     def forget(self) -> None:
-        """Forget cached results, because hooks, flags or histories changed."""
+        """Clears the cached results, because hooks, flags or histories changed."""
         self._cached.clear()
 
     def _pulled(self, call: BackwardCall, hooked: bool = True) -> tuple[dict[GradientEdge, Array], HookCalls]:

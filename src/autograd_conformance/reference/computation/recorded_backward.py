@@ -14,16 +14,18 @@ from autograd_conformance.reference.staging.vjp import Vjp
 
 @dataclass(slots=True, eq=False)
 class RecordedBackward:
-    """The backward pass of instruction `at`, recorded on the tape."""
+    """Carries out instruction `at`, a backward call with create_graph, and records its computation on the tape."""
 
     tape: ReferenceTape
     hooks: Hooks
     at: int
     cotangents: dict[GradientEdge, GradientEdge] = field(default_factory=dict)
-    """For each edge that was reached so far, the edge of its gradient."""
+    """For each edge that the pass has reached so far, the edge of its gradient."""
 
     def run(self, call: BackwardCall) -> dict[GradientEdge, GradientEdge]:
-        """Run the backward pass of a call; returns the edge of the gradient of each edge that it reaches."""
+        """Runs the backward pass of a call; returns, for each edge that it reaches, the edge of that edge's
+        gradient.
+        """
         tape = self.tape
         for edge, ct in tape.roots(call):
             self._add(edge, tape.constant(self.at, ct))
@@ -38,7 +40,7 @@ class RecordedBackward:
         return self.cotangents
 
     def _add(self, edge: GradientEdge, ct: GradientEdge) -> None:
-        """Add a contribution to the gradient of an edge."""
+        """Adds a contribution `ct` to the gradient of an edge, and records the sum."""
         if edge in self.cotangents:
             (ct,) = self.tape.apply(self.at, "add", (), (self.cotangents[edge], ct))
         self.cotangents[edge] = ct
@@ -55,7 +57,7 @@ class RecordedBackward:
                 (self.cotangents[edge],) = tape.apply(self.at, "multiply", (), (self.cotangents[edge], factor))
 
     def _pass_on(self, entry: TapeEntry) -> None:
-        """Propagate the gradients of an entry's results to its operands."""
+        """Propagates the gradients of a tape entry's results to its operands."""
         tape, at = self.tape, self.at
         for edge in entry.outs:
             if edge in self.cotangents:
@@ -75,8 +77,8 @@ class RecordedBackward:
                 self._add(edge, ct)
 
     def _derivative(self, entry: TapeEntry, cts: tuple[GradientEdge, ...]) -> tuple[GradientEdge, ...]:
-        """Record the derivative of an entry as a new entry. Its operands include the entry's operands, with the values
-        recorded there.
+        """Records the vector-Jacobian product of a tape entry as a new entry, and returns the edges of its results. Its
+        operands are the entry's operands, with the values recorded there, and then the cotangents.
         """
         tape, op = self.tape, Vjp(entry.op, len(entry.args))
         operands = (*entry.operands, *(tape.values[c] for c in cts))

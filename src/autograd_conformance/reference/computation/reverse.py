@@ -17,34 +17,36 @@ from autograd_conformance.reference.staging.derivatives import Array, forward_of
 from autograd_conformance.reference.staging.vjp import RecordedOp
 
 GradientEdge = Ref
-"""The target of a gradient: a value as it was made, or an internal value."""
+"""The target to which a gradient flows: a value as it was made, or an internal value such as the result of an in-place
+write."""
 
 MOVE = "move"
-"""The op that moves elements: from a written base into its views, and from a written view into its base."""
+"""The name of an op that only the reference records: copies elements from a base that was written to in place into its
+views, or from such a view into its base."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """The moved elements of a `MOVE`: their positions, counted in row-major order."""
+    """The attributes of a `MOVE`: the positions of the copied elements, counted in row-major order."""
 
     ways: tuple[tuple[Array, Array], ...]
-    """For each operand, positions in the operand and the corresponding positions in the result."""
+    """For each operand, the positions read in the operand and the corresponding positions written in the result."""
     shape: Shape
     """The shape of the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class TapeEntry:
-    """A recorded op."""
+    """One op on the reference's tape."""
 
     at: int
-    """The instruction that recorded it."""
+    """The number of the instruction that recorded the op."""
     outs: tuple[GradientEdge, ...]
     """The edges of its results."""
     op: RecordedOp
-    """An op of the catalogue, a derivative of one, or `MOVE`."""
+    """The name of an op of the op table, a derivative of one (`Vjp`), or `MOVE`."""
     attrs: Any
-    """The op's keywords (`Attrs`); of a `MOVE`, its `Moves`."""
+    """The op's keywords (`Attrs`), such as ``dim``; for a `MOVE`, its `Moves`."""
     args: tuple[GradientEdge, ...]
     """The edges of its operands at the time of recording."""
     operands: tuple[Array, ...]
@@ -56,12 +58,12 @@ class TapeEntry:
     result_storages: tuple[Ref | None, ...] = ()
     """For each result, its storage."""
     via: tuple[GradientEdge, ...] = ()
-    """For a derivative, the results of the differentiated op, from which it may be computed instead of from the
-    operands."""
+    """For a derivative, the results of the differentiated op: an implementation may compute the derivative from these
+    instead of from the operands."""
 
 
 def evaluate(op: RecordedOp, attrs: Any, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of a recorded op on some operands."""
+    """Returns the results of a recorded op on the given operands."""
     if op != MOVE:
         return forward_of(op, attrs, tuple([x.shape for x in operands]))(*operands)
     out = np.zeros(int(np.prod(attrs.shape)))
@@ -71,25 +73,25 @@ def evaluate(op: RecordedOp, attrs: Any, operands: Sequence[Array]) -> tuple[Arr
 
 
 def transposed(moves: Moves, operand: int, shape: Shape) -> Moves:
-    """The inverse of a move: from its result to one of its operands, which has the given shape."""
+    """Returns the inverse of a move: from its result to its operand number `operand`, which has the given shape."""
     source, target = moves.ways[operand]
     return Moves(((target, source),), shape)
 
 
 VjpRule = Callable[[TapeEntry, list[Array], list[Array]], tuple[Array, ...]]
-"""A function of an entry, its operands and the cotangents of its results that returns the
-cotangents of its operands."""
+"""A function of a tape entry, its operands and the cotangents of its results that returns the cotangents of its
+operands."""
 
 
 def exact_vjp(entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-    """The vector-Jacobian product of one op, in float64."""
+    """Computes the vector-Jacobian product of one tape entry in float64: the cotangents of its operands."""
     if entry.op == MOVE:
         return tuple(evaluate(MOVE, transposed(entry.attrs, k, x.shape), cotangents)[0] for k, x in enumerate(operands))
     return vjp_of(entry.op, entry.attrs, tuple([x.shape for x in operands]))(*operands, *cotangents)
 
 
 def _contributions(entry: TapeEntry, cotangents: tuple[Array, ...]) -> list[tuple[GradientEdge, Array]]:
-    """The cotangents of operands to which a gradient flows, each with its edge."""
+    """Returns the cotangents of those operands to which a gradient flows, each with its edge."""
     return [
         (edge, ct)
         for edge, ct, needs_input_grad in zip(entry.args, cotangents, entry.needs_input_grad, strict=True)
@@ -98,7 +100,7 @@ def _contributions(entry: TapeEntry, cotangents: tuple[Array, ...]) -> list[tupl
 
 
 Hooked = Mapping[GradientEdge, Sequence[Callable[[Array], Array]]]
-"""For each edge, the functions that change its complete cotangent, in order."""
+"""For each edge, the functions that change its complete cotangent, in the order of their calls."""
 
 
 def pull(
@@ -110,7 +112,8 @@ def pull(
     joined: bool = True,
     hooked: Hooked = {},  # noqa: B006 - never changed
 ) -> dict[GradientEdge, Array]:
-    """The cotangents of all edges on which `roots` depend, by reverse accumulation over the tape, newest entry first.
+    """Computes the cotangents of all edges on which `roots` depend, by reverse accumulation over the tape, newest entry
+    first.
 
     `combine` joins the contributions to an edge. If it is not a sum, `joined` says whether the contributions of one op
     that uses an edge as several operands are added first.

@@ -1,9 +1,8 @@
-"""Storages: the memory that values share, and the writes to it.
+"""Storages: the memory that values share, and the in-place writes to it.
 
-A storage is named by the value that was made with it; views and detached values are its aliases. The catalogue says
-which ops return views; where that is the implementation's choice, the observation decides. Views that an implementation
-tracks form a view family with their base. A recorded write to one member of a family becomes part of the history of
-all.
+A storage is named by the value that was made with it; views and detached values are its aliases. The op table says
+which ops return views; where that is the framework's choice, the observation decides. Views that a framework tracks
+form a view family with their base. A recorded write to one member of a family becomes part of the history of all.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ READING = (Apply, Detach, Grad, Delete)
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """How a value was derived from the value whose storage it uses."""
+    """Says how a value was made from the value whose storage it uses."""
 
     source: Ref
     """The value whose storage it uses."""
@@ -49,17 +48,17 @@ class Storages:
     alias_lists: dict[Ref, list[Ref]] = field(default_factory=dict)
     """For each storage that several values use, all of these values; the one that names the storage is first."""
     versions: dict[Ref, int] = field(default_factory=dict)
-    """For each storage that was written to, the number of the last instruction that wrote to it."""
+    """For each storage that was written to in place, the number of the last instruction that wrote to it."""
     bases: dict[Ref, Ref] = field(default_factory=dict)
     """The base of each view."""
     views_of: dict[Ref, list[Ref]] = field(default_factory=dict)
     """The views of each base, oldest first."""
     restricted: set[Ref] = field(default_factory=set)
-    """Restricted views: made under no_grad, by an op with several results, or from such a view. A recorded write to
-    one may be refused, and so may its use after its storage was written to."""
+    """Views for which frameworks may raise an error: made under no_grad, by an op with several results, or from such a
+    view. A recorded write to one may be refused, and so may its use after its storage was written to."""
     views_of_toggled: set[Ref] = field(default_factory=set)
-    """Views whose base had its flag or history changed separately; the rules do not say what happens to these
-    views."""
+    """Values that share a view family with a value whose `requires_grad` or history was changed; the rules do not say
+    what happens to such values."""
     deleted: set[Ref] = field(default_factory=set)
     """Values that the program has deleted, and gradient tensors that are no longer a `.grad`."""
     unspecified: set[Ref] = field(default_factory=set)
@@ -68,10 +67,10 @@ class Storages:
     """The unspecified values of which only the elements are unspecified: an op computed them outside its domain, or
     they were computed from such values."""
     overlapping: dict[Ref, set[Ref]] = field(default_factory=dict)
-    """For each storage, other storages that were observed to use the same memory although the catalogue does not
-    say so."""
+    """For each storage, the other storages that were observed to use the same memory although the op table does not say
+    so."""
     ids: dict[Ref, int] = field(default_factory=dict)
-    """For each storage, the number of its memory as observed, as long as some value uses it."""
+    """For each storage, the number that the framework reported for its memory, as long as some value uses it."""
     strides_observed: set[Ref] = field(default_factory=set)
     """Storages whose strides were observed."""
     internal_overlap: set[Ref] = field(default_factory=set)
@@ -82,11 +81,11 @@ class Storages:
     # -- sharing ------------------------------------------------------------------------------------------------------
 
     def storage(self, ref: Ref) -> Ref:
-        """The storage that a value uses."""
+        """Returns the storage that a value uses."""
         return self.storage_of_view.get(ref, ref)
 
     def add_alias(self, ref: Ref, derived: Derived) -> None:
-        """Add a value that uses the storage of its source."""
+        """Adds a value that shares the storage of its source, such as a detached value."""
         storage = self.storage(derived.source)
         self.derived[ref] = derived
         self.storage_of_view[ref] = storage
@@ -104,16 +103,16 @@ class Storages:
             self.views_of_toggled.add(ref)
 
     def base(self, ref: Ref) -> Ref:
-        """The base of a value's view family; the value itself unless it is a view."""
+        """Returns the base of a value's view family; the value itself unless it is a view."""
         return self.bases.get(ref, ref)
 
     def view_family(self, ref: Ref) -> list[Ref]:
-        """A value's view family: the base and all its views, including the value."""
+        """Returns a value's view family: the base and all its views, including the value."""
         base = self.base(ref)
         return [base, *self.views_of.get(base, ())]
 
     def aliases(self, ref: Ref) -> list[Ref]:
-        """All values that use the same storage, including the value."""
+        """Returns all values that use the same storage, including the value."""
         storage = self.storage(ref)
         return self.alias_lists.get(storage, [storage])
 
@@ -135,14 +134,14 @@ class Storages:
             self.internal_overlap.add(ref)
 
     def forget(self, refs: Iterable[Ref]) -> None:
-        """Delete values: memory that no other value uses may be used again."""
+        """Marks values as deleted: memory that no other value uses may be used again."""
         self.deleted.update(refs)
         for storage in {self.storage(ref) for ref in refs}:
             if self.deleted.issuperset(self.alias_lists.get(storage, [storage])):
                 self.ids.pop(storage, None)
 
     def overwrite(self, at: int, ref: Ref, value: Array) -> None:
-        """Give a value, and so all values that share its storage, new contents, by instruction `at`."""
+        """Gives a value, and so all values that share its storage, new elements, by instruction `at`."""
         storage = self.storage(ref)
         self.versions[storage] = at
         for other in self.overlapping.get(storage, ()):
@@ -159,7 +158,7 @@ class Storages:
     # -- offsets -----------------------------------------------------------------------------------------------------
 
     def offsets(self, ref: Ref) -> Array:
-        """The positions of a value's elements in its storage, as an array of the value's shape."""
+        """Returns the positions of a value's elements in its storage, as an array of the value's shape."""
         if ref not in self._offsets:
             derived = self.derived.get(ref)
             if derived is None:
@@ -182,8 +181,8 @@ class Storages:
         return made[derived.output].astype(int)
 
     def offsets_in(self, ref: Ref, base: Ref) -> Array:
-        """The positions of a view's elements among those of its base, counted in row-major order, as an array of the
-        view's shape.
+        """Returns the positions of a view's elements among those of its base, counted in row-major order, as an array
+        of the view's shape.
         """
         there, wanted = self.offsets(base).ravel(), self.offsets(ref)
         order = np.argsort(there, kind="stable")
@@ -196,22 +195,24 @@ class Storages:
         return ref in self.derived and len(np.unique(self.offsets(ref))) < self.offsets(ref).size
 
     def overlaps_partly(self, ref: Ref, other: Ref) -> bool:
-        """Whether two values share elements, but not each at the same index."""
+        """Whether two values share elements, and at least one shared element has different indices in the two."""
         if self.storage(ref) != self.storage(other):
             return False
         one, two = self.offsets(ref), self.offsets(other)
         return bool(np.intersect1d(one, two).size) and not np.array_equal(one, two)
 
     def mark_outside_domain(self, refs: Iterable[Ref]) -> None:
-        """Mark new values as computed outside a domain: their elements, and gradients that flow through them, are
-        unspecified.
+        """Marks new values as computed where the op is not smooth: their elements, and gradients that flow through
+        them, are unspecified.
         """
         found = tuple(refs)
         self.unspecified.update(found)
         self.outside_domains.update(found)
 
     def uses_only_elements(self, step: Instruction) -> bool:
-        """Whether everything unspecified that an instruction uses is the elements of values."""
+        """Whether the elements of values are the only unspecified thing that an instruction uses: no unspecified
+        memory, and no value in `views_of_toggled`.
+        """
         used = operands(step)
         if self.overlapping or self.views_of_toggled.intersection(used):
             return False
@@ -231,7 +232,7 @@ class Storages:
 
 
 def _has_internal_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether strides may place two elements at the same position."""
+    """Whether a tensor of this shape may have two elements at the same position, given its strides."""
     reach = 1
     for stride, n in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
         if stride < reach:

@@ -1,4 +1,4 @@
-"""The reference's tape: the recorded ops, and the value, the flag and the gradient edge of everything on it."""
+"""The reference's tape: the recorded ops, and the value, `requires_grad` and gradient edge of everything on it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from autograd_conformance.reference.staging.vjp import RecordedOp
 
 @dataclass(slots=True, eq=False)
 class ReferenceTape:
-    """The recorded ops. Each edge has a value and a flag; `producer` knows the entry of each edge with a history."""
+    """Stores the recorded ops, oldest first, and for each edge its value, its `requires_grad` and the entry that made
+    it.
+    """
 
     values: dict[Ref, Array] = field(default_factory=dict)
     """The current float64 elements of each value of the program, gradient tensor and internal value."""
     requires_grad: dict[Ref, bool] = field(default_factory=dict)
     """The current `requires_grad` of each value."""
     same_object: dict[Ref, Ref] = field(default_factory=dict)
-    """For each value that is the same object as an earlier value, that earlier value: a gradient that was read, or
-    an input listed twice."""
+    """For each value that is the same object as an earlier value, that earlier value. It is a gradient that was read,
+    or the result for an input that was listed twice."""
     edges: dict[Ref, GradientEdge] = field(default_factory=dict)
-    """The gradient edges of values whose edge is not the value itself, because a recorded write or a call changed
-    it."""
+    """The gradient edges of values whose edge is not the value itself, because a recorded write or a backward call
+    changed the edge."""
     entries: list[TapeEntry] = field(default_factory=list)
     """The recorded ops, oldest first, including those through which no gradient flows."""
     producer: dict[GradientEdge, int] = field(default_factory=dict)
-    """For each edge with a history, the number of the tape entry that made it."""
+    """For each edge with a history, the index in `entries` of the tape entry that made it."""
     ended: dict[GradientEdge, int] = field(default_factory=dict)
-    """The edges of graphs that calls ended, each with the last of these calls."""
+    """The edges of graphs that backward calls ended, each with the number of the last of these calls."""
     before_end: dict[GradientEdge, GradientEdge] = field(default_factory=dict)
     """For each edge that a value got when a call ended its graph, the edge that the value had before."""
     _internal_counts: dict[int, int] = field(default_factory=dict)
@@ -41,12 +43,12 @@ class ReferenceTape:
     # -- edges --------------------------------------------------------------------------------------------------------
 
     def edge(self, ref: Ref) -> GradientEdge:
-        """The edge to which a value's gradient currently flows."""
+        """Returns the edge to which a value's gradient currently flows."""
         ref = self.same_object.get(ref, ref)
         return self.edges.get(ref, ref)
 
     def same_objects(self, refs: Iterable[Ref]) -> set[Ref]:
-        """The given values, and all values that are the same object as one of them."""
+        """Returns the given values, and all values that are the same object as one of them."""
         found = set(refs)
         if not found or not self.same_object:
             return found
@@ -58,7 +60,7 @@ class ReferenceTape:
         return not self.requires_grad[ref] or self.edge(ref) not in self.producer
 
     def roots(self, call: BackwardCall) -> list[tuple[GradientEdge, Array]]:
-        """The edges of a call's roots, each with its cotangent."""
+        """Returns the edges of those roots of a call that require grad, each with its cotangent."""
         return [
             (self.edge(root), np.ones_like(self.values[root]) if given is None else array(given))
             for root, given in zip(call.roots, call.cotangents, strict=True)
@@ -66,7 +68,7 @@ class ReferenceTape:
         ]
 
     def constant(self, at: int, value: Array) -> InternalValue:
-        """Make an internal value of instruction `at`, without a history."""
+        """Makes an internal value of instruction `at`, without a history, and returns its edge."""
         number = self._internal_counts.get(at, FIRST_INTERNAL)
         self._internal_counts[at] = number + 1
         edge = InternalValue(at, number)
@@ -74,7 +76,9 @@ class ReferenceTape:
         return edge
 
     def end(self, at: int, edges: set[GradientEdge]) -> None:
-        """End the graph of the edges that call `at` reached: their values have no history from then on."""
+        """Ends the graph of the edges that the backward call `at` reached: their values become leaves that require
+        grad.
+        """
         self.ended.update(dict.fromkeys(edges, at))
         made = edges.intersection(self.producer)
         for ref in [r for r in self.requires_grad if not isinstance(r, InternalValue) and self.edge(r) in made]:
@@ -85,7 +89,7 @@ class ReferenceTape:
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def append(self, entry: TapeEntry) -> None:
-        """Add a recorded op, whose results have values already."""
+        """Adds an entry to the tape; the results of the op have values already."""
         if any(entry.needs_input_grad):
             for edge in entry.outs:
                 self.producer[edge] = len(self.entries)

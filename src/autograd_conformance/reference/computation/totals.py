@@ -1,4 +1,4 @@
-"""The `.grad` of leaves as it follows from the calls so far, for programs without observations."""
+"""The `.grad` of leaves as it follows from the backward calls so far, for programs without observations."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from autograd_conformance.reference.staging.derivatives import Array
 
 @dataclass(slots=True, eq=False)
 class Totals:
-    """The `.grad` of leaves, computed when it is needed, from where it was computed last. Calls that are not legal add
-    nothing.
+    """Computes the `.grad` of a leaf when it is needed, from the instructions since it was computed last. Calls that
+    are not legal add nothing.
     """
 
     steps: Sequence[Instruction]
@@ -23,13 +23,14 @@ class Totals:
     tape: ReferenceTape
     pullbacks: Pullbacks
     contributions: dict[int, dict[Ref, Array]] = field(default_factory=dict)
-    """The contributions of each call that adds to values other than leaves."""
+    """For each backward call that adds to values other than leaves, by instruction number: its contribution to each
+    value."""
     _changing: list[int] = field(default_factory=list)  # the instructions so far that may change a leaf's .grad
     _scanned: int = 0  # number of instructions searched for these
     _known: dict[Ref, tuple[int, Array | None]] = field(default_factory=dict)  # .grad after the first n of these
 
     def of(self, leaf: Ref) -> Array | None:
-        """A leaf's `.grad`."""
+        """Returns a leaf's `.grad` after the instructions so far; None if it has none."""
         new = range(self._scanned, len(self.steps))
         self._changing += [at for at in new if isinstance(self.steps[at], (Backward, ZeroGrad, AssignGrad))]
         self._scanned = len(self.steps)
@@ -41,17 +42,17 @@ class Totals:
         return total
 
     def initial(self, leaf: Ref) -> Array | None:
-        """A leaf's `.grad` before any call."""
+        """Returns a leaf's `.grad` before any call."""
         step = self.steps[leaf.at]
         begins = self.pullbacks.traits.begins_with_zeros and isinstance(step, Leaf) and step.requires_grad
         return np.zeros_like(self.tape.values[leaf]) if begins else None
 
     def replace(self, totals: Mapping[Ref, Array]) -> None:
-        """Replace the `.grad` of leaves, each computed until now."""
+        """Sets the `.grad` of leaves, each computed up to the present instruction, as clipping does."""
         self._known.update({leaf: (len(self._changing), total) for leaf, total in totals.items()})
 
     def _after(self, at: int, step: Instruction, leaf: Ref, total: Array | None) -> Array | None:
-        """A leaf's `.grad` after an instruction, given the `.grad` before it."""
+        """Returns a leaf's `.grad` after an instruction, given the `.grad` before it."""
         contribution: Array | None = None
         match step:
             case Backward() if at in self.contributions:

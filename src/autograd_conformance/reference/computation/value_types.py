@@ -9,7 +9,7 @@ from __future__ import annotations
 from autograd_conformance.programs.language import Ref
 
 FIRST_INTERNAL = 1000
-"""The output number of the first internal value of an instruction."""
+"""The output number of the first internal value of an instruction; values of a program have smaller numbers."""
 
 
 class GradTensor(Ref):

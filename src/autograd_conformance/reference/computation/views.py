@@ -1,4 +1,4 @@
-"""Views: which values may be views, and which views were written to."""
+"""Views in the reference: which values may be views, and which views were written to."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from autograd_conformance.reference.computation.value_types import GradTensor
 
 @dataclass(slots=True, eq=False)
 class Views:
-    """The views among the values, certain and possible ones. A view's edge is in `rebased` once its memory was written
-    to.
-    """
+    """Finds values that are or may be views, and stores in `rebased` the edges of those whose memory was written to."""
 
     steps: Sequence[Instruction]
     tape: ReferenceTape
@@ -29,12 +27,12 @@ class Views:
     of such a view, and whether a later call finds a gradient that flows through the old history is unspecified."""
 
     def is_gradient(self, ref: Ref) -> bool:
-        """Whether a backward call made a value: a tensor in a `.grad`, or a result of `Grad`."""
+        """Whether a backward call made the value `ref`: a tensor in a `.grad`, or a result of `Grad`."""
         return isinstance(ref, GradTensor) or isinstance(self.steps[ref.at], Grad)
 
     def may_be_view(self, ref: Ref) -> bool:
-        """Whether a value may be a view, even of a tensor that no instruction can access: gradients, and the results of
-        some ops.
+        """Whether a value may be a view, even of a tensor that no instruction can access: true of gradients, and of the
+        results of some ops.
         """
         ref = self.tape.same_object.get(ref, ref)
         if self.is_gradient(ref):
@@ -51,11 +49,13 @@ class Views:
         return written and (self.may_be_view(ref) or len(storages.aliases(ref)) > 1)
 
     def mark_rebased(self, refs: Iterable[Ref]) -> None:
-        """Mark those of the values that may be views as written to."""
+        """Adds the edges of those of the given values that may be views to `rebased`, because they are written to."""
         self.rebased.update(self.tape.edge(ref) for ref in refs if self.may_be_view(ref))
 
     def between(self, target: Ref, base: Ref) -> Iterator[Ref]:
-        """The values between a view that was written to and its base, or the tensor of which the base may be a view."""
+        """Yields the values from which a view that was written to was derived, up to its base, without the view and the
+        base; and first the base if it may be a view itself.
+        """
         if self.may_be_view(base):
             yield base
         derived = self.storages.derived
@@ -65,8 +65,8 @@ class Views:
                 yield target
 
     def share(self, step: Apply, outs: tuple[Ref, ...], recording: bool, observed: StepObservation | None) -> None:
-        """Record whose storage the results of an op use: as documented, as observed, or, before an observation, as most
-        frameworks do.
+        """Records whose storage the results of an op use: as the op table says, as observed, or, before an observation,
+        as most frameworks do.
         """
         storages, row = self.storages, row_of(step.op)
         documented = row.aliases is Certainty.ALWAYS

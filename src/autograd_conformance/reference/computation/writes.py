@@ -1,4 +1,4 @@
-"""In-place changes as pure functions: a write gives the base, and every view of it, a new gradient edge."""
+"""In-place writes in the reference: a recorded write gives the base, and every view of it, a new gradient edge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ NO_EDGE = InternalValue(-1)
 
 @dataclass(slots=True, eq=False)
 class Writes:
-    """Carries out writes. A recorded one becomes part of the history of the whole view family of its target."""
+    """Carries out in-place writes. A recorded write becomes part of the history of its target's base and of all views
+    of that base.
+    """
 
     tape: ReferenceTape
     storages: Storages
@@ -30,12 +32,14 @@ class Writes:
     """The edge of the latest write's result."""
 
     def overwrite(self, at: int, ref: Ref, value: Array) -> None:
-        """Give a value, and so all values that share its storage, new contents, by instruction `at`."""
+        """Gives a value, and so all values that share its storage, new elements, by instruction `at`."""
         self.views.mark_rebased(self.storages.aliases(ref))
         self.storages.overwrite(at, ref, value)
 
     def write(self, at: int, step: InPlace, operands: tuple[Array, ...], made: Array, recording: bool) -> bool:
-        """Carry out instruction `at`, a write with the result `made`; returns whether it is part of a history."""
+        """Carries out instruction `at`, a write with the result `made`; returns True if the write became part of a
+        history.
+        """
         tape, storage, refs = self.tape, self.storages.storage, (step.target, *step.args)
         needs_input_grad = tuple([recording and tape.requires_grad[r] for r in refs])
         edges, storages = tuple([tape.edge(r) for r in refs]), tuple([storage(r) for r in refs])
@@ -49,8 +53,8 @@ class Writes:
         return any(needs_input_grad)
 
     def _rebase(self, at: int, target: Ref, made: Array, written: GradientEdge) -> None:
-        """Make a recorded write, whose result is `written`, part of the history of the target's base and of all its
-        views.
+        """Makes a recorded write, whose result is `written`, part of the history of the target's base and of all views
+        of that base.
         """
         tape, storages, rebased = self.tape, self.storages, self.views.rebased
         base = storages.base(target)
@@ -79,7 +83,7 @@ class Writes:
         return new
 
     def _gather(self, at: int, view: Ref, base: Ref, new: GradientEdge) -> GradientEdge:
-        """Record a view as taken again from its base, whose edge is `new`, and return the view's new edge."""
+        """Records that a view is taken again from its base, whose edge is `new`, and returns the view's new edge."""
         whole, offsets = self.tape.values[new], self.storages.offsets_in(view, base)
         moves = Moves(((offsets.ravel(), np.arange(offsets.size)),), offsets.shape)
         (edge,) = self.tape.record(at, (whole.ravel()[offsets],), MOVE, moves, (new,), (whole,), (True,))

@@ -34,8 +34,8 @@ _CHEAP = {"float32": 64 * EPSILON["float32"], "float64": 64 * EPSILON["float64"]
 
 
 def close(got: Array, want: Array, dtype: str) -> bool:
-    """Whether two arrays are equal up to a few units in the last place of the largest element. This cheap comparison
-    decides almost every program.
+    """Whether two arrays are equal up to 64 units in the last place of the largest element of `want`. This cheap
+    comparison decides almost every program.
     """
     if got.shape != want.shape:
         return False
@@ -47,25 +47,25 @@ def close(got: Array, want: Array, dtype: str) -> bool:
 
 
 Measure = Callable[[PerturbedRun], Array]
-"""A function that computes a number of the program in a perturbed run."""
+"""A function that computes one number of the program, such as a gradient, from a perturbed run."""
 
 
 @dataclass(slots=True)
 class Bound:
-    """The largest rounding error of a number in a program, for each element. Only as many runs are sampled as a
-    comparison requires.
+    """Estimates the largest rounding error of a number in a program, for each element, from runs with random
+    perturbations. Only as many runs are made as a comparison requires.
     """
 
     reference: Reference
     """The program, run without perturbation."""
     edge: GradientEdge
-    """The edge of the number: a value, or the value whose gradient the number is."""
+    """The edge that identifies the number: a value, or the value whose gradient the number is."""
     exact: Array
-    """The number itself, without perturbation."""
+    """The number as computed without perturbation."""
     narrow: str
     """The narrowest dtype in which the program computes."""
     measure: Measure | None
-    """The number in a perturbed run; None if it is always zero."""
+    """The function that computes the number in a perturbed run; None if the number is always zero."""
     squares: Array = field(default_factory=lambda: np.zeros(()))
     """The sum of squared differences from the exact number, over all runs so far."""
     roundings: int = 1
@@ -85,8 +85,8 @@ class Bound:
         )
 
     def array(self, shape: tuple[int, ...] | None = None, runs: int = SAMPLES) -> Array:
-        """The largest error of each element. If `shape` is not the shape of the number, as for an alias of a part of
-        it, every element has the largest error of all.
+        """Returns the largest error of each element. If `shape` is not the shape of the number, as for an alias of a
+        part of it, every element has the largest error of all.
         """
         largest = self._largest(runs)
         return largest if shape is None or largest.shape in (shape, ()) else np.full(shape, largest.max())
@@ -107,15 +107,15 @@ class Bound:
 
 
 def forward_bound(reference: Reference, ref: Ref, dtype: str) -> Bound:
-    """The bound of a value, in a program whose narrowest dtype is given."""
+    """Returns the bound on the rounding error of a value, in a program whose narrowest dtype is `dtype`."""
     return Bound(reference, ref, reference.values[ref], dtype, lambda run: run.values[ref])
 
 
 def gradient_bound(
     reference: Reference, call: BackwardCall, edge: GradientEdge, dtype: str, until: Ref | None = None
 ) -> Bound:
-    """The bound of a call's contribution to an edge; or, if `until` is given, of the gradient with which that hook on
-    the edge is called.
+    """Returns the bound on the rounding error of a call's contribution to an edge; or, if `until` is given, of the
+    gradient with which that hook on the edge is called.
     """
     contributed = reference.pullbacks.of(call).get(edge)
     exact = contributed if until is None else dict(reference.pullbacks.hook_calls(call)).get(until)
@@ -133,7 +133,7 @@ def gradient_bound(
 
 
 def working_dtype(program: Program) -> str:
-    """The narrowest dtype in which a program computes, which determines its bounds."""
+    """Returns the narrowest dtype in which a program computes, which determines its bounds."""
     wide = all(s.value.dtype == "float64" for s in program if isinstance(s, Leaf))
     narrow = any(isinstance(s, Apply) and row_of(s.op).dtype == "float32" for s in program)
     return "float64" if wide and not narrow else "float32"

@@ -20,8 +20,8 @@ from autograd_conformance.reference.staging.vjp import Vjp, base_op, derivative_
 
 STEP = {"float32": 1e-6, "float64": 1e-7}
 """The relative size of a perturbation, by the narrowest dtype of a program. In float32 it is about the largest error
-that an op may have, so that curvature has the same effect as there. In float64 it is far above the rounding errors of
-the reference itself."""
+that an op may have, so that the curvature of ops has the effect that it has on real roundings. In float64 it is far
+above the rounding errors of the reference itself."""
 
 EPSILON = {"float32": float(np.finfo(np.float32).eps), "float64": float(np.finfo(np.float64).eps)}
 PRODUCTS = 4.0  # each differentiation of an op multiplies its roundings by this
@@ -29,11 +29,13 @@ MANY = 16.0  # roundings of an op that consists of many, with gates nearly shut
 SEVERAL = 4.0  # roundings of a module, which is several ops: a norm of nearly equal numbers
 
 Dtypes = Mapping[GradientEdge, str]
-"""The dtype of each value, and of each edge made from it, as far as the program determines it."""
+"""The dtype of each value, and of each other edge, as far as the program determines it."""
 
 
 def dtypes_of(reference: Reference, narrow: str) -> Dtypes:
-    """The dtype of each edge that ops made from leaves. All other edges are assumed to have the narrowest dtype."""
+    """Returns the dtype of each edge that ops made from leaves. All other edges are assumed to have the narrowest
+    dtype.
+    """
     found: dict[GradientEdge, str] = {
         Ref(at): step.value.dtype for at, step in enumerate(reference.steps) if isinstance(step, Leaf)
     }
@@ -46,7 +48,7 @@ def dtypes_of(reference: Reference, narrow: str) -> Dtypes:
 
 
 class PerturbedRun:
-    """A program computed again, with random relative perturbations in place of roundings."""
+    """Computes a program again, with random relative perturbations in place of roundings."""
 
     def __init__(self, reference: Reference, seed: int, dtypes: Dtypes, narrow: str) -> None:
         self.reference = reference
@@ -59,7 +61,7 @@ class PerturbedRun:
         self.random = np.random.default_rng(seed)
         """The source of random perturbations."""
         self.roundings = 0
-        """Number of perturbed elements so far."""
+        """Number of array elements perturbed so far, each counted once per perturbation."""
         self.values: dict[GradientEdge, Array] = dict(reference.values)
         """The values of this run."""
         self.entries: list[TapeEntry] = []
@@ -72,7 +74,7 @@ class PerturbedRun:
         self.values.update({ref: self.values[source] for ref, source in sources.items() if source in self._moved})
 
     def vjp(self, entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        """The gradients of an entry's operands, with perturbed operands, cotangents and results."""
+        """Computes the gradients of an entry's operands, with perturbed operands, cotangents and results."""
         step = self._rounding(entry)
         cts = [self._jitter(c, step) for c in cotangents]
         gradients = exact_vjp(entry, [self._jitter(x, step) for x in operands], cts)
@@ -81,7 +83,7 @@ class PerturbedRun:
         return tuple(self._jitter(g, max(step, to), by) for g, to, by in zip(gradients, own, through, strict=True))
 
     def _compute(self, entry: TapeEntry) -> None:
-        """Compute one op, forward."""
+        """Computes the op of one tape entry with perturbed operands and results, and stores its results."""
         reference = self.reference
         hidden = bool(reference.unobserved)  # a value's elements may be a later write's, not its op's
         exact = [(x, self._moved.get(self._origin(edge))) for edge, x in zip(entry.args, entry.operands, strict=True)]
@@ -105,7 +107,7 @@ class PerturbedRun:
         self.entries.append(replace(entry, operands=operands))
 
     def _overwrite(self, target: GradientEdge, off: Array) -> None:
-        """Apply the error of a write to its target, and to all unobserved values that share its memory."""
+        """Adds the error of an in-place write to its target, and to all unobserved values that share its memory."""
         assert isinstance(target, Ref)
         reference = self.reference
         for ref in reference.unobserved.intersection(reference.storages.aliases(target)):
@@ -115,23 +117,23 @@ class PerturbedRun:
             self.values[ref] = reference.values[ref] + self._moved[ref]
 
     def _origin(self, edge: GradientEdge) -> GradientEdge:
-        """The value of which an unobserved edge is a detached copy; the edge itself if it is none."""
+        """Returns the value of which an unobserved edge is a detached copy; the edge itself if it is no such copy."""
         reference = self.reference
         while edge in self._detached and (not reference.observing or edge in reference.unobserved):
             edge = self._detached[edge]
         return edge
 
     def _jitter(self, x: Array, step: float, through: float = 0.0) -> Array:
-        """Perturb an array by a random relative step of its elements, or of the intermediate size `through`. The step
-        is between half of `step` and one and a half, of either sign: with steps of one size, two errors could cancel in
-        each of a few runs.
+        """Returns an array with random perturbations, relative to its elements plus the intermediate size `through`.
+        The relative size is between half of `step` and one and a half, of either sign: with steps of one size, two
+        errors could cancel in each of a few runs.
         """
         self.roundings += x.size
         by = 2 * self.random.random(np.shape(x)) - 1
         return x + (np.abs(x) + through) * step * (by + np.copysign(0.5, by))
 
     def _rounding(self, entry: TapeEntry) -> float:
-        """The relative size of an op's perturbations."""
+        """Returns the relative size of the perturbations of an op."""
         given, dtype = [self.dtypes.get(edge, self.narrow) for edge in (*entry.args, *entry.outs)], self.narrow
         row = OPS.get(base_op(entry.op))
         if row is not None and isinstance(entry.op, str):
@@ -140,19 +142,19 @@ class PerturbedRun:
         return STEP[self.narrow] * self._epsilon(dtype) * many * PRODUCTS ** derivative_order(entry.op)
 
     def _epsilon(self, dtype: str) -> float:
-        """The unit roundoff of a dtype, in units of the narrowest dtype's."""
+        """Returns the machine epsilon of a dtype divided by that of the program's narrowest dtype."""
         return EPSILON[dtype] / EPSILON[self.narrow]
 
 
 def _largest(arrays: Sequence[Array]) -> float:
-    """The largest magnitude of all elements."""
+    """Returns the largest magnitude of all elements."""
     return max((float(np.abs(x).max()) for x in arrays if x.size), default=0.0)
 
 
 def _through(entry: TapeEntry, cotangents: Sequence[Array]) -> list[float]:
-    """The largest intermediate numbers in the formula of each operand's gradient. They are as large as the cotangents.
-    For a recorded derivative, they are as large as the product of these with the cotangents of all earlier
-    differentiations, because the formula is linear in each, except for the operand itself.
+    """Returns, for the gradient of each operand, the size of the largest intermediate numbers in its formula. They are
+    as large as the cotangents. For a recorded derivative, they are as large as the product of these with the cotangents
+    of all earlier differentiations, because the formula is linear in each, except for the operand itself.
     """
     sizes, op, end = [_largest(cotangents)] * len(entry.args), entry.op, len(entry.args)
     while isinstance(op, Vjp):

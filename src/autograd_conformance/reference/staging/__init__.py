@@ -1,1 +1,1 @@
-"""Staging: JAX functions traced once, translated to NumPy source that runs without JAX, and cached on disk."""
+"""Staging: JAX functions are traced once, translated to NumPy source that runs without JAX, and cached on disk."""

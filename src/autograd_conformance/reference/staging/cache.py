@@ -1,4 +1,5 @@
-"""The cache of staged functions on disk, so that a new process traces nothing that an earlier run traced.
+"""The cache on disk of staged functions (NumPy code that was traced from JAX), so that a new process traces nothing
+that an earlier run traced.
 
 It is one SQLite file, shared by all workers and runs: in `.cache` of a checkout, or in the user's cache folder if the
 package is installed. Its rows contain compiled code. Each row's key includes a digest of everything on which the code
@@ -27,7 +28,7 @@ from autograd_conformance.reference.staging.numpy_source import Loaded, Source
 from autograd_conformance.reference.staging.signature import cache, checked, key, make_private, signed
 
 BATCH = 64
-"""Number of new sources after which they are written to disk."""
+"""Number of new staged functions after which they are written to disk."""
 
 STAGING = (
     "package/places.py",
@@ -36,20 +37,22 @@ STAGING = (
     "reference/staging/*.py",
     "reference/optimizers.py",
 )
-"""The files on which staged code depends."""
+"""The files, as patterns, on which the code of staged functions depends."""
 
 
 @lru_cache(maxsize=1)
 def sources() -> tuple[Path, ...]:
-    """The files on which staged code depends: those that stage it, and all modules of the suite that they import, at
-    any depth.
+    """Returns the files on which the code of staged functions depends: those that stage it, and all modules of the
+    suite that they import, at any depth.
     """
     return tuple(sorted(path for pattern in STAGING for path in PACKAGE.glob(pattern)))
 
 
 @lru_cache(maxsize=1)
 def _digest() -> str:
-    """A digest of everything on which staged code depends: `sources`, and the versions of JAX, NumPy and Python."""
+    """Returns a digest of everything on which staged code depends: the files in `sources`, and the versions of JAX,
+    NumPy and Python.
+    """
     hasher = hashlib.sha256(f"{version('jax')} {np.__version__} {sys.version}".encode())
     for path in sources():
         hasher.update(path.read_bytes())
@@ -57,8 +60,8 @@ def _digest() -> str:
 
 
 class Store:
-    """Staged sources by key. If the disk fails, or if the folder cannot be made private, the store behaves as an empty
-    one.
+    """Stores the code of staged functions by key, in memory and in a file. If the disk fails, or if the folder cannot
+    be made private, the file counts as empty.
     """
 
     def __init__(self, path: Path, secret: bytes | None = None) -> None:
@@ -93,13 +96,13 @@ class Store:
         return self._reader[1]
 
     def _damaged(self, error: sqlite3.DatabaseError) -> None:
-        """Remove a file that is not a database, so that later runs can store sources again."""
+        """Removes a file that is not a database, so that later runs can store code again."""
         if not isinstance(error, sqlite3.OperationalError):  # busy or unreachable
             self.path.unlink(missing_ok=True)
 
     def _known(self, name: str) -> bytes | None:
-        """The validly signed row of a name in the file, written before this process began or meanwhile; None if there
-        is none.
+        """Returns the validly signed row with a name from the file, whichever process wrote it; None if there is
+        none.
         """
         database = self._reading()
         if database is None or self.secret is None:
@@ -114,11 +117,13 @@ class Store:
             return None
 
     def staged(self, about: object, make: Callable[[], Source]) -> Loaded:
-        """The function of the source that is stored under a key; if there is none, `make` makes the source."""
+        """Returns the function whose code is stored under the key `about`; if there is none, `make` makes the code."""
         return self._source(about, make).loaded()
 
     def _source(self, about: object, make: Callable[[], Source]) -> Source:
-        """The source that is stored under a key; if there is none, `make` makes it, and it is stored."""
+        """Returns the code that is stored under the key `about`; if there is none, `make` makes it, and it is
+        stored.
+        """
         name = repr(about)
         known = self.fresh.get(name) or self._known(name)
         if known is not None:
@@ -135,7 +140,7 @@ class Store:
         return source
 
     def flush(self) -> None:
-        """Write new sources to disk; if that fails, they stay in memory."""
+        """Writes new code to disk; if that fails, it stays in memory."""
         if not self.fresh or os.getpid() != self.process or self.secret is None:
             return
         if rebound():  # functions traced since then may be wrong
@@ -151,7 +156,7 @@ class Store:
             pass
 
     def close(self) -> None:
-        """Write new sources to disk, and close the connection."""
+        """Writes new code to disk, and closes the connection to the database."""
         self.flush()
         if self._reader is not None and self._reader[0] == os.getpid() and self._reader[1] is not None:
             self._reader[1].close()
@@ -159,15 +164,15 @@ class Store:
 
 
 def folder() -> Path:
-    """The folder of the file: in the checkout, or in the user's cache folder if there is no checkout or it belongs to
-    another user.
+    """Returns the folder of the cache's file: in the checkout, or in the user's cache folder if there is no checkout or
+    it belongs to another user.
     """
     own = ROOT / ".cache"
     return own if (ROOT / "pyproject.toml").exists() and make_private(own) else cache()
 
 
 def _secret() -> bytes | None:
-    """This user's key; None if it cannot be stored."""
+    """Returns the key with which this user's rows are signed; None if it cannot be stored."""
     try:
         return key(cache())
     except OSError:
@@ -176,5 +181,5 @@ def _secret() -> bytes | None:
 
 @lru_cache(maxsize=1)
 def store() -> Store:
-    """The store of this checkout, or of this user."""
+    """Returns the store of this checkout, or of this user; the same object in each call."""
     return Store(folder() / "staged.sqlite")

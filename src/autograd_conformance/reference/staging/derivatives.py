@@ -1,4 +1,4 @@
-"""Ops and writes as functions, in JAX and staged to NumPy, with their vector-Jacobian products."""
+"""Makes functions of ops and in-place writes, in JAX and staged to NumPy, with their vector-Jacobian products."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infi
 
 
 def definition(op: RecordedOp, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...]]:
-    """An op of the catalogue, a write, or a derivative, as a JAX function that returns a tuple."""
+    """Returns an op of the op table, an in-place write, or a derivative of one, as a JAX function that returns a
+    tuple.
+    """
     if isinstance(op, Vjp):
         return _differentiated(op, attrs)
     reference, keywords = row_of(op).reference, dict(attrs)
@@ -47,7 +49,7 @@ def _differentiated(op: Vjp, attrs: Attrs) -> Callable[..., tuple[jax.Array, ...
 
 
 def forward_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
-    """The results of an op as a NumPy function of its operands."""
+    """Returns a NumPy function that computes the results of an op from its operands."""
     return _forward(op, attrs, shapes).function
 
 
@@ -62,13 +64,17 @@ def _forward(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Loaded:
 
 
 def vjp_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Staged:
-    """The vector-Jacobian product of an op as a NumPy function of its operands and its results' cotangents."""
+    """Returns a NumPy function that computes the vector-Jacobian product of an op from its operands and its results'
+    cotangents.
+    """
     return staged_vjp(op, attrs, shapes).function
 
 
 @lru_cache(maxsize=KEPT)
 def staged_vjp(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Loaded:
-    """An op's vector-Jacobian product, staged: the function, and the arguments on which each result depends."""
+    """Returns an op's vector-Jacobian product, staged: the NumPy function, and the arguments on which each result
+    depends.
+    """
     function = definition(op, attrs)
 
     def pull(*inputs: jax.Array) -> tuple[jax.Array, ...]:
@@ -82,5 +88,5 @@ def staged_vjp(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Loade
 
 
 def array(value: Literal) -> Array:
-    """A literal as a float64 array."""
+    """Returns a literal as a float64 array."""
     return np.array(value.data, dtype=np.float64).reshape(value.shape)

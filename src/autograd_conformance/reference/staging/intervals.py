@@ -1,5 +1,5 @@
-"""Interval arithmetic over a jaxpr, staged like all sources: for each result, two numbers that enclose it for any
-rounding.
+"""Interval arithmetic: translates a jaxpr to a function that computes, for each result, two numbers that enclose it for
+any rounding.
 
 Every operation of a framework is assumed to round its result and its terms by a few units in the last place; the few
 leave room for another order of the same terms. Rounding preserves signs, and zero times anything is exact. Numbers too
@@ -30,7 +30,7 @@ _EXACT = {
     "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "copy", "copy_p", "convert_element_type", "select_n",
     "max", "min", "stop_gradient",
 }  # fmt: skip
-"""Operations that do not round, and are monotone in each operand that is not a condition."""
+"""JAX primitives that do not round, and are monotone in each operand that is not a condition."""
 
 
 class Interval(NamedTuple):
@@ -41,7 +41,7 @@ class Interval(NamedTuple):
 
     @staticmethod
     def exact(value: Any) -> Interval:
-        """An interval with a single known number."""
+        """Returns an interval with a single known number."""
         return Interval(np.asarray(value), np.asarray(value))
 
     @property
@@ -51,7 +51,9 @@ class Interval(NamedTuple):
 
 
 def enclosures(staged: Callable[..., Any], arguments: Sequence[Interval], dtype: str) -> list[Interval]:
-    """The intervals that contain the results if a framework computes them in `dtype` from any numbers in `arguments`.
+    """Computes the intervals that contain the results if a framework computes them in `dtype` from any numbers in
+    `arguments`.
+
     `staged` is the function of a source made by `stage_enclosures`.
     """
     finfo = np.finfo(dtype)
@@ -61,10 +63,10 @@ def enclosures(staged: Callable[..., Any], arguments: Sequence[Interval], dtype:
 
 
 def stage_enclosures(closed: jax_core.ClosedJaxpr) -> Source:
-    """The source of a function that runs a jaxpr on intervals. Its arguments are the rules, a rounding, the class of
-    intervals and the jaxpr's arguments.
+    """Returns the source of a function that runs a jaxpr on intervals. The function's arguments are the rules, a
+    rounding, the class of intervals and the jaxpr's arguments.
 
-    NotImplementedError names a primitive that has no rule here.
+    Raises NotImplementedError with the name of a primitive that has no rule here.
     """
     return _Writer().write(closed)
 
@@ -75,7 +77,7 @@ class _Rounding(NamedTuple):
     huge: float
 
     def outwards(self, low: Array, high: Array, terms: Array) -> Interval:
-        """An exact result, widened by its rounding error, which is relative to its `terms`."""
+        """Returns the interval from `low` to `high`, widened by a rounding error that is relative to `terms`."""
         room = np.where((low == 0) & (high == 0) & (terms == 0), 0.0, self.unit * terms + self.tiny)
         below, above = low - room, high + room
         below, above = np.where((low >= 0) & (below < 0), 0.0, below), np.where((high <= 0) & (above > 0), 0.0, above)
@@ -85,7 +87,9 @@ class _Rounding(NamedTuple):
 
 
 class _Writer:
-    """Writes one function, and assigns names to values and constants in the order of their use."""
+    """Writes the source of one function on intervals, and assigns names to values and constants in the order of their
+    use.
+    """
 
     def __init__(self) -> None:
         self.constants: dict[str, Array] = {}
@@ -132,8 +136,8 @@ def _expression(name: str, eqn: Any, operands: Sequence[str]) -> str:
 
 
 def _corners(function: Callable[[Array, Array], Array], x: Interval, y: Interval) -> tuple[Array, Array]:
-    """The least and the greatest result of a function at the ends of two intervals; it must be monotone in both
-    arguments.
+    """Returns the least and the greatest result of a function at the ends of two intervals; the function must be
+    monotone in both arguments.
     """
     found = [function(a, b) for a in x for b in y]
     return np.minimum.reduce(found), np.maximum.reduce(found)
@@ -164,7 +168,7 @@ def _divide(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
 
 
 def _power(rounding: _Rounding, x: Interval, y: Interval) -> Interval:
-    """A non-negative base to a known power. The rounding error of the base counts once per multiplication."""
+    """Encloses a non-negative base to a known power. The rounding error of the base counts once per multiplication."""
     low, high = _corners(np.power, x, y)
     return rounding.outwards(low, high, (1 + y.size) * np.maximum(np.abs(low), np.abs(high)))
 

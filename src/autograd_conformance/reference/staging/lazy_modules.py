@@ -1,4 +1,4 @@
-"""JAX, optax and SciPy, imported at their first use: functions that are already staged run without them.
+"""JAX, optax and SciPy, imported at their first use, because functions that are already staged run without them.
 
 Importing them takes a second and a hundred megabytes, in each process of a run. JAX computes on the CPU and in float64,
 whoever imports it first. Its other settings have their defaults, whatever the user's environment says: a setting by
@@ -22,7 +22,7 @@ SETTINGS = {
     "jax_disable_jit": False,
     "jax_check_tracer_leaks": False,
 }
-"""JAX's settings on which the reference depends."""
+"""JAX's settings on which the reference depends, with the values that it sets."""
 
 
 class LazyModule(ModuleType):

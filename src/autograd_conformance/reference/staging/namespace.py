@@ -1,4 +1,6 @@
-"""The namespace `j` of the op catalogue's reference functions, with JAX's modules."""
+"""The namespace `j` with JAX's modules, such as ``j.np`` and ``j.nn``, that the reference function of each op takes as
+its first argument.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ Reads = tuple[frozenset[int], ...]
 
 
 class Loaded(NamedTuple):
-    """A loaded source. It is small, because thousands are kept in memory."""
+    """A staged function as it is kept in memory: the NumPy function, and the arguments on which each result depends. It
+    is small, because thousands are kept.
+    """
 
     function: Staged
     reads: Reads
@@ -58,8 +60,8 @@ class Source:
     portable: bool = True
 
     def loaded(self) -> Loaded:
-        """The function that the source defines. Its global scope is shared with other functions unless the source has
-        constants or helper functions.
+        """Makes the function that the source defines. Its global scope is shared with other functions unless the source
+        has constants or helper functions.
         """
         defined = [each for each in self.code.co_consts if isinstance(each, CodeType)]
         if len(defined) == 1 and not self.constants:
@@ -71,7 +73,7 @@ class Source:
 
 @lru_cache(maxsize=1024)
 def _one(reads: Reads) -> Reads:
-    """The same object for equal arguments, because most functions have equal ones."""
+    """Returns the same object for equal arguments, to save memory, because most functions have equal ones."""
     return reads
 
 
@@ -82,8 +84,8 @@ _TRACED = count(1)
 
 
 def stage(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Source:
-    """The source of a NumPy function that computes what `function` computes on float64 arrays of the given shapes; it
-    returns a tuple.
+    """Returns the source of a NumPy function that computes what `function` computes on float64 arrays of the given
+    shapes, as a tuple.
     """
     avals = [jax.ShapeDtypeStruct(s, np.float64) for s in shapes]
     source = _Writer().write(jax.make_jaxpr(function)(*avals))
@@ -115,8 +117,8 @@ def named(
     constant: Callable[[Any], str],
     equation: Callable[[Any, list[str]], list[str]],
 ) -> list[str]:
-    """The names of a jaxpr's results, given the names of its arguments. `constant` names a constant. `equation` writes
-    an equation, given the names of its operands, and names its results.
+    """Writes the equations of a jaxpr, and returns the names of its results, given the names of its arguments.
+    `constant` names a constant. `equation` writes an equation, given the names of its operands, and names its results.
     """
     jaxpr = closed.jaxpr
     name: dict[Any, str] = dict(zip(jaxpr.invars, arguments, strict=True))
@@ -131,7 +133,7 @@ def named(
 
 
 class _Writer:
-    """Writes functions, and assigns names to variables and constants in the order of their use."""
+    """Writes the NumPy source of functions, and assigns names to variables and constants in the order of their use."""
 
     def __init__(self) -> None:
         self.constants: dict[str, Any] = {}
@@ -145,8 +147,8 @@ class _Writer:
         return Source(compile("".join(self.functions), "<staged>", "exec"), self.constants, reads, self.portable)
 
     def _function(self, name: str, closed: jax_core.ClosedJaxpr) -> Reads:
-        """Write one function, after the functions that it calls; returns the arguments on which each of its results
-        depends.
+        """Writes one function, after the functions that it calls; returns, for each of its results, the arguments on
+        which the result depends.
         """
         outer, self.body = self.body, []
         arguments = [self._fresh("x") for _ in closed.jaxpr.invars]
@@ -198,8 +200,8 @@ class _Writer:
         return made
 
     def _scan(self, eqn: Any, args: list[str], made: list[str]) -> _Line:
-        """The line of a loop over the first dimension of the equation's last operands; the loop's
-        body is a function.
+        """Returns the line that calls `scan`, a loop over the first dimension of the equation's last operands; the
+        loop's body is a function.
         """
         consts, carries = eqn.params["num_consts"], eqn.params["num_carry"]
         body = self._fresh("body")
@@ -211,7 +213,7 @@ class _Writer:
         return _Line(made, f"{', '.join(made)},", code, args, _looped(reads, consts, carries))
 
     def _live(self, results: list[str]) -> Iterator[_Line]:
-        """The lines on which the results depend, in order."""
+        """Returns the lines on which the results depend, in order."""
         needed, kept = set(results), []
         for line in reversed(self.body):
             if needed.intersection(line.made):
@@ -232,8 +234,8 @@ class _Writer:
 
 
 def _looped(reads: Reads, consts: int, carries: int) -> Reads:
-    """The dependencies of a loop's results, from those of its body's results; a carry also depends on its initial
-    value.
+    """Computes the dependencies of a loop's results from those of its body's results; a carry also depends on its
+    initial value.
     """
     found = [read | {consts + k} if k < carries else read for k, read in enumerate(reads)]
     while True:
@@ -245,7 +247,7 @@ def _looped(reads: Reads, consts: int, carries: int) -> Reads:
 
 
 def _run(eqn: Any) -> Callable[..., Any]:
-    """A function in which JAX runs a primitive that NumPy has no expression for."""
+    """Returns a function in which JAX runs a primitive for which there is no NumPy expression."""
 
     def run(*args: Any) -> Any:
         typed = [jax.numpy.asarray(a, dtype=v.aval.dtype) for a, v in zip(args, eqn.invars, strict=True)]

@@ -1,4 +1,4 @@
-"""JAX's primitives as NumPy expressions, from which `reference.staging.numpy_source` composes functions.
+"""The table of JAX's primitives as NumPy expressions, from which `reference.staging.numpy_source` composes functions.
 
 Each entry maps the names of a primitive's operands, its parameters and its equation to a Python expression over `np`,
 `special` and the helpers below. JAX itself runs primitives that are not listed.
@@ -31,8 +31,8 @@ def _cumulative(function: str) -> Expression:
 
 
 def _method(name: str, operand: str, argument: object) -> str:
-    """The call of an array's method, which avoids the overhead of NumPy's function of the same name. Scalars have no
-    methods, so they use the function.
+    """Returns the code of a call of an array's method, which avoids the overhead of NumPy's function of the same name.
+    Scalars have no methods, so they use the function.
     """
     return f"np.{name}({operand}, {argument})" if operand.startswith("(") else f"{operand}.{name}({argument})"
 
@@ -95,12 +95,12 @@ def _select(args: Sequence[str], params: Any, eqn: Any) -> str:
 
 
 def cumulative(function: Any, x: Any, axis: int, reverse: bool) -> Any:
-    """A cumulative op along `axis`, from its end if `reverse` is set."""
+    """Applies a cumulative function, such as `np.add.accumulate`, along `axis`, from its end if `reverse` is set."""
     return np.flip(function(np.flip(x, axis), axis=axis), axis) if reverse else function(x, axis=axis)
 
 
 def pad(x: Any, value: Any, config: Sequence[tuple[int, int, int]]) -> Any:
-    """`lax.pad`: low, high (which may be negative) and interior padding per dimension."""
+    """Pads an array as `lax.pad` does: low, high (which may be negative) and interior padding per dimension."""
     shape, places, kept = [], [], []
     for n, (low, high, interior) in zip(x.shape, config, strict=True):
         before, size = max(0, low), n + max(0, n - 1) * interior
@@ -114,14 +114,14 @@ def pad(x: Any, value: Any, config: Sequence[tuple[int, int, int]]) -> Any:
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """`np.broadcast_to` into newly allocated memory, which is faster for a few elements."""
+    """Broadcasts an array into newly allocated memory, which is faster than `np.broadcast_to` for a few elements."""
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
 
 
 def logcumsumexp(x: Any, axis: int) -> Any:
-    """The running log of the sum of exponentials."""
+    """Computes the running log of the sum of exponentials along `axis`."""
     return np.logaddexp.accumulate(x, axis=axis)
 
 
@@ -134,8 +134,8 @@ def scan(
     reverse: bool,
     stacked: Sequence[tuple[tuple[int, ...], str]],
 ) -> tuple[Any, ...]:
-    """`lax.scan`: the last carry, and the other results of each step, stacked in arrays of the
-    given shapes and dtypes.
+    """Runs `body` as `lax.scan` does; returns the last carry, and the other results of each step, stacked in arrays of
+    the given shapes and dtypes.
     """
     outs = [np.empty(shape, dtype) for shape, dtype in stacked]
     carries = len(carry)

@@ -1,5 +1,5 @@
-"""Signatures of code that is stored on disk: made with a key that only this user can read, in a folder to which only
-this user can write.
+"""Signs the code that is stored on disk, with a key that only this user can read, in a folder to which only this user
+can write.
 
 Staged functions are code. Anybody who could write to their file could run code in every later run, or change the
 expected values. A file from elsewhere (a shared folder, a cache of continuous integration) is not signed with this key,
@@ -20,7 +20,9 @@ LENGTH = 32
 
 
 def cache() -> Path:
-    """This user's cache folder of the suite; raises OSError if the user has no home folder."""
+    """Returns the folder of the suite in this user's cache, such as ``~/.cache/autograd-conformance``; raises OSError
+    if the user has no home folder.
+    """
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "autograd-conformance"
     except RuntimeError as error:
@@ -47,7 +49,9 @@ def _is_own(found: os.stat_result) -> bool:
 
 @lru_cache(maxsize=8)
 def key(folder: Path) -> bytes | None:
-    """The key in a folder, which is made if it does not exist; None if the folder cannot be made private."""
+    """Returns the signing key in a folder, which is made if it does not exist; None if the folder cannot be made
+    private.
+    """
     path = folder / "key"
     try:
         if not make_private(folder):
@@ -70,7 +74,7 @@ def _make(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes | None:
-    """The key in a file; None unless the file belongs to this user and nobody else can read it."""
+    """Returns the signing key in a file; None unless the file belongs to this user and nobody else can read it."""
     file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     try:
         found, read = os.fstat(file), os.read(file, LENGTH + 1)
@@ -81,12 +85,12 @@ def _read(path: Path) -> bytes | None:
 
 
 def signed(content: bytes, key: bytes, *about: str) -> bytes:
-    """The content with a signature in front; the signature covers the content and `about`."""
+    """Returns the content with a signature in front; the signature covers the content and `about`."""
     return _signature(content, key, about) + content
 
 
 def checked(text: bytes, key: bytes, *about: str) -> bytes | None:
-    """The content of a signed text; None if the key did not sign this content for `about`."""
+    """Returns the content of a signed text; None if `key` did not sign this content for `about`."""
     signature, content = text[:LENGTH], text[LENGTH:]
     return content if hmac.compare_digest(signature, _signature(content, key, about)) else None
 

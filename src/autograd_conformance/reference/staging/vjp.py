@@ -1,4 +1,4 @@
-"""The names of recorded ops: an op of the catalogue, or the derivative of an op, which is itself an op."""
+"""The identifiers of ops on the tape: an op of the op table, or the derivative of an op, which is itself an op."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Vjp:
     """The vector-Jacobian product of an op, as an op on the original op's operands and then on the cotangents of its
     results.
 
-    Backward calls with create_graph record it.
+    Backward calls with create_graph record such ops on the tape.
     """
 
     op: RecordedOp
@@ -26,8 +26,8 @@ RecordedOp = str | Vjp
 
 
 def base_op(op: RecordedOp) -> str:
-    """The op of the catalogue that a derivative of any order differentiates; for an op of the
-    catalogue, the op itself.
+    """Returns the op of the op table that a derivative of any order differentiates; an op that is no derivative is
+    returned unchanged.
     """
     while isinstance(op, Vjp):
         op = op.op
@@ -35,7 +35,7 @@ def base_op(op: RecordedOp) -> str:
 
 
 def derivative_order(op: RecordedOp) -> int:
-    """Number of times an op was differentiated: 0 for an op of the catalogue."""
+    """Returns how often an op was differentiated: 0 for an op of the op table."""
     count = 0
     while isinstance(op, Vjp):
         op, count = op.op, count + 1
