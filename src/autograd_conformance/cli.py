@@ -18,20 +18,25 @@ from autograd_conformance.reporting.analysis.verdicts import Exit
 SETTINGS = PACKAGE / "cli.ini"
 
 REPORT = "report"
-"""First word of a command about record files, which runs no tests."""
+"""The word after `autograd-conformance` that selects the command about record files, which runs no tests."""
 
 CAMPAIGN = "campaign"
-"""First word of a command about many runs."""
+"""The word after `autograd-conformance` that selects the command that runs a plan of many runs."""
 
 BISECT = "bisect"
-"""First word of a command that looks for the framework version in which a violation began."""
+"""The word after `autograd-conformance` that selects the search for the framework version in which a
+violation began.
+"""
 
 PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}
-"""Options that set the number of processes, or that need only one process."""
+"""Options that set the number of processes, or that need only one process; with one of these, `arguments` adds no `-n
+auto`.
+"""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the suites with the given options; returns pytest's exit code, or 10 for an adapter error.
+    """Runs the suites with the given options, and returns the exit code, one of `Exit`: pytest's own, or a further one
+    such as 10 for an adapter error.
 
     `report` passes the rest to `reporting.command`, `campaign` to `campaigns.command`, and `bisect` to
     `campaigns.bisect.command`.
@@ -60,8 +65,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def arguments(given: Sequence[str]) -> list[str]:
-    """Returns the options as pytest needs them: `suites/...` becomes the path of the suites, all suites run if no test
-    is named, and `-n auto` is added if no option sets the number of processes.
+    """Returns the options as pytest needs them: `suites/...` becomes the path of the suites, all suites are added if no
+    test is named, and `-n auto` is added if no option sets the number of processes.
     """
     from autograd_conformance.early import joined  # imports pytest: see `main`
 

@@ -32,18 +32,18 @@ VALUED = frozenset(
         "--replay",
     )
 )
-"""The suite's options, all of which have a value."""
+"""The names of all of the suite's options, each of which has a value, as in ``--framework torch``."""
 
 ADDED = "PYTEST_ADDOPTS"
-"""Environment variable with further options."""
+"""The environment variable in which pytest finds further options."""
 
 WORKER = "PYTEST_XDIST_WORKER"
-"""Environment variable of pytest-xdist's workers, whose options are joined already."""
+"""The environment variable that pytest-xdist sets in its worker processes, whose options are joined already."""
 
 
 def joined(words: Sequence[str]) -> list[str]:
-    """Returns the words of a command line, with each of the suite's options and its value joined into one word. Words
-    after `--` stay as they are.
+    """Returns the words of a command line, with each of the suite's options joined to its value: ``--dtype float64``
+    becomes ``--dtype=float64``. Words after `--` stay as they are.
     """
     out: list[str] = []
     rest = list(words)
@@ -58,7 +58,7 @@ def joined(words: Sequence[str]) -> list[str]:
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
-    """In the checkout, starts pytest again with joined options, if any option was not joined."""
+    """Starts pytest again with joined options, if it was started in the checkout and some option was not joined."""
     config = pluginmanager.get_plugin("pytestconfig")
     if config is None or WORKER in os.environ or not _is_checkout(config):
         return

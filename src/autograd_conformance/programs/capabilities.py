@@ -1,4 +1,6 @@
-"""Capabilities and traits: features that frameworks may claim, and features that a program requires."""
+"""Capabilities, which are features that frameworks may claim and programs may require; and traits, which are the
+choices of a framework where several behaviours are legal.
+"""
 
 from __future__ import annotations
 
@@ -121,23 +123,27 @@ class Traits:
     tensor itself."""
 
     one_node: bool = False
-    """Whether a region of several instructions is one node of the graph. A call through a part of it then frees all of
-    it and gives zeros to inputs that the call does not reach, and no gradient flows from one of the region's results to
-    another."""
+    """Whether a region (several instructions that run as one compiled or checkpointed function) is one node of the
+    graph. A call through a part of the region then frees all of it and gives zeros to inputs that the call does not
+    reach, and no gradient flows from one of the region's results to another.
+    """
     recomputes: bool = False
-    """Whether a region of several instructions saves only its inputs, and recomputes the rest during backward."""
+    """Whether a region (several instructions that run as one checkpointed function) saves only its inputs, and
+    recomputes the rest during backward.
+    """
     captures: bool = False
-    """Whether a recomputation uses the current values of its inputs without checking that they are unchanged. A call
-    through a region whose inputs were since written to, or had `requires_grad` changed, may then give any numbers, or
-    raise."""
+    """Whether the recomputation of a checkpointed function uses the current values of its inputs without checking that
+    they are unchanged. A call through a function whose inputs were since written to, or had `requires_grad` changed,
+    may then give any numbers, or raise.
+    """
 
     def implies(self, shape: Shape) -> bool:
-        """Whether a root of a shape has an implicit cotangent."""
+        """Whether a root of the given shape has an implicit cotangent, so that a call may omit the cotangent."""
         return self.implicit_ones or (shape == () if self.implicit_for_numbers else prod(shape) == 1)
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The names of the traits that differ from PyTorch's, as words."""
+        """The names of the traits that differ from PyTorch's, as words: ``begins with zeros``."""
         return tuple(f.name.replace("_", " ") for f in fields(self) if getattr(self, f.name) != f.default)
 
 
@@ -204,8 +210,8 @@ def _needs(step: Instruction, program: Program) -> set[Capability]:
 
 
 def are_distinct_leaves(inputs: Sequence[Ref], program: Program) -> bool:
-    """Whether each input is a leaf and is listed once, and so is an argument of the function that
-    the program computes.
+    """Whether the inputs of a call are leaves and none is listed twice, so that each is an argument of the function
+    that the program computes.
     """
     return len({*inputs}) == len(inputs) and all(isinstance(program[ref.at], Leaf) for ref in inputs)
 

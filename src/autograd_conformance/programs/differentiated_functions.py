@@ -9,8 +9,8 @@ from autograd_conformance.programs.operands import operands, results
 
 
 def body(program: Program, call: Grad) -> tuple[int, ...]:
-    """Returns the numbers of the instructions between a call's inputs and its roots, in order. Inner `Grad` calls are
-    included if they set `create_graph`.
+    """Returns the numbers of the instructions that compute a call's roots from its inputs, in order. Inner `Grad` calls
+    are included if they set `create_graph`.
     """
     depends, steps = set(call.inputs), []
     for at, step in enumerate(program.instructions[: max(root.at for root in call.roots) + 1]):
@@ -38,10 +38,12 @@ def reads(program: Program, step: Instruction) -> frozenset[Ref]:
 
 
 def made(program: Program, at: int) -> tuple[Ref, ...]:
-    """Returns the values that an instruction makes."""
+    """Returns the values that instruction `at` makes."""
     return tuple(Ref(at, k) for k in range(results(program[at])))
 
 
 def _passes(step: Instruction) -> bool:
-    """Whether an instruction computes something differentiable."""
+    """Whether an instruction can be a part of a differentiated function: an op, a detach, or a `Grad` call with
+    `create_graph`.
+    """
     return isinstance(step, (Apply, Detach)) or (isinstance(step, Grad) and step.create_graph)

@@ -58,7 +58,7 @@ def inserted(program: Program, at: int, step: Instruction) -> Program:
 
 
 def redirected(program: Program, at: int, old: Ref, new: Ref) -> Program:
-    """Returns the program in which `new` replaces `old` as operand, from instruction `at` on."""
+    """Returns the program in which `new` replaces `old` as operand of all instructions from `at` on."""
     later = (
         with_operands(step, [new if ref == old else ref for ref in operands(step)])
         for step in program.instructions[at:]
@@ -67,7 +67,9 @@ def redirected(program: Program, at: int, old: Ref, new: Ref) -> Program:
 
 
 def cloned(program: Program, at: int, target: Ref) -> Program:
-    """Returns the program in which a copy of `target` replaces it as operand, from instruction `at` on."""
+    """Returns the program in which a copy of `target`, made before instruction `at`, replaces `target` as operand from
+    there on.
+    """
     return redirected(inserted(program, at, Apply("clone", (target,))), at + 1, target, Ref(at))
 
 

@@ -63,18 +63,18 @@ class Apply:
     """An op on earlier values."""
 
     op: str
-    """Its name in `ops.catalogue`."""
+    """The op's name in `ops.catalogue`, such as ``matmul``."""
     args: tuple[Ref, ...]
     """The operands."""
     attrs: Attrs = ()
-    """The attributes by name."""
+    """The op's attributes, as pairs of name and value: ``(("dim", 0),)``."""
     results: int = 1
-    """Number of results."""
+    """The number of values that the op returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """The same values in the same memory, without a history."""
+    """Detach a value: make a value with the same elements in the same memory, without a history."""
 
     source: Ref
 
@@ -84,13 +84,13 @@ class InPlace:
     """An op applied in place."""
 
     op: str
-    """Its name in `ops.catalogue`."""
+    """The in-place op's name in `ops.catalogue`, such as ``add_``."""
     target: Ref
-    """The first operand, which becomes the result."""
+    """The first operand, which the op overwrites with its result."""
     args: tuple[Ref, ...] = ()
     """The other operands."""
     attrs: Attrs = ()
-    """The attributes by name."""
+    """The op's attributes, as pairs of name and value: ``(("alpha", 2.0),)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,9 @@ class Backward:
     roots: tuple[Ref, ...]
     """The values that are differentiated."""
     cotangents: tuple[Literal | None, ...]
-    """A cotangent per root. None is the implicit cotangent of the framework, which roots of one element have."""
+    """A cotangent for each root. None is the implicit cotangent of ones, which PyTorch has only for roots of one
+    element.
+    """
     retain_graph: bool | None = None
     """Whether the graph is kept; None is the framework's default."""
     create_graph: bool = False
@@ -141,15 +143,15 @@ class Grad:
     inputs: tuple[Ref, ...]
     """The values with respect to which the roots are differentiated."""
     cotangents: tuple[Literal | None, ...]
-    """As in `Backward`."""
+    """A cotangent for each root, or None for the implicit cotangent of ones."""
     retain_graph: bool | None = None
-    """As in `Backward`."""
+    """Whether the graph is kept; None is the framework's default."""
     create_graph: bool = False
-    """As in `Backward`."""
+    """Whether the gradients are differentiable themselves."""
     allow_unused: bool | None = None
     """Whether inputs are allowed that the roots do not depend on; None is the framework's default."""
     materialize_grads: bool = False
-    """Whether the gradients of such inputs are zeros instead of None."""
+    """Whether the gradients of inputs that the roots do not depend on are zeros instead of None."""
 
     @property
     def retains(self) -> bool:
@@ -224,9 +226,9 @@ class Optimizer:
     leaves: tuple[Ref, ...]
     """The values that the optimizer updates."""
     optimizer: str
-    """Its name in `ops.optimizers`."""
+    """The optimizer's name in `ops.optimizers`, such as ``adam``."""
     settings: Attrs = ()
-    """The settings by name, such as the learning rate."""
+    """The optimizer's settings, as pairs of name and value: ``(("lr", 0.1),)``."""
     groups: Groups = ()
     """Parameter groups, which split the leaves in order: for each group, its number of leaves and the settings that
     override the optimizer's."""
@@ -257,7 +259,7 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete the program's last references to values; no later instruction may use them."""
+    """Delete the program's own references to values, as `del x` does; no later instruction may use these values."""
 
     values: tuple[Ref, ...]
 
@@ -297,8 +299,9 @@ class Row:
     notation: Notation | None
     """The first word of the instruction in the text notation; None for ops, which begin with their name."""
     pure: bool = False
-    """Whether the effect of the instruction's simplest form follows from the program alone, independent of earlier
-    choices of the framework."""
+    """Whether the effect of the instruction, without options such as `create_graph`, follows from the program alone,
+    whatever the framework did before.
+    """
     writes: bool = False
     """Whether the instruction changes values in place."""
     shows_values: bool = False
@@ -328,14 +331,16 @@ INSTRUCTIONS: dict[type[Instruction], Row] = {
     Delete: Row("drop", "drop"),
     DefaultDtype: Row("default_dtype", "default_dtype", pure=True),
 }
-"""A row for each instruction."""
+"""The properties of each class of instructions."""
 
 ACTIONS = tuple(kind for kind, row in INSTRUCTIONS.items() if row.shows_gradients)
 WRITING = tuple(kind for kind, row in INSTRUCTIONS.items() if row.writes)
 SHOWING = tuple(kind for kind, row in INSTRUCTIONS.items() if row.shows_values)
 
 RANDOM = ("dropout_mask", "random_normal", "random_uniform")
-"""Ops that draw random values: values computed from their results follow from the observed results."""
+"""Ops that draw random numbers; the values that later instructions should compute from these numbers follow from the
+numbers that were observed.
+"""
 
 CLIPS = ("norm", "value")
 MODES = ("no_grad", "enable_grad")
@@ -396,8 +401,9 @@ class Program:
 
     @property
     def stateful(self) -> bool:
-        """Whether the expected results depend on what the framework did earlier: true of programs with writes,
-        gradients as values, or grad modes.
+        """Whether the expected results depend on what the framework did earlier. They do unless every instruction is
+        outside grad modes and makes a leaf, applies an op that draws no random numbers, detaches a value, clears
+        gradients, sets the default dtype, or is a plain backward call (without `create_graph` and `inputs`).
         """
         return bool(self.modes) or not all(map(_is_pure, self))
 

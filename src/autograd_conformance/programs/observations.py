@@ -17,8 +17,8 @@ from autograd_conformance.programs.own_numpy import np
 class Kind(Enum):
     """The kinds of error that rules distinguish.
 
-    No rule expects `UNKNOWN`. Judging ends at `NO_KERNEL`, and at `UNDECIDED`: an error that either the framework or
-    its adapter raised, where the traceback does not decide which.
+    `UNKNOWN` is an error that the adapter does not recognise; no rule requires it. Judging ends at `NO_KERNEL`, and at
+    `UNDECIDED`: an error that either the framework or its adapter raised, where the traceback does not decide which.
     """
 
     GRAPH_FREED = "graph freed"
@@ -86,7 +86,10 @@ class Returned:
     """The instruction returned."""
 
     values: tuple[Tensor | None, ...] = ()
-    """The results. None is the gradient of an unused input, or a value that stays inside a region."""
+    """The results; after a step of an optimizer, the updated leaves. None is the gradient of an unused input, or any
+    result of an instruction in a region (instructions that run as one compiled or checkpointed function), whose results
+    `StepObservation.values` contains.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ class HookCall:
     hook: Ref
     """The hook's handle."""
     value: np.ndarray | None
-    """The gradient with which the hook was called."""
+    """The gradient with which the hook was called; None if the hook was called without a gradient."""
     dtype: str | None = None
     """The dtype of that gradient, if known."""
 
@@ -128,19 +131,24 @@ class StepObservation:
     outcome: Outcome
     """How the instruction ended: it returned, raised, or was skipped."""
     gradients: Mapping[Ref, Gradient | None] = field(default_factory=dict)
-    """The gradient of every value that can have one, observed after instructions without results and after `Grad`."""
+    """The stored gradient of every value that can have one. Empty unless the instruction makes no value, is a `Grad`
+    call, or ends a region (instructions that run as one compiled or checkpointed function).
+    """
     values: Mapping[Ref, Tensor] = field(default_factory=dict)
-    """All existing values, observed after instructions that change values."""
+    """All existing values. Empty unless the instruction writes to or detaches a value in place, is a step of an
+    optimizer, or ends a region (instructions that run as one compiled or checkpointed function).
+    """
     fired: tuple[HookCall, ...] = ()
-    """The calls of hooks, in order."""
+    """The calls of hooks during the instruction, in order."""
     saved: int | None = None
     """Number of saved tensors that are alive; None if the framework cannot count them."""
     mutated: tuple[int, ...] = ()
     """The positions of the call's cotangents into which the framework wrote during the call."""
     region: tuple[int, ...] = ()
-    """The numbers of the instructions that ran together as one region. This is stored with the last of them if the
-    region returned, and with the first if it raised. The others have no separate observation, except for the
-    region's results."""
+    """The numbers of the instructions that ran together with this one as a region (one compiled or checkpointed
+    function). This is stored with the last of these instructions if the region returned, and with the first if it
+    raised. The others have no separate observation, except for the region's results.
+    """
     unobserved: tuple[str, ...] = ()
     """For each property that could not be read although the adapter tried, a description of what failed and why. The
     property is None in this observation, and this violates no rule."""
@@ -155,7 +163,7 @@ def region_steps(observation: Observation) -> dict[int, tuple[int, ...]]:
 
 
 def lacks_kernel(*observation: StepObservation) -> bool:
-    """Whether some instruction needed a kernel that the device does not have."""
+    """Whether some instruction raised because the device has no kernel for an op."""
     outcomes = (step.outcome for step in observation)
     return any(isinstance(outcome, Raised) and outcome.kind is Kind.NO_KERNEL for outcome in outcomes)
 

@@ -98,7 +98,9 @@ def computed_from(program: Program, call: BackwardCall) -> set[Ref]:
 
 
 def holders(program: Program) -> frozenset[Ref]:
-    """Returns the values that may have a `.grad`: leaves, and other values to which some instruction may give one."""
+    """Returns the values that may have a `.grad`: leaves, and other values to which some instruction may give a
+    `.grad`.
+    """
     found: set[Ref] = set()
     for at, step in enumerate(program):
         match step:
@@ -132,8 +134,8 @@ def same_optimizer(one: Optimizer | Step, other: Optimizer | Step) -> bool:
 
 
 def clearing_optimizer(clearing: ZeroGrad, before: Sequence[Instruction]) -> Optimizer | None:
-    """Returns the optimizer whose method clears these gradients: the latest one that was made with exactly these
-    leaves; None if there is none.
+    """Returns the optimizer whose method a `ZeroGrad` calls: the latest one that an earlier instruction made with
+    exactly the leaves that are cleared; None if there is none.
     """
     made = (step for step in reversed(before) if isinstance(step, Optimizer))
     return next((step for step in made if step.leaves == clearing.leaves), None)

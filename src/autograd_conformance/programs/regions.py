@@ -20,7 +20,9 @@ Computing = Apply | Detach | InPlace
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A run of computing instructions. Leaves between its instructions are made before the region runs."""
+    """Consecutive computing instructions that a framework runs as one compiled or checkpointed function. Leaves between
+    these instructions are made before the region runs.
+    """
 
     steps: tuple[int, ...]
     """The numbers of the region's instructions, in order."""
@@ -29,7 +31,9 @@ class Region:
     results: tuple[Ref, ...]
     """The region's values that are used outside, or by no instruction; its other values are never observed."""
     modes: Modes = ()
-    """The grad modes that all its instructions have in common, outermost first; the region runs under them."""
+    """The grad modes that all of the region's instructions have in common, outermost first; the region runs under these
+    modes.
+    """
 
     @property
     def first(self) -> int:
@@ -42,22 +46,27 @@ class Region:
         return self.steps[-1]
 
     def inner(self, program: Program, at: int) -> Modes:
-        """Returns the grad modes of one of the region's instructions that are entered inside the region."""
+        """Returns the grad modes of instruction `at` that are entered inside the region."""
         return program.mode(at)[len(self.modes) :]
 
 
 CanJoin = Callable[[Program, int, Sequence[int]], bool]
-"""Whether an instruction, given by its number, can join the instructions that a region already contains."""
+"""A function that says whether an instruction, given by its number, can join the instructions that a region already
+contains.
+"""
 
 
 LEAST, ONE_IN = 3, 8
-"""The fewest instructions after which a run may end early, and the average number of places per early end."""
+"""A region that has at least `LEAST` instructions is ended, although it could continue, at about one in `ONE_IN` of the
+following positions, which a hash of its length and ops selects.
+"""
 
 
 def ends_early(program: Program, at: int, run: Sequence[int]) -> bool:
-    """Whether a run ends before instruction `at` although the instruction could join it. Thus what one region computes
-    in one program, several regions compute in another. The result depends only on the length of the run and on the ops
-    at its end, so that it is the same wherever a program contains them.
+    """Whether a region, whose instructions so far are `run`, ends before instruction `at` although that instruction
+    could join it. Thus what one region computes in one program, several regions compute in another. The answer depends
+    only on the length of `run`, on its last instruction and on instruction `at`, so that it is the same wherever a
+    program contains them.
     """
     if len(run) < LEAST:
         return False
@@ -66,12 +75,16 @@ def ends_early(program: Program, at: int, run: Sequence[int]) -> bool:
 
 
 def _computes(step: Instruction) -> str:
-    """Returns the computation of an instruction, without its operands."""
+    """Returns the computation of an instruction, without its operands: the op with its attributes, or the name of the
+    instruction's class.
+    """
     return f"{step.op} {step.attrs}" if isinstance(step, (Apply, InPlace)) else type(step).__name__
 
 
 def regions(program: Program, can_join: CanJoin) -> Iterator[Region]:
-    """Yields the regions of a program, in order: runs as long as `can_join` allows, except for a few that end early."""
+    """Yields the regions of a program, in order. Each contains as many consecutive instructions as `can_join` allows,
+    except for a few regions that end early.
+    """
     run: list[int] = []
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
@@ -104,8 +117,8 @@ def region_of(program: Program, steps: tuple[int, ...]) -> Region:
 
 
 def region_key(program: Program, region: Region) -> Hashable:
-    """Returns the function that a region computes, as a key: regions have equal keys if they do the same, in whatever
-    program.
+    """Returns a key for the function that a region computes: regions have equal keys if they compute the same function,
+    in whatever program.
     """
     place = {ref: k for k, ref in enumerate(region.inputs)}
     made = [Ref(at, k) for at in region.steps for k in range(results(program[at]))]
@@ -125,7 +138,7 @@ def _read(step: Instruction) -> tuple[Ref, ...]:
 
 
 def _common(modes: Iterable[Modes]) -> Modes:
-    """Returns the grad modes with which all of these begin."""
+    """Returns the longest sequence of grad modes with which all of the given sequences begin."""
     first, *others = modes
     length = len(first)
     for other in others:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NewType
 
 Slug = NewType("Slug", str)
-"""The slug of a rule, `family/name`. At run time it is a string."""
+"""The name of a rule, such as ``accumulation/adds``: `family/name`. At run time it is a string."""
 
 Family = NewType("Family", str)
-"""The part of a slug before the slash; also the name of a suite."""
+"""The part of a slug before the slash, such as ``accumulation``; also the name of a suite."""
 
 
 def family(slug: Slug) -> Family:

@@ -66,9 +66,11 @@ class Vocabulary:
     optimizers: Collection[str]
     """Optimizers that programs make."""
     attributes: Callable[[str, Attrs], str | None] = _any_attributes
-    """Describes the problem with an op's attributes; None if they are valid."""
+    """A function that describes the problem with an op's attributes, or returns None if they are valid."""
     settings: Callable[[str, Attrs, Groups], str | None] = _any_settings
-    """Describes the problem with the settings of an optimizer or of a parameter group; None if they are valid."""
+    """A function that describes the problem with the settings of an optimizer or of a parameter group, or returns None
+    if they are valid.
+    """
 
 
 def validate(program: Program, vocabulary: Vocabulary | None = None) -> Program:
@@ -140,10 +142,12 @@ def _problem(step: Instruction, program: Program, vocabulary: Vocabulary | None)
 
 
 EQUATION = re.compile(r"[a-z,]+->[a-z]*")
-"""The pattern of `einsum` equations."""
+"""The pattern of `einsum` equations, such as ``ij,jk->ik``."""
 
 WORD = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*|{EQUATION.pattern}")
-"""The pattern of texts that attributes may contain: words and equations. None of them is code with an effect."""
+"""The pattern of texts that attributes may contain: words and `einsum` equations. No such text is code
+with an effect.
+"""
 
 
 def _plain_problem(attrs: Attrs) -> str | None:

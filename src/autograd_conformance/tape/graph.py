@@ -24,26 +24,26 @@ class Node:
     """A recorded op, and what happened to it since."""
 
     entry: TapeEntry
-    """The reference's tape entry."""
+    """The op's entry on the tape of the suite's own reference computation."""
     saves: Certainty
-    """Whether its derivative needs saved tensors."""
+    """How certainly the op's derivative needs saved tensors."""
     freed: Certainty = Certainty.NEVER
-    """Whether a call has freed its saved tensors."""
+    """How certainly a call has freed the op's saved tensors."""
     freed_by: int | None = None
-    """The call that freed them, or may have."""
+    """The number of the call that freed the op's saved tensors, or may have."""
     traversals: int = 0
     """Number of calls that went through the node."""
     was_retained: bool = False
-    """Whether one of these calls retained the graph."""
+    """Whether a call that went through the node retained the graph."""
 
     @property
     def at(self) -> int:
-        """The instruction that recorded the node."""
+        """The number of the instruction that recorded the node."""
         return self.entry.at
 
     @property
     def op(self) -> RecordedOp:
-        """The op."""
+        """The recorded op: one of the catalogue, a derivative of one, or a move between a view and its base."""
         return self.entry.op
 
     @property
@@ -58,40 +58,46 @@ class Node:
 
     @property
     def must_be_freed(self) -> bool:
-        """Whether its derivative needs saved tensors, and they are certainly freed: a call through it must raise."""
+        """Whether a call through the node must raise, because its derivative needs saved tensors that are certainly
+        freed.
+        """
         return self.freed is Certainty.ALWAYS and self.saves is Certainty.ALWAYS
 
     def free(self, certainty: Certainty, at: int) -> None:
-        """Mark its saved tensors as freed by call `at`."""
+        """Mark the op's saved tensors as freed by call `at`, certainly or possibly."""
         self.freed, self.freed_by = certainty, at
 
 
 @dataclass(frozen=True, slots=True)
 class Traversal:
-    """The nodes that a call goes through, newest first, and the gradient edges that it reaches."""
+    """The nodes that a call goes through, newest first, and the gradient edges (values, as they were made) that get a
+    cotangent.
+    """
 
     nodes: tuple[Node, ...] = ()
     """The nodes that the call certainly goes through."""
     leaves: frozenset[Ref] = frozenset()
     """The leaves to whose gradients the call adds."""
     uses: Mapping[GradientEdge, int] = field(default_factory=dict)
-    """For each edge, the number of node operands that use it."""
+    """For each edge, how many operands of the visited nodes it is."""
     maybe_nodes: tuple[Node, ...] = ()
     """The nodes that the call may go through: ancestors of a derivative's operands, which matter only if the derivative
     depends on them.
     """
     must_accumulate: frozenset[Ref] = frozenset()
-    """The values to whose gradients the call adds."""
+    """The values to whose gradients the call certainly adds."""
     may_accumulate: frozenset[Ref] = frozenset()
     """The values to whose gradients the call may add."""
     must_reach: frozenset[GradientEdge] = frozenset()
-    """The edges that get a cotangent."""
+    """The edges that certainly get a cotangent."""
     must_fire: frozenset[GradientEdge] = frozenset()
-    """The edges whose hooks the call runs."""
+    """The edges whose hooks the call certainly runs."""
     may_fire: frozenset[GradientEdge] = frozenset()
     """The edges whose hooks the call may run."""
     may_reach: frozenset[GradientEdge] = frozenset()
-    """The edges from which a derivative may have been computed; the gradients there are unspecified."""
+    """The edges from which a recorded derivative may have been computed, instead of from its operands; the gradients
+    there are unspecified.
+    """
     partial_nodes: tuple[Node, ...] = ()
     """The nodes with operands that lead to no input of the call: the call may go through a part of such a node only."""
 
@@ -102,7 +108,7 @@ class Traversal:
 
     @property
     def alone(self) -> bool:
-        """Whether the call goes through a single op and nothing else."""
+        """Whether the call goes through a single node only, and its op is neither a write nor a derivative."""
         return len(self.nodes) == 1 and not self.maybe_nodes and self.nodes[0].op in OPS
 
 

@@ -49,7 +49,9 @@ from autograd_conformance.tape.state import TapeState
 
 
 class Tape(TapeState):
-    """The model: `expect` returns the allowed outcomes, `record` updates the model with the observed one."""
+    """The model of what a framework recorded: `expect` returns the allowed outcomes, `record` updates the model with
+    the observed one.
+    """
 
     def expect(self, at: int, step: Instruction, modes: Modes = ()) -> Expectation:
         """Returns the outcomes that the rules allow for instruction `at`."""
@@ -110,7 +112,7 @@ class Tape(TapeState):
             self.used.clear()
 
     def _sync_read_gradient(self, made: Ref) -> None:
-        """Let a gradient that was read hold the same gradient as the other names of the same object."""
+        """Give a value that `ReadGrad` made the `.grad` that the other names of the same object have."""
         reference, calls = self.reference, self.reference.calls
         for other in reference.tape.same_objects([made]):
             if self.grads.get(other) is not None:
@@ -150,7 +152,7 @@ class Tape(TapeState):
                 node.free(Certainty.MAYBE, at)
 
     def _free_regions(self, at: int, traversal: Traversal) -> None:
-        """Mark all nodes of the regions that a call entered as possibly freed."""
+        """Mark all nodes of the regions (compiled or checkpointed functions) that a call entered as possibly freed."""
         for region in {region for node in traversal.all_nodes if (region := self.region(node))}:
             for node in self.region_nodes(region):
                 if node.freed is Certainty.NEVER:

@@ -24,7 +24,9 @@ Used = tuple[RecordedOp, Ref]
 
 
 def through_modules(nodes: Iterable[Node]) -> list[Slug]:
-    """Returns the rules about the gradients of the modules that a call goes through."""
+    """Returns the rules about the gradients of modules, such as layers and recurrent cells, that apply to a call
+    through these nodes.
+    """
     found = {base_op(node.op) for node in nodes} & MODULES.keys()
     rules = [slugs.RECURRENT_GRADIENT] if found & CELLS else []
     return [*rules, *([slugs.NETWORKS_GRADIENT] if found - CELLS else [])]
@@ -40,7 +42,9 @@ def _uses(tape: TapeState, node: Node) -> set[Used]:
 
 
 def carries_state(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) -> bool:
-    """Whether a call goes from recurrent steps that no call has traversed into freed steps of the same kind."""
+    """Whether a call goes from a recurrent step that no call has traversed back into freed steps of the same op and
+    parameter, as if a training loop did not detach its state.
+    """
     made: dict[GradientEdge, set[Used]] = {}
     freed_ids = set(map(id, freed))
     for node in reversed(traversal.nodes):
@@ -54,8 +58,8 @@ def carries_state(tape: TapeState, traversal: Traversal, freed: Sequence[Node]) 
 
 
 def detaches_state(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether a call ends at a detached value that was computed by steps of the same kind, which another call
-    traversed.
+    """Whether a call ends at a detached value that was computed by steps of the same op and parameter, which another
+    call traversed, as if a training loop detaches its state.
     """
     if not tape.detached:
         return False
@@ -86,7 +90,9 @@ def _detached(tape: TapeState) -> dict[GradientEdge, set[Ref]]:
 
 
 def _traversed_upstream(tape: TapeState, source: Ref) -> set[Used]:
-    """Returns the uses upstream of a value, in nodes that a call has already traversed."""
+    """Returns each op and its leaf (`Used`) upstream of a value, detaches included, in nodes that a call has already
+    traversed.
+    """
     producer = tape.reference.tape.producer
     found: set[Used] = set()
     pending, visited = [tape.reference.tape.edge(source)], set[int]()

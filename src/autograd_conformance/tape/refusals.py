@@ -43,9 +43,7 @@ class Refusal:
 
     @classmethod
     def of(cls, raised: Raised, expected: Kind) -> Refusal:
-        """Returns the refusal in an outcome. Numbers in the message, which vary from run to run, are
-        replaced by `#`.
-        """
+        """Returns the refusal in an outcome. Numbers in the message, which differ between runs, are replaced by `#`."""
         first = raised.message.strip().partition("\n")[0]
         return cls(expected, raised.type, re.sub(r"\d+(?:\.\d+)?", "#", first)[:200])
 

@@ -18,15 +18,17 @@ class SavedBy:
     """The tensors that one instruction saved."""
 
     op: str
-    """The op that saved them; `create_graph` for a call that recorded itself."""
+    """The op that saved the tensors; `create_graph` for a call that recorded itself."""
     least: int
-    """Lower bound on how many of them are alive."""
+    """Lower bound on how many of the tensors are alive."""
     most: int
-    """Upper bound on how many of them are alive."""
+    """Upper bound on how many of the tensors are alive."""
     derived: bool = False
-    """Whether a call with create_graph, or a write, saved them. Then it is unknown which of them a later call frees."""
+    """Whether a call with create_graph, or a write, saved the tensors. Then it is unknown which of the tensors a later
+    call frees.
+    """
     failed: bool = False
-    """Whether a call through their nodes raised, and no call has returned since."""
+    """Whether a call through the nodes that saved the tensors raised, and no call has returned since."""
 
 
 class SavedTensors:
@@ -69,11 +71,13 @@ class SavedTensors:
             each.failed = False
 
     def free(self, numbers: Iterable[int]) -> list[SavedBy]:
-        """Remove the tensors that these instructions saved; returns those that were there."""
+        """Remove the tensors that these instructions saved, and return those that were there."""
         return [self.by.pop(number) for number in numbers if number in self.by]
 
     def free_unreachable(self) -> list[SavedBy]:
-        """Remove the saved tensors that no value and no gradient keeps alive; returns them."""
+        """Remove and return the saved tensors that no value and no gradient keeps alive. Tensors that may be kept
+        alive, or not, are marked as possibly freed.
+        """
         may = NONE.union(*self.may_keep.values(), *self.grad_may_keep.values())
         must = NONE.union(*self.must_keep.values())
         self.may_free(number for number in self.by if number not in must)

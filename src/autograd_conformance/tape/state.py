@@ -45,27 +45,33 @@ class TapeState(RecordedGraph):
         self.grads: dict[Ref, Gradient | None] = {}
         """The gradient that each value held when it was last observed."""
         self.used: set[Ref] = set()
-        """The values used by computations since gradients were last observed; only in frameworks where use may clear
-        them.
+        """The values used by computations since gradients were last observed; stays empty unless use may clear
+        gradients in the framework.
         """
         self.roots: dict[GradientEdge, int] = {}
-        """For each edge, the last call that began there."""
+        """For each gradient edge, the number of the last backward call that had it as a root."""
         self.by_default: set[int] = set()
-        """The calls that free the graph by default, because `retain_graph` was left out."""
+        """The numbers of the calls that free the graph by default, because `retain_graph` was left out."""
         self.refused: set[GradientEdge] = set()
-        """The roots of calls that were refused before they began."""
+        """The gradient edges of the roots of calls that the framework refused before they began."""
         self.unrecorded: set[Ref] = set()
-        """Values computed under no_grad."""
+        """Values computed by ops under no_grad."""
         self.signatures: dict[GradientEdge, int] = {}
-        """For each edge, a number that two edges share if they were computed alike; filled on demand."""
+        """For each gradient edge, a number that two edges share if the same ops computed them from the same leaves;
+        filled on demand.
+        """
         self.kinds: dict[object, int] = {}
-        """For each way to compute a value, its number in `signatures`."""
+        """For each op, with its attributes and the signatures of its operands, the number in `signatures` of its
+        result.
+        """
         self.failed = False
         """Whether an instruction has raised."""
         self.moved: dict[tuple[Step, Ref], list[bool]] = {}
-        """For each optimizer and leaf, whether the leaf held a gradient at each step so far."""
+        """For each optimizer (by its `Step`) and leaf, whether the leaf held a gradient at each
+        completed step so far.
+        """
         self.actions = 0
-        """Number of instructions after which gradients were observed."""
+        """Counts the instructions so far that were followed by a reading of gradients."""
 
     def added_to(self, leaf: Ref) -> Gradient | None:
         """Returns the gradient that a call adds to; None if there is none, or if calls replace gradients."""

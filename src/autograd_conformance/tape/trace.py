@@ -33,7 +33,9 @@ class TraceStep:
     observed: StepObservation
     """The observation of the instruction."""
     tape: Tape | None
-    """The tape before the instruction; None if the program is traced with a reference alone."""
+    """The model of what the framework recorded before the instruction; None if the program is traced with a reference
+    alone.
+    """
     _expectation: Expectation | None = None
 
     @property
@@ -78,8 +80,8 @@ def trace(
 
 
 def first_nonsmooth(program: Program, observation: Observation, traits: Traits) -> int | None:
-    """Returns the first instruction that ran and whose op is not smooth at its operands; None if all are smooth. From
-    there on, two correct frameworks may compute different gradients.
+    """Returns the number of the first instruction that ran and whose op is not smooth at its operands; None if all are
+    smooth. From there on, two correct frameworks may compute different gradients.
     """
     reference = Reference(None, traits)
     reference.observing = True

@@ -17,11 +17,11 @@ from autograd_conformance.reference.staging.vjp import Vjp
 from autograd_conformance.tape.graph import Node, Traversal
 
 ZERO = 1e-12
-"""If all elements of a gradient are below this, it may be zero but for rounding."""
+"""A gradient whose elements are all smaller than this in size may be zero but for rounding."""
 
 
 NO_REGIONS: Mapping[int, tuple[int, ...]] = {}
-"""No regions: every instruction ran separately."""
+"""The value of `regions` for a program of which every instruction ran separately."""
 
 
 @dataclass(slots=True)
@@ -33,15 +33,17 @@ class Ancestry:
     maybe_nodes: list[Node] = field(default_factory=list)
     """The nodes that the roots may depend on, through a derivative."""
     visited: list[Node] = field(default_factory=list)
-    """Both kinds of nodes, newest first."""
+    """The nodes of `nodes` and `maybe_nodes` together, newest first."""
     uses: dict[GradientEdge, int] = field(default_factory=dict)
     """For each edge, the number of node operands that use it."""
     must_reach: set[GradientEdge] = field(default_factory=set)
-    """The edges that get a cotangent."""
+    """The edges that certainly get a cotangent."""
     may_reach: set[GradientEdge] = field(default_factory=set)
     """The edges that may get a cotangent, through a derivative."""
     via: set[GradientEdge] = field(default_factory=set)
-    """The edges from which a derivative may have been computed, instead of its operands or in addition to them."""
+    """The edges from which a recorded derivative may have been computed, instead of from its operands or in addition to
+    them.
+    """
 
 
 class RecordedGraph:
@@ -49,9 +51,11 @@ class RecordedGraph:
 
     def __init__(self, reference: Reference, regions: Mapping[int, tuple[int, ...]] = NO_REGIONS) -> None:
         self.reference = reference
-        """The values and the tape."""
+        """The suite's own computation of the program, which has the values and the recorded ops."""
         self.regions = regions
-        """For each instruction that ran in a region, the numbers of all instructions of that region."""
+        """For each instruction that ran in a region (one compiled or checkpointed function), the numbers of all
+        instructions of that region.
+        """
         self.nodes: dict[int, Node] = {}
         """The nodes created so far, by the number of their tape entry."""
         self._traversals: dict[tuple[Ref, ...], Traversal] = {}  # of calls without inputs, until the next instruction
@@ -76,19 +80,19 @@ class RecordedGraph:
     # -- regions -------------------------------------------------------------------------------------------------------
 
     def region(self, node: Node) -> tuple[int, ...]:
-        """Returns the instructions that were recorded together with a node's; empty if each op is
-        recorded separately.
+        """Returns the numbers of the instructions that run as one compiled or checkpointed function with a node's
+        instruction; empty if the framework records and saves each op separately.
         """
         traits = self.reference.traits
         return self.regions.get(node.at, ()) if traits.one_node or traits.recomputes else ()
 
     def _entry_numbers(self, region: tuple[int, ...]) -> list[int]:
-        """Returns the numbers of a region's tape entries, newest first."""
+        """Returns the numbers of the tape entries that a region's instructions recorded, newest first."""
         entries = self.reference.tape.entries
         return [number for number in reversed(range(len(entries))) if entries[number].at in region]
 
     def region_nodes(self, region: tuple[int, ...]) -> list[Node]:
-        """Returns the nodes of a region, newest first."""
+        """Returns the nodes of a region, which is given by the numbers of its instructions, newest first."""
         return [self.node(number) for number in self._entry_numbers(region)]
 
     # -- traversals ---------------------------------------------------------------------------------------------------

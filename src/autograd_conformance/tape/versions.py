@@ -65,7 +65,7 @@ def _saves_inputs_only(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
 
 
 def _any_part_written_since(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
-    """Whether any operand or result of a region's nodes was written to after it was recorded."""
+    """Whether any operand or result of a region's nodes was written to after the node was recorded."""
     return any(written_since(graph, part) for part in graph.region_nodes(region))
 
 
@@ -100,6 +100,8 @@ def _overwrites_own_operand(node: Node) -> bool:
 
 
 def is_invalidated(graph: RecordedGraph, ref: Ref) -> bool:
-    """Whether a value is a restricted view whose storage was written to, so that using it may raise."""
+    """Whether a value is a restricted view (made under no_grad, or by an op with several results) whose storage was
+    written to since, so that using the view may raise.
+    """
     storages = graph.reference.storages
     return ref in storages.restricted and storages.versions.get(storages.storage(ref), -1) > ref.at

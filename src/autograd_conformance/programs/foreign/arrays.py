@@ -23,7 +23,7 @@ for _wide in ("longdouble", "clongdouble"):
     NAMES.setdefault(np.dtype(_wide).name, np.dtype(_wide))
 
 KINDS = frozenset("fciub")
-"""The kinds of numeric dtypes, as in `dtype.kind`."""
+"""The kinds of numeric dtypes, as one letter each in `dtype.kind`: ``f`` for floats."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -37,7 +37,7 @@ class InvalidDtype(ValueError):
 
 
 def dtype_of(name: str) -> np.dtype | None:
-    """NumPy's dtype of a name; None if the name is valid but NumPy has no such dtype, as "bfloat16"."""
+    """Returns NumPy's dtype of a name; None if the name is valid but NumPy has no such dtype, as "bfloat16"."""
     found = NAMES.get(name)
     if found is not None:
         return found
@@ -55,8 +55,8 @@ def dtype_of(name: str) -> np.dtype | None:
 
 
 def numbers(got: Any, name: str) -> np.ndarray:
-    """Returns the value as an array of the named dtype in native byte order. If NumPy lacks the dtype, the array has a
-    wider dtype that NumPy has. Raises `InvalidArray` or `InvalidDtype`, which describe the problem.
+    """Returns the value as an array of the named dtype in native byte order. If NumPy lacks the dtype, the array has
+    another numeric dtype that NumPy has. Raises `InvalidArray` or `InvalidDtype`, which describe the problem.
     """
     expected = dtype_of(name)
     array = np.asarray(got) if isinstance(got, np.generic) else got

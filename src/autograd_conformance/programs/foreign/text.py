@@ -20,8 +20,8 @@ _name_of: Any = type.__dict__["__name__"].__get__
 
 
 def harmless(text: str, kept: int = KEPT) -> str:
-    """Returns a text safe to print and to encode: unsafe characters are written as escapes, and the middle of a long
-    text is left out.
+    """Returns a text that is safe to print and to encode: unsafe characters are written as escapes, and the middle of a
+    long text is left out.
     """
     plain = _cut(str.__str__(text), kept)  # of a class derived from str, the text itself
     if plain.isascii() and plain.isprintable():
@@ -48,7 +48,7 @@ def type_of(error: BaseException) -> str:
 
 
 def _cut(text: str, kept: int) -> str:
-    """Returns a text of at most twice `kept` characters."""
+    """Returns a text with its middle left out if it has more than twice `kept` characters."""
     left = len(text) - 2 * kept
     if left <= 0:
         return text

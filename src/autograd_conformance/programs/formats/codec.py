@@ -31,7 +31,7 @@ from autograd_conformance.programs.validation import MalformedProgram, Vocabular
 
 Json = Any
 READ = (1, 2, VERSION)
-"""The versions that can be read. Earlier ones have fewer instructions, in the same form."""
+"""The versions of the JSON form that can be read. Earlier versions have fewer instructions, in the same form."""
 
 
 def to_json(program: Program) -> dict[str, Json]:
@@ -44,7 +44,7 @@ def to_json(program: Program) -> dict[str, Json]:
 
 
 def from_json(form: Json, vocabulary: Vocabulary | None = None) -> Program:
-    """Returns the program of a JSON form; `MalformedProgram` names the instruction and the problem."""
+    """Returns the program of a JSON form; raises `MalformedProgram`, which names the instruction and the problem."""
     return validate(_decoded(form), vocabulary)
 
 
@@ -173,7 +173,7 @@ def _ref(text: Json) -> Ref:
 
 
 def attrs_to_json(attrs: Attrs) -> Json:
-    """Returns the JSON form of attributes."""
+    """Returns the JSON form of attributes: an object with the value of each name."""
     return {name: _attr(value) for name, value in attrs}
 
 
@@ -234,7 +234,7 @@ _FORMS: dict[Any, _Form] = {
     "float": _Form(_float, _read_float),
     "str": _Form(_read_str, _read_str),
 }
-"""How a field is written and read, by the type annotation of the field."""
+"""The functions that write a field to JSON and read it from JSON, by the type annotation of the field."""
 
 
 def _keys(of: Iterable[Field[Any]]) -> Iterator[str]:

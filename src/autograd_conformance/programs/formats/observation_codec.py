@@ -154,7 +154,9 @@ def from_json(form: Json, program: Program) -> Observation:
 
 
 def _possible(program: Program, observation: Observation) -> None:
-    """Raises if an instruction was skipped although all its operands exist, or ran although one does not."""
+    """Raises `MalformedObservation` if an instruction was skipped although all its operands exist, or ran although one
+    does not.
+    """
     made, failed = set[Ref](), _failed_regions(observation)
     for at, (step, observed) in enumerate(zip(program, observation)):
         absent = [ref for ref in operands(step) if ref not in made]
@@ -171,14 +173,16 @@ def _possible(program: Program, observation: Observation) -> None:
 
 
 def _failed_regions(observation: Observation) -> set[int]:
-    """Returns the instructions of regions that raised; only the first instruction of such a region has the error as its
-    outcome.
+    """Returns the numbers of the instructions in regions (compiled or checkpointed functions) that raised; only the
+    first instruction of such a region has the error as its outcome.
     """
     return {at for observed in observation if isinstance(observed.outcome, Raised) for at in observed.region}
 
 
 def _complete(program: Program, observation: Observation) -> None:
-    """Raises if an observation lacks something, or contains something that does not exist."""
+    """Raises `MalformedObservation` if an observation lacks a result, gradient or value, or contains one that does not
+    exist.
+    """
     may_have_grad, alive = holders(program), set[Ref]()
     for at, (step, observed) in enumerate(zip(program, observation)):
         match observed.outcome:
@@ -205,7 +209,9 @@ def _complete(program: Program, observation: Observation) -> None:
 
 
 def _require_all(what: str, at: int, step: StepObservation, observed: Mapping[Ref, object], expected: set[Ref]) -> None:
-    """Raises unless the observation covers exactly the expected values; after an error, it may cover none."""
+    """Raises `MalformedObservation` unless the observation covers exactly the expected values; after an error, it may
+    cover none.
+    """
     if observed.keys() != expected and (observed or isinstance(step.outcome, Returned)):
         names = [", ".join(map(str, sorted(refs))) or "none" for refs in (expected, observed)]
         raise MalformedObservation(f"instruction {at}: {what!r} has to contain {names[0]}, but contains {names[1]}")
@@ -323,8 +329,8 @@ def _elements(data: Json, name: Json) -> np.ndarray:
 
 
 def _dtype(name: Json) -> np.dtype | None:
-    """Returns the dtype of stored data; "longdouble" is the widest float of this machine, which has different names on
-    different machines.
+    """Returns the dtype of stored data, or None if its name is unknown; "longdouble" is the widest float of this
+    machine, which has different names on different machines.
     """
     return np.dtype("longdouble") if name == "longdouble" else NAMES.get(name)
 

@@ -49,11 +49,11 @@ _FLAGS = {"None": None, "True": True, "False": False}
 _NOTATION: dict[str, Notation] = {row.notation: row.notation for row in INSTRUCTIONS.values() if row.notation}
 
 Known = Mapping[str, Ref]
-"""The values that have been named so far."""
+"""The values that earlier statements have named, by name."""
 
 
 def parse(text: str, vocabulary: Vocabulary | None = None) -> Program:
-    """Returns the program that a text describes; `MalformedProgram` names the statement."""
+    """Returns the program that a text describes; raises `MalformedProgram`, which names the statement."""
     steps: list[Instruction] = []
     under: list[Modes] = []
     known: dict[str, Ref] = {}
@@ -157,7 +157,7 @@ def _read_operands(text: str, known: Known) -> tuple[tuple[Ref, ...], Attrs]:
 
 
 def _evaluate(text: str, mark: str = "") -> Any:
-    """Returns a Python literal that may contain inf and nan, which are returned as strings that begin with `mark`."""
+    """Returns a Python literal that may contain inf and nan, which become strings that begin with `mark`."""
     return ast.literal_eval(re.sub(r"(?<![\w'])(-?inf|nan)\b", rf"'{mark}\1'", text))
 
 
@@ -188,7 +188,7 @@ def _read_clip(text: str, known: Known) -> Clip:
 
 
 def _read_leaves(text: str, known: Known) -> tuple[tuple[Ref, ...], str, str]:
-    """Leaves separated by commas, the word after them, and the rest."""
+    """Reads leaves separated by commas, and returns the leaves, the word after them, and the rest of the text."""
     *leaves, rest = _split(text)
     last, _, rest = rest.partition(" ")
     word, _, rest = rest.strip().partition(" ")

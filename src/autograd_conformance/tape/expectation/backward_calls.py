@@ -60,7 +60,7 @@ Errors = dict[Kind, Slug]
 
 
 def expectation_of_call(tape: TapeState, call: BackwardCall, modes: Modes) -> Expectation:
-    """Returns the allowed outcomes of a backward call; see the table above."""
+    """Returns the allowed outcomes of a backward call, by the table of this module's docstring."""
     traversal = tape.traverse(call)
     may_raise = _may_raise(tape, call, traversal)
     refused = refusals(tape, call)
@@ -216,7 +216,7 @@ def _may_be_unused(tape: TapeState, call: BackwardCall) -> bool:
 
 
 def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Errors:
-    """Returns the errors that a call may raise during its traversal because of writes, hooks, or missing
+    """Returns the errors that a call may raise, or not, because of writes, hooks, recomputation, or missing
     implementations.
     """
     reference, nodes, found = tape.reference, traversal.all_nodes, Errors()
@@ -246,7 +246,9 @@ def _may_raise(tape: TapeState, call: BackwardCall, traversal: Traversal) -> Err
 
 
 def _within_regions(tape: TapeState, traversal: Traversal) -> frozenset[GradientEdge]:
-    """Returns the edges inside regions that are recorded as one node: inputs there get no gradient."""
+    """Returns the edges inside compiled or checkpointed functions (regions) that are recorded as one node: inputs there
+    get no gradient.
+    """
     return traversal.may_reach if tape.reference.traits.one_node else frozenset()
 
 

@@ -29,7 +29,7 @@ from autograd_conformance.tape.versions import version_mismatch, written_since
 
 
 def exercised(tape: TapeState, call: BackwardCall, traversal: Traversal, modes: Modes) -> tuple[Slug, ...]:
-    """Returns the rules that a call exercises if it may return."""
+    """Returns the rules that a backward call puts to the test if it may return."""
     rules = [slugs.ERRORS_LEGAL_RETURNS, *_form(tape, call, traversal), *_graph(tape, call, traversal)]
     made = {out for n in traversal.nodes for out in n.entry.outs}
     if any(cotangent is not None for cotangent in call.cotangents):
@@ -75,7 +75,7 @@ WEIGHTS = "multiply"
 
 
 def derived_op(traversal: Traversal) -> str | None:
-    """Returns the op whose derivative a call goes through, if it is the only op apart from weights; else None."""
+    """Returns the op whose derivative a call goes through, if it is the only op apart from `WEIGHTS`; else None."""
     if not any(node.derivative for node in traversal.nodes):
         return None
     nodes = (node for node in traversal.all_nodes if not _joins(node))
@@ -90,7 +90,7 @@ def _joins(node: Node) -> bool:
 
 
 def order(traversal: Traversal) -> int:
-    """Returns the order of the derivative that a call computes."""
+    """Returns the order of the derivative that a call computes: 1 for a gradient."""
     return 1 + max(derivative_order(node.op) for node in traversal.all_nodes)
 
 

@@ -45,7 +45,9 @@ from autograd_conformance.tape.state import TapeState
 from autograd_conformance.tape.versions import is_invalidated
 
 ELEMENTWISE = ("add_", "sub_", "mul_", "div_", "copy_")
-"""Writes that may read their target as an operand, because each element depends only on the same element of it."""
+"""In-place ops that may read their target as an operand, too, because each element depends only on the same element of
+it.
+"""
 
 LEGAL = slugs.ERRORS_LEGAL_RETURNS
 

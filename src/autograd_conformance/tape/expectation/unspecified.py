@@ -34,7 +34,9 @@ def _adds_to_one_gradient_twice(tape: TapeState, traversal: Traversal) -> bool:
 
 
 def goes_through_views_of_toggled(tape: TapeState, traversal: Traversal) -> bool:
-    """Whether a call goes through uses of views whose base has begun or ceased to require grad since."""
+    """Whether a call goes through uses of views of a tensor that has begun or ceased to require grad since it was
+    viewed.
+    """
     views = tape.reference.storages.views_of_toggled
     return bool(views) and any(views.intersection(node.args) for node in traversal.all_nodes)
 
@@ -65,8 +67,8 @@ def _may_replace_zeros(tape: TapeState, call: BackwardCall, traversal: Traversal
 
 
 def _depends_on_choices(tape: TapeState, call: BackwardCall, traversal: Traversal) -> bool:
-    """Whether a gradient that is read, or a hook that changes one, is on an edge that an implementation may use or not:
-    an edge from which a derivative may have been computed, or one of a view with a new history.
+    """Whether a gradient that is read, or a hook that changes one, is on an edge that only some implementations use: an
+    edge from which a derivative may have been computed, or one of a view with a new history.
     """
     reference = tape.reference
     looked_at = (*(call.inputs or ()), *reference.calls.retained, *reference.calls.captured_inputs)
