@@ -1,1 +1,3 @@
-"""From a violation to the failure record that explains it."""
+"""Failures: a violation of a rule is reduced, explained, run again in a fresh process, and written as a failure
+record.
+"""

@@ -1,4 +1,4 @@
-"""Findings of a test that do not fail it: violations of SHOULD rules, and new known differences."""
+"""Findings that do not make their test fail: violations of SHOULD rules, and new known differences."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from autograd_conformance.reporting.records.failure import Failure
 
 
 def advisory_failures(check: Check, test: str, session: Session) -> Iterator[Failure]:
-    """The records of the SHOULD rules that a test found broken. A rule is reported in its own test, and in the first
-    test of this process that breaks it.
+    """Yields a failure record for each SHOULD rule that a test found broken. A rule is reported in its own test, and in
+    the first test of this process that breaks it.
     """
     for rule, broken in check.advice.items():
         if session.process.report_once(rule) or rule == check.rule:
@@ -23,7 +23,7 @@ def advisory_failures(check: Check, test: str, session: Session) -> Iterator[Fai
 
 
 def shorten_findings(check: Check, process: ProcessState) -> None:
-    """Replace the program of each new known difference with the smallest program that shows the difference."""
+    """Replaces the program of each new known difference of a test by the smallest program that shows the difference."""
     for about, broken in check.found.items():
         small = reduced(Case.of(broken, process.deadline(SHARE, LEAST)), check.known)
         if Signature.of(small.program, small.violation) == about:

@@ -1,7 +1,7 @@
-"""A failing program with its observation and violation: everything that a failure record is made from.
+"""A failing program with its observation and violation, from which a failure record is made.
 
-Reducing, varying and explaining a failure run more programs. They run them through its case, which runs each program
-once, and which holds the deadline for all of this work.
+Reducing, varying and explaining a failure run more programs. They run through the failure's case, which runs each
+program once, and which has the deadline for all of this work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from autograd_conformance.rules.violations.violation import Violation
 
 @dataclass(frozen=True)
 class Case:
-    """A program that breaks a rule, and how it does so. Derived parts are computed once, when first needed.
+    """A program that breaks a rule, with what the framework did and the violation. Derived parts are computed once,
+    when first needed.
 
     Cases that are derived from one case share its runs and its deadline.
     """
@@ -42,57 +43,66 @@ class Case:
     target: Target
     """The framework that ran the program."""
     related: Related | None = None
-    """Both programs, if the rule is about two."""
+    """Both programs, if the rule compares the results of two; otherwise None."""
     until: float = math.inf
-    """The deadline for searches, on the monotonic clock."""
+    """The deadline for reducing and explaining, on the monotonic clock."""
     runs: dict[str, Judged] = field(default_factory=dict, repr=False, compare=False)
-    """The programs that ran after the failure was found, by their exact text: programs with 0 and -0 are equal."""
+    """The runs of programs after the failure was found, by the program's exact text: programs with 0 and -0 are
+    equal."""
 
     @classmethod
     def of(cls, broken: RuleViolated, until: float = math.inf) -> Case:
-        """The case of a broken rule."""
+        """Makes the case of a broken rule."""
         return cls(broken.program, broken.observation, broken.violation, broken.target, broken.related, until)
 
     def with_crashes_as_errors(self) -> Case:
-        """The same case, except that a crash or timeout of the framework's process is an outcome."""
+        """Returns the same case, except that a crash or timeout of the framework's process counts as an error of
+        unknown kind, and does not end the search.
+        """
         return replace(self, target=self.target.crash_as_error(), runs={})
 
     def judge(self, program: Program) -> Judged:
-        """A run of a program on the framework. A program that ran before for this failure does not run again."""
+        """Runs a program on the framework. A program that ran before for this failure does not run again: its earlier
+        run is returned.
+        """
         key = repr(program)
         if key not in self.runs:
             self.runs[key] = self.judge_again(program)
         return self.runs[key]
 
     def judge_again(self, program: Program) -> Judged:
-        """A new run of a program, which shows whether the framework repeats what it did."""
+        """Runs a program on the framework, also if it ran before; this shows whether the framework repeats what it
+        did.
+        """
         return Judged(program, self.target.observe(program), self.target)
 
     def observe(self, program: Program) -> Observation:
-        """The observation of a program. A program that ran before for this failure does not run again."""
+        """Returns the observation of a program, of its earlier run if it ran before for this failure."""
         return self.judge(program).observation
 
     def failing_with(self, judged: Judged, violation: Violation) -> Case:
-        """The case of another program that fails."""
+        """Returns the case of another program that fails, with its run and its violation."""
         return replace(self, program=judged.program, observation=judged.observation, violation=violation, related=None)
 
     @property
     def pair(self) -> Related:
-        """Both programs of a rule about two."""
+        """Both programs of a rule that compares two; fails if the rule is about one program."""
         assert self.related is not None
         return self.related
 
     def is_over(self) -> bool:
-        """Whether the deadline for searches has passed."""
+        """Whether the deadline for reducing and explaining this failure has passed."""
         return time.monotonic() >= self.until
 
     def middle(self) -> float:
-        """The end of the first half of the time that is left until the deadline, on the monotonic clock."""
+        """Returns the end of the first half of the time until the deadline, on the monotonic clock; infinity if there
+        is no deadline.
+        """
         return self.until if math.isinf(self.until) else (time.monotonic() + self.until) / 2
 
     @property
     def dialect(self) -> Dialect | None:
-        """How code for the framework is printed; None if it cannot be printed."""
+        """The templates for printing code of the framework; None if such code cannot be printed."""
         return self.target.dialect
 
     @cached_property
@@ -107,13 +117,13 @@ class Case:
 
     @cached_property
     def code(self) -> list[str]:
-        """The program as code of the framework, one line for each instruction."""
+        """The program as code of the framework, one text for each instruction."""
         return code(self.program, self.dialect)
 
     @cached_property
     def loop(self) -> str:
-        """The program as code in which repeated lines are loops; empty if nothing repeats or the framework compiles
-        regions.
+        """The program as code in which repeated lines are written as loops; empty if nothing repeats or the framework
+        runs several instructions as one function.
         """
         return loop_listing(self.program, self.target, self.violation.at)
 

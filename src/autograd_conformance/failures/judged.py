@@ -1,4 +1,4 @@
-"""A program that ran, with its observation; the judgement of it is computed when it is first needed."""
+"""A program that ran, with its observation; the violation is computed when it is first needed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Judged:
         return self._violations[0]
 
     def violation_unless(self, waives: Waiver) -> Violation | None:
-        """The first violation that is not waived."""
+        """Returns the first violation for which `waives` is false; None if there is none."""
         first, questions = self._violations
         if not any(map(waives, questions)):
             return first
@@ -39,7 +39,7 @@ class Judged:
 
     @cached_property
     def _violations(self) -> tuple[Violation | None, tuple[Violation, ...]]:
-        """The first violation, and each violation that the judge could have waived before it and for it."""
+        """The first violation, and every violation up to it that the judge offered to a waiver, itself included."""
         questions: list[Violation] = []
 
         def waives(violation: Violation) -> bool:
@@ -51,6 +51,6 @@ class Judged:
     @cached_property
     def is_smooth(self) -> bool:
         """Whether every op of the program, as far as it ran, is smooth at its operands. If one is not, two correct
-        frameworks may differ.
+        frameworks may give different results.
         """
         return is_smooth_throughout(self.program, self.observation, self.target.traits)

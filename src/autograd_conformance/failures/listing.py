@@ -19,7 +19,9 @@ from autograd_conformance.reporting.records.failure import LineGroup
 
 
 def listing(program: Program, target: Target, failing: int | None = None) -> str:
-    """A program as a script without further output; empty if the framework's code cannot be printed."""
+    """Returns a program as a script that prints nothing; empty if the framework's code cannot be printed. The line of
+    instruction `failing` is marked with an arrow.
+    """
     dialect = target.dialect
     if dialect is None:
         return ""
@@ -29,22 +31,24 @@ def listing(program: Program, target: Target, failing: int | None = None) -> str
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A line of a script that runs instructions, with their numbers."""
+    """A line of a script that runs one or several instructions, with their numbers."""
 
     steps: tuple[int, ...]
-    """The numbers of the instructions that the line runs; several if the line calls the function of a region."""
+    """The numbers of the instructions that the line runs; several if the line calls a function into which a compiled or
+    checkpointed region is printed."""
     text: str
     """The line of code."""
     before: tuple[str, ...] = ()
-    """The definition of the function that the line calls or differentiates; empty if an equal function is defined
-    above.
-    """
+    """The lines that define a function which this line calls or differentiates; empty if it needs none, or the function
+    of an equal region is defined above."""
 
 
 def statements(
     program: Program, regions: Iterable[Region], dialect: Dialect, failing: int | None = None
 ) -> list[Statement]:
-    """A program's lines of code with the numbers of its instructions. The instructions of a region are a function."""
+    """Returns a program's lines of code with the numbers of its instructions. The instructions of each region become a
+    function.
+    """
     name, lines = names(program), code(program, dialect)
     known: dict[str, str] = {}
     made: list[tuple[tuple[int, ...], str, tuple[str, ...]]] = []
@@ -68,7 +72,7 @@ def statements(
 def _definition(
     program: Program, region: Region, dialect: Dialect, called: str, name: Mapping[Ref, str]
 ) -> tuple[str, ...]:
-    """The definition of a region's function, with the numbers of its instructions."""
+    """Returns the definition of a region's function, with the numbers of its instructions."""
     lines = inside(program, region, dialect, name)
     width = max(map(len, lines))
     body = [f"    {line:{width}}  # {at + 1}" for at, line in zip(region.steps, lines, strict=True)]
@@ -77,13 +81,13 @@ def _definition(
 
 
 def _numbers(steps: Sequence[int]) -> str:
-    """The number of a line, or the first and the last number of several."""
+    """Returns the number of a line as text, or the first and the last number of several: "3 to 5"."""
     return f"{steps[0] + 1}" if len(steps) == 1 else f"{steps[0] + 1} to {steps[-1] + 1}"
 
 
 def loop_listing(program: Program, target: Target, at: int | None = None) -> str:
-    """A program as code in which repeated lines are loops, with instruction `at` marked; empty if nothing repeats or
-    the framework computes in functions.
+    """Returns a program as code in which repeated lines are loops, with instruction `at` marked; empty if nothing
+    repeats or the framework runs several instructions as one function.
     """
     if target.regions(program) or (target.dialect and target.dialect.vjp):
         return ""
@@ -91,7 +95,9 @@ def loop_listing(program: Program, target: Target, at: int | None = None) -> str
 
 
 def groups(program: Program, target: Target) -> tuple[LineGroup, ...]:
-    """The groups of lines that a framework runs as one region, or else the iterations of the program's loop."""
+    """Returns the groups of lines that a framework runs as one compiled or checkpointed function, or else the
+    iterations of the program's loop.
+    """
     units = tuple(LineGroup("unit", _lines(region.steps)) for region in target.regions(program))
     return units or tuple(LineGroup("iteration", _lines(steps)) for steps in iterations(program))
 
@@ -101,13 +107,13 @@ def _lines(steps: Iterable[int]) -> tuple[int, ...]:
 
 
 def with_prelude(text: str, dialect: Dialect | None) -> str:
-    """Code with the framework's imports in front; empty stays empty."""
+    """Returns code with the framework's imports in front; empty stays empty."""
     return assemble(dialect, text.split("\n")) if text and dialect else text
 
 
 def assemble(dialect: Dialect, lines: Sequence[str]) -> str:
-    """The script that consists of the framework's imports and these lines. An import under a name that is not used is
-    left out.
+    """Returns the script that consists of the framework's imports and the given lines. An import under a name that is
+    not used is left out.
     """
     code = "\n".join(lines)
     imports = re.compile(r"import [\w.]+ as (\w+)")
@@ -124,13 +130,13 @@ COLUMN = 88
 
 
 def indented(line: str) -> str:
-    """A numbered line inside a block, with its number in the same column as the others."""
+    """Indents a numbered line by four spaces, with its number in the same column as the others."""
     head, mark, number = line.rpartition("  # ")
     return f"    {head.removesuffix('    ')}{mark}{number}"
 
 
 def _pasteable(lines: Sequence[str]) -> str:
-    """Lines as a script that can also be pasted into an interpreter, which needs an empty line after a compound
+    """Returns lines as a script that can also be pasted into an interpreter, which needs an empty line after a compound
     statement.
     """
     text = "\n".join(lines).split("\n")
@@ -143,7 +149,7 @@ def _pasteable(lines: Sequence[str]) -> str:
 
 
 COMPOUND = (" ", "with ", "if ")
-"""How a line begins that may end a compound statement: indented, or as a `with` or `if` statement on one line."""
+"""Beginnings of lines that may end a compound statement: indented lines, or a `with` or `if` statement on one line."""
 
 CONTINUED = (" ", "except ", "else:")
-"""How a line begins that continues a compound statement."""
+"""Beginnings of lines that continue a compound statement."""

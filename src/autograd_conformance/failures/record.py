@@ -1,4 +1,4 @@
-"""From a violation to a failure record: everything that a maintainer needs to believe the failure in a minute."""
+"""Makes failure records from violations: everything that a maintainer needs to believe the failure in a minute."""
 
 from __future__ import annotations
 
@@ -40,17 +40,16 @@ from autograd_conformance.rules.relations import codec as relations_codec
 from autograd_conformance.rules.violations.violation import Violation
 
 SHARE, LEAST = 0.1, 4.0
-"""The share of a limited run's time that the searches of one failure may take, and a minimum in seconds. Reducing takes
-at most half of it.
-"""
+"""The share of a limited run's time that reducing and explaining one failure may take, and the least such time in
+seconds. Reducing takes at most half of the time."""
 
 
 def failure(
     broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict = "fail", file: Path | None = None
 ) -> Failure:
-    """The record of a violation: reduced, explained, and with a replay file.
+    """Makes the record of a violation: reduced, explained, and with a replay file.
 
-    If `file` already holds the program, no replay file is written.
+    If `file` already contains the program, no replay file is written.
     """
     if session.process.is_over():
         return unexplained(broken, test, session, verdict)
@@ -88,7 +87,7 @@ def failure(
 
 
 def unexplained(broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict = "fail") -> Failure:
-    """The record of a violation in the program in which it was found, neither reduced nor explained."""
+    """Makes the record of a violation in the program in which it was found, neither reduced nor explained."""
     violation, related, dialect = broken.violation, broken.related, broken.target.dialect
     form = codec.to_json(broken.program) if related is None else relations_codec.to_json(related)
     path = _replay_file(form, session, violation.rule, test)
@@ -112,14 +111,16 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
 
 
 def _reduced_case(case: Case, known: Sequence[Known]) -> Case:
-    """The failure in the smallest program found, or in the original loop if its code is shorter."""
+    """Returns the failure in the smallest program found, or in the original program if its code as a loop is
+    shorter.
+    """
     whole = without_later_lines(case, known)
     small = reduced(whole, known)
     return whole if 0 < len(whole.loop.splitlines()) < len(small.program) else small
 
 
 def _related_failure(case: Case, test: str, session: Session, verdict: FailureVerdict, file: Path | None) -> Failure:
-    """The record of two related programs whose results differ."""
+    """Makes the record of two related programs whose results differ."""
     violation, dialect, related = case.violation, case.dialect, case.pair
     form = relations_codec.to_json(related)
     path = file or _replay_file(form, session, violation.rule, test)
@@ -147,8 +148,8 @@ def _related_failure(case: Case, test: str, session: Session, verdict: FailureVe
 
 
 def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
-    """The record of a program that crashed its process, or hung until the watchdog ended it; `how` describes the
-    ending.
+    """Makes the record of a program that crashed its process, or hung until the watchdog ended the process; `how`
+    describes the ending.
     """
     form, dialect = codec.to_json(entry.program), session.framework.target.dialect
     path = _replay_file(form, session, entry.rule, entry.test)
@@ -171,7 +172,9 @@ def crash_failure(entry: Entry, session: Session, how: str) -> Failure:
 
 
 def audit_failure(op: str, fault: Fault, session: Session) -> Failure:
-    """The record of an op that the audit found wrong and that no test could show. Its program is not reduced."""
+    """Makes the record of an op that the check of each op before the tests found wrong and that no test could show. Its
+    program is not reduced.
+    """
     program, dialect = codec.from_json(fault.program, VOCABULARY), session.framework.target.dialect
     test = f"audit[{op}]"
     path = _replay_file(dict(fault.program), session, fault.rule, test)
@@ -195,7 +198,7 @@ def audit_failure(op: str, fault: Fault, session: Session) -> Failure:
 
 
 def describe_ending(entry: Entry, timeout: float, status: int | None) -> str:
-    """A description of how a process ended while it ran a program.
+    """Describes how a process ended while it ran a program.
 
     `status` is its exit code, or minus the number of the signal that ended it; None if unknown.
     """
@@ -205,7 +208,7 @@ def describe_ending(entry: Entry, timeout: float, status: int | None) -> str:
 
 
 def replay_command(session: Session, path: Path) -> str:
-    """The command that runs a replay file again from the current directory.
+    """Returns the command that runs a replay file again from the current directory.
 
     Options are joined to their values, as pytest takes a separate path for a place with tests.
     """
@@ -216,7 +219,7 @@ def replay_command(session: Session, path: Path) -> str:
 
 
 def _rule_fields(slug: str) -> dict[str, Any]:
-    """The fields of a failure record that depend on the rule alone."""
+    """Returns the fields of a failure record that depend on the rule alone: slug, level, sentence and sources."""
     rule = RULES[slug]
     return {
         "rule": slug,
@@ -227,7 +230,7 @@ def _rule_fields(slug: str) -> dict[str, Any]:
 
 
 def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -> Path:
-    """Write a replay file: the program, its rule, its framework and its seed."""
+    """Writes a replay file, with the program, its rule, its framework and its seed, and returns its path."""
     framework = {"name": session.framework.target.name, "version": session.framework.target.version}
     about = {"rule": rule, "framework": framework, "seed": session.settings.seed}
     found_by = re.sub(r"\W+", "-", test.rpartition("::")[2].removeprefix("test_")).strip("-")
@@ -241,12 +244,12 @@ def _replay_file(form: dict[str, Any], session: Session, rule: str, test: str) -
 
 
 def _from_start(path: Path, session: Session) -> Path:
-    """The path relative to the directory in which the run was started, as records contain no absolute paths."""
+    """Returns the path relative to the directory in which the run was started, as records contain no absolute paths."""
     return Path(os.path.relpath(path, session.settings.start)) if path.is_absolute() else path
 
 
 def _error(violation: Violation) -> ErrorSize | None:
-    """The largest error of a value relative to its bound; None if the violation is not about values."""
+    """Returns the largest error of a value relative to its bound; None if the violation is not about numbers."""
     if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
         return None
     distance = np.abs(violation.got - violation.want)

@@ -34,22 +34,23 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.violation import Violation
 
 GRIDS = (1, 8)
-"""Numbers are rounded to multiples of 1/n for each of these n, as such numbers are easy to read."""
+"""Numbers of a program are rounded to multiples of 1/n for each of these n, as such numbers are easy to read."""
 
 MAX_NUMBERS = 40
-"""A program with more numbers than this does not get distinct numbers, as these would be long."""
+"""The numerators of distinct numbers stay below this: a program that needs more keeps its numbers, as distinct ones
+would be long."""
 
 UNCLEAR = 1000.0
-"""Distinct numbers may reduce the relative error of the failing value by this factor at most."""
+"""Distinct numbers may reduce the error of the failing value, in units of its bound, by this factor at most."""
 
 TRIES = 200
-"""Maximum number of smaller programs that are run for one failure."""
+"""Number of smaller programs after which the reduction of one failure ends."""
 
 
 def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES) -> Case:
-    """The same failure in the smallest program found. Of two related programs, only the numbers are changed.
+    """Returns the same failure in the smallest program found. Of two related programs, only the numbers are changed.
 
-    The search takes at most half of the time that is left for the failure.
+    The search takes at most half of the time until the case's deadline.
     """
     if case.related is not None:
         return _related_with_distinct_numbers(case, known)
@@ -70,12 +71,14 @@ def reduced(case: Case, known: Sequence[Known] = (), tries: int = TRIES) -> Case
 
 
 def without_later_lines(case: Case, known: Sequence[Known] = ()) -> Case:
-    """The same failure without the instructions after the failing one, if it fails without them."""
+    """Returns the same failure without the instructions after the failing one, if it fails without these."""
     return _same_failure(case, case.program.upto(case.violation.at + 1), known) or case
 
 
 def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
-    """Programs in which one instruction is removed, bypassed or simplified. The failing instruction stays."""
+    """Yields programs in which one instruction, number `at`, is removed, bypassed or simplified. If it is the failing
+    instruction, it stays.
+    """
     step = program[at]
     if not failing:
         yield pruned(program, at)
@@ -95,7 +98,7 @@ def _smaller(program: Program, at: int, failing: bool) -> Iterator[Program]:
 
 
 def _simpler(step: Instruction) -> Iterator[Instruction]:
-    """The instruction with its numbers rounded to whole numbers, or to eighths."""
+    """Yields the instruction with its numbers rounded to whole numbers, or to eighths."""
     for parts in GRIDS:
         match step:
             case Leaf(value):
@@ -110,8 +113,8 @@ def _simpler(step: Instruction) -> Iterator[Instruction]:
 
 
 def _with_distinct_numbers(program: Program) -> Iterator[Program]:
-    """The program with a different number in each place, so that different faults give different results: with the
-    number 1, a product equals its factor, and with 2, x + x equals x * x.
+    """Yields the program with a different number in each place, so that different faults give different results: with
+    the number 1, a product equals its factor, and with 2, x + x equals x * x.
 
     Further variants keep equal tensors equal, or use smaller numbers, in case the failure needs that.
     """
@@ -122,8 +125,8 @@ def _with_distinct_numbers(program: Program) -> Iterator[Program]:
 
 
 def _related_with_distinct_numbers(case: Case, known: Sequence[Known]) -> Case:
-    """The same failure with distinct numbers in both programs, equal tensors staying equal. Unchanged if the relation
-    may depend on the numbers.
+    """Returns the same failure with distinct numbers in both programs, equal tensors staying equal. The case is
+    unchanged if the relation may depend on the numbers.
     """
     related = case.pair
     if not RULES[related.rule].same_work:
@@ -147,12 +150,14 @@ def _related_with_distinct_numbers(case: Case, known: Sequence[Known]) -> Case:
 
 
 def _is_as_clear(found: Case, original: Case) -> bool:
-    """Whether the error is still clear with the new numbers, at which an op may be nearly constant."""
+    """Whether the error is still clear in the program with distinct numbers, at which an op may be nearly constant."""
     return _error_in_bounds(found.violation) * UNCLEAR >= _error_in_bounds(original.violation)
 
 
 def _error_in_bounds(violation: Violation) -> float:
-    """The largest error of the failing value, in units of its bound; 1 if the violation is not about values."""
+    """Returns the largest error of the failing value, in units of its bound; 1 if the violation is not about
+    numbers.
+    """
     got, want, bound = violation.got, violation.want, violation.bound
     if got is None or want is None or bound is None or not got.size or not np.all(bound):
         return 1.0
@@ -160,8 +165,8 @@ def _error_in_bounds(violation: Violation) -> float:
 
 
 def _with_numbers(program: Program, parts: int, equal: bool) -> Program | None:
-    """The program with the numbers 3, 4, 5, ... divided by `parts`; None if it has too many numbers. With `equal`,
-    equal tensors stay equal.
+    """Returns the program with the numbers 3, 4, 5, ... divided by `parts`; None if it has too many numbers. With
+    `equal`, equal tensors stay equal.
     """
     numbers, known = count(3), dict[tuple[type, Literal], Literal]()
 
@@ -188,16 +193,18 @@ def _with_numbers(program: Program, parts: int, equal: bool) -> Program | None:
 
 
 def _rounded(value: Literal, parts: int) -> Literal:
-    """The tensor with its elements rounded to multiples of 1 / `parts`."""
+    """Returns the tensor with its elements rounded to multiples of 1 / `parts`."""
     return replace(value, data=tuple(round(x * parts) / parts if x - x == 0 else x for x in value.data))
 
 
 def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case | None:
-    """The failure in another program; None if that program is invalid or does not fail in the same way."""
+    """Runs another program, and returns its case; None if that program is invalid or does not fail in the same way."""
     original = case.violation
 
     def waives(violation: Violation) -> bool:
-        """Whether judging continues after a violation: known differences and advice do not end it."""
+        """Whether judging continues after a violation: known differences and violations of SHOULD rules do not end
+        it.
+        """
         same = (violation.rule, violation.op) == (original.rule, original.op)
         return not same and (is_advice(violation.rule) or any(is_known(entry, program, violation) for entry in known))
 

@@ -35,17 +35,20 @@ WHY = {
     "once",
     slugs.TRAINING_APART: "trains a network alone, which the second program trains next to another network",
 }
-"""For each rule, how the failing line of the first program relates to the second program."""
+"""For each rule that compares two programs, a clause about how the failing line of the first program relates to the
+second program: "starts from a multiple of the second program's cotangent"."""
 
 
 def explanation(case: Case) -> tuple[ExplanationStep, ...]:
-    """How the two programs are related, and the line at which their results differ."""
+    """Explains how the two programs are related, and names the line at which their results differ."""
     expected = case.violation.allowed[0].expected.expected_text()
     return (ExplanationStep(case.violation.at + 1, f"{WHY.get(case.pair.rule, 'is related')}: {expected}."),)
 
 
 def separate_cases(case: Case) -> tuple[Case | None, Case | None]:
-    """The violation that each program shows in isolation, as a case; None if it breaks no rule."""
+    """Returns, for each of the two programs, the violation that it shows without the other, as a case; None if it
+    breaks no rule.
+    """
     return _separate(case, case.pair.first), _separate(case, case.pair.second)
 
 
@@ -56,7 +59,7 @@ def _separate(case: Case, program: Program) -> Case | None:
 
 
 def describe(broken: tuple[Case | None, Case | None]) -> str:
-    """A sentence about the rules that each program breaks in isolation."""
+    """Returns a sentence about the rules that each program breaks without the other."""
     first, second = ("breaks no rule" if case is None else _breaks(case.violation) for case in broken)
     return f"In isolation, the first program {first}; the second program {second}."
 
@@ -66,7 +69,7 @@ def _breaks(violation: Violation) -> str:
 
 
 def parts(broken: tuple[Case | None, Case | None]) -> tuple[PartViolation, ...]:
-    """The violations that each program shows in isolation, as records with their gradient flow."""
+    """Returns the violations that each program shows without the other, as records with their gradient flow."""
     return tuple(_part(case, second=number == 1) for number, case in enumerate(broken) if case is not None)
 
 
@@ -84,8 +87,8 @@ def _part(case: Case, *, second: bool) -> PartViolation:
 
 
 def script(case: Case) -> str:
-    """A script that runs both programs and prints the values that differ; empty if the framework's code cannot be
-    printed.
+    """Returns a script that runs both programs and prints the values that differ; empty if the framework's code cannot
+    be printed.
     """
     dialect, pair = case.dialect, case.pair
     if dialect is None:
@@ -102,7 +105,7 @@ def script(case: Case) -> str:
 
 
 def _program_lines(case: Case, program: Program, dialect: Dialect, failing: int | None) -> list[str]:
-    """The code of a program; errors are caught and printed."""
+    """Returns the code of a program; lines whose instructions raised catch the error and print it."""
     lines: list[str] = []
     observation = case.observe(program)
     for each in statements(program, observed_regions(program, observation), dialect, failing):
@@ -128,7 +131,7 @@ def _is_gradient(case: Case, program: Program, ref: Ref) -> bool:
 
 
 def _compared_values(case: Case, which: int) -> list[Ref]:
-    """The values of the first (0) or second (1) program that the violation is about."""
+    """Returns the values of the first (`which` is 0) or second (1) program that the violation is about."""
     related, subject = case.pair, case.violation.subject
     if subject is None or isinstance(related.first[subject.at], Hook):
         return []

@@ -1,4 +1,4 @@
-"""A standalone script: the failing program in the framework's code, and last lines that print what is wrong."""
+"""Writes a standalone script: the failing program in the framework's code, and last lines that print what is wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 def script(case: Case) -> str:
-    """Code that can be pasted and run, with line numbers in comments; empty if code for the framework cannot be
+    """Returns code that can be pasted and run, with line numbers in comments; empty if code for the framework cannot be
     printed.
     """
     program, observation, at, dialect = case.program, case.observation, case.violation.at, case.dialect
@@ -51,7 +51,7 @@ def script(case: Case) -> str:
 
 
 def _earlier_line(program: Program, line: str, outcome: Outcome, dialect: Dialect) -> list[str]:
-    """The code of a line before the failing one, which catches the error if the line raised."""
+    """Returns the code of a line before the failing one, which catches the error if the line raised."""
     match outcome:
         case Raised():
             caught = _caught(program, dialect, outcome)
@@ -65,8 +65,8 @@ def _earlier_line(program: Program, line: str, outcome: Outcome, dialect: Dialec
 
 
 def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
-    """The exception to catch: the framework's own type, the observed type, or Exception if a hook of the program
-    raises.
+    """Returns the type of the exception to catch: the framework's own type, the observed type, or Exception if a hook
+    of the program raises.
     """
     if any(isinstance(step, Hook) and step.effect == "raise" for step in program):
         return "Exception"
@@ -78,7 +78,7 @@ def _caught(program: Program, dialect: Dialect, outcome: object = None) -> str:
 
 
 def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
-    """The lines that run the failing instruction and print what is wrong."""
+    """Returns the lines that run the failing instruction and print what is wrong."""
     violation = case.violation
     kinds = [
         allowed.expected.kind.value for allowed in violation.allowed if isinstance(allowed.expected, ExpectedError)
@@ -110,14 +110,14 @@ def _failing_line(case: Case, line: str, dialect: Dialect) -> list[str]:
 
 
 def _readable(what: str, violation: Violation, dialect: Dialect) -> str:
-    """The expression that prints a value, with all digits if only the last digits are wrong."""
+    """Returns the expression that prints a value, with all digits if only the last digits are wrong."""
     got, want = violation.got, violation.want
     alike = got is not None and want is not None and got.shape == want.shape and np.allclose(got, want, 1e-3, 0.0)
     return dialect.in_full.format(value=what) if alike and dialect.in_full else what
 
 
 def _memories(case: Case, what: str, dialect: Dialect) -> list[str]:
-    """Lines that print whether the value shares memory with the values that the violation names."""
+    """Returns lines that print whether the value shares memory with the values that the violation names."""
     match case.violation.observed:
         case ValueMemory(of, of_gradient):
             others = [dialect.gradient.format(leaf=of) if of_gradient else of]
@@ -134,7 +134,7 @@ def _memories(case: Case, what: str, dialect: Dialect) -> list[str]:
 
 
 def _written_cotangent(call: Instruction, number: int, line: str, dialect: Dialect) -> list[str]:
-    """Lines that give a cotangent a name, as the failing call writes to it, and print it after the call."""
+    """Returns lines that give a cotangent a name, as the failing call writes to it, and print it after the call."""
     cotangent = call.cotangents[number] if isinstance(call, (Backward, Grad)) else None
     assert cotangent is not None
     text = tensor(cotangent, dialect)
@@ -147,7 +147,7 @@ def _written_cotangent(call: Instruction, number: int, line: str, dialect: Diale
 
 
 def _expected(violation: Violation) -> str:
-    """The line that prints the expected value, or a description of the allowed outcome."""
+    """Returns the line that prints the expected value, or a description of the allowed outcome."""
     want = violation.grad_before if violation.want is None else violation.want
     if want is None or RULES[violation.rule].keeps_state:
         return f'print("allowed:      ", {_allowed(violation)!r})'
@@ -155,12 +155,14 @@ def _expected(violation: Violation) -> str:
 
 
 def _allowed(violation: Violation) -> str:
-    """A description of the allowed outcome."""
+    """Returns a description of the allowed outcome."""
     return violation.allowed[0].expected.expected_text()
 
 
 def _before(case: Case, dialect: Dialect) -> list[str]:
-    """A line that prints a value before the failing line, if the rule says that the value must not change."""
+    """Returns a line that prints a value before the failing line, if the rule says that the value must not change;
+    otherwise nothing.
+    """
     violation = case.violation
     if not RULES[violation.rule].keeps_state or violation.subject is None or violation.subject.at >= violation.at:
         return []
@@ -171,7 +173,9 @@ def _before(case: Case, dialect: Dialect) -> list[str]:
 
 
 def _printing(dialect: Dialect, violation: Violation) -> Dialect:
-    """The dialect; if the failure is about hooks, hooks that change a gradient also print it."""
+    """Returns the dialect; if the failure is about hooks, the templates of hooks that change a gradient also print the
+    gradient.
+    """
     head, observe = "lambda grad: ", dialect.effects.get("observe", "")
     if RULES[violation.rule].family != slugs.HOOKS or not observe.startswith(head):
         return dialect
@@ -184,7 +188,9 @@ def _printing(dialect: Dialect, violation: Violation) -> Dialect:
 
 
 def _subject_code(case: Case, subject: Ref, dialect: Dialect) -> str | None:
-    """The expression for the wrong value or the wrong `.grad`; None if hooks print the wrong value themselves."""
+    """Returns the expression for the wrong value or the wrong `.grad`; None if hooks print the wrong value
+    themselves.
+    """
     program, violation = case.program, case.violation
     observed = case.observation[violation.at]
     if isinstance(program[subject.at], Hook) or violation.observed.is_about_hook():
@@ -207,7 +213,9 @@ def _equals(got: np.ndarray | None, observed: Tensor | Gradient | None) -> bool:
 
 
 def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
-    """The lines for a call that may raise and did, and left something wrong."""
+    """Returns the lines for a call that may raise and did, and left something wrong: they catch the error and print the
+    wrong value.
+    """
     violation = case.violation
     assert violation.subject is not None
     what = _subject_code(case, violation.subject, dialect)
@@ -226,8 +234,8 @@ def _after_error(case: Case, line: str, dialect: Dialect) -> list[str]:
 
 
 def _shared_gradient(case: Case, dialect: Dialect) -> list[str]:
-    """Lines that show that two leaves share one gradient: a call that reaches only one leaf changes the `.grad` of
-    both.
+    """Returns lines that show that two leaves share one gradient: a call that reaches only one leaf changes the `.grad`
+    of both.
     """
     program, violation = case.program, case.violation
     assert violation.partner is not None
@@ -247,7 +255,7 @@ def _shared_gradient(case: Case, dialect: Dialect) -> list[str]:
 
 
 def _outcome(case: Case) -> Outcome:
-    """The outcome of the failing instruction."""
+    """Returns the outcome of the failing instruction."""
     return case.observation[case.violation.at].outcome
 
 

@@ -1,1 +1,1 @@
-"""Confirming a failure: its program runs again in a fresh process, within the time that is left."""
+"""Confirming a failure: runs its program again in a fresh process, within the time limit of the run."""

@@ -39,26 +39,27 @@ from autograd_conformance.rules.relations import codec as relations_codec
 
 @dataclass(frozen=True)
 class Request:
-    """The programs that a fresh process runs, and the framework that runs them."""
+    """The programs that a fresh process runs, and the framework on which to run the programs."""
 
     framework: str
     """The framework, by a name that `frameworks.registry.load` accepts."""
     device: str
     """The device that the adapter's factory receives."""
     counts: bool
-    """True if the process counts saved tensors."""
+    """True if the process counts the saved tensors that are alive, as rules about memory need."""
     timeout: float
     """Time limit of one program, in seconds."""
     before: Sequence[Mapping[str, Any]]
-    """The programs that run first, once each, in their JSON form."""
+    """The programs that run first, once each, in their JSON form, without being judged."""
     program: Mapping[str, Any]
-    """The program, or the pair of related programs, in JSON form."""
+    """The failing program, or the pair of related programs, in JSON form."""
     runs: int
     """Number of times that the program runs."""
     printed: int = 0
     """Number of times that the program's printed code runs after that, instead of the adapter's calls."""
     statement: Mapping[str, Any] | None = None
-    """The framework's own description from when it was first loaded, in JSON form; None skips the comparison."""
+    """The description that the framework gave when it was first loaded, in JSON form; None skips the comparison with
+    its description in the fresh process."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,14 @@ class Result:
     """The rules that the runs of a request broke, or the reason why there are none."""
 
     broken_rules: tuple[frozenset[str], ...] = ()
-    """The rules that each run broke. If the process ended early, there are fewer entries than requested runs."""
+    """The rules that each run of the program broke. If the process ended early, there are fewer entries than requested
+    runs."""
     rules_of_code: tuple[frozenset[str], ...] = ()
     """The rules that each run of the printed code broke."""
     process_ended: bool = False
     """True if a program ended the process or exceeded the timeout."""
     error: str | None = None
-    """Why there is no result: the framework could not be loaded, or the process itself failed."""
+    """The reason why there is no result: the framework could not be loaded, or the fresh process itself failed."""
 
 
 def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = None) -> Result:
@@ -102,27 +104,31 @@ def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = No
 
 
 def _time_limit(request: Request) -> float:
-    """Time limit of the whole process, in seconds."""
+    """Returns the time limit of the whole fresh process, in seconds."""
     return scaled_timeout(LOADING + request.timeout * (len(request.before) + request.runs + request.printed))
 
 
 def _log_path(path: Path) -> Path:
-    """The log of the process: one line when the framework is loaded, and one line for each run."""
+    """Returns the path of the log of the fresh process: one line when the framework is loaded, and one line for each
+    run.
+    """
     return path.with_suffix(".notes")
 
 
 def _error_path(path: Path) -> Path:
-    """The file for the traceback of an error in the process itself."""
+    """Returns the path of the file for the traceback of an error of the fresh process itself."""
     return path.with_suffix(".failed")
 
 
 def _difference_path(path: Path) -> Path:
-    """The file for the differences between the framework's descriptions in the two processes."""
+    """Returns the path of the file for the differences between the framework's descriptions in the two processes."""
     return path.with_suffix(".unlike")
 
 
 def _broken_rules(form: Mapping[str, Any], target: Target, observe: Callable[[Program], Observation]) -> frozenset[str]:
-    """The rules that a program breaks, including known differences, or the rule that two related programs break."""
+    """Returns the rules that a program breaks, including known differences, or the rule that two related programs
+    break.
+    """
     if relations_codec.is_relation(form):
         related = relations_codec.from_json(form, VOCABULARY)
         violation = related_as(related, observe(related.first), observe(related.second), target).violation
@@ -133,7 +139,7 @@ def _broken_rules(form: Mapping[str, Any], target: Target, observe: Callable[[Pr
 
 
 def main(path: Path) -> None:
-    """Run the request in a file."""
+    """Runs the request in a file; the results are written to a log next to the file."""
     try:
         _run(path)
     except ENDED:  # the framework's own process ended: the short log shows it

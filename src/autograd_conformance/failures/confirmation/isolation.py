@@ -31,20 +31,20 @@ from autograd_conformance.rules.judge.judge import COTANGENT_KEPT
 from autograd_conformance.rules.relations import codec as relations_codec
 
 RUNS = 5
-"""Number of times that a program runs in its process, as a framework may behave differently from run to run."""
+"""Number of times that a program runs in its fresh process, as a framework may behave differently from run to run."""
 
 SEARCH_SECONDS = 60.0
 """Approximate time limit, in seconds, of the search for earlier programs that make a program fail."""
 
 RANDOM_HASHES = "random"
-"""The value of PYTHONHASHSEED with which each Python process draws its own seed."""
+"""The value of PYTHONHASHSEED with which each Python process draws its own seed for hashes."""
 
 MAX_OUTPUT = 2_000
 """Number of characters of a script's output that are stored."""
 
 
 def confirm(failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False) -> Failure:
-    """The failure with the result of running it again in a fresh process.
+    """Runs a failure again in a fresh process, and returns the failure with the result.
 
     `history` are the programs that ran before it in its process, the latest last. The option `--confirm` limits how
     many failures of a process are confirmed; with `always`, the failure is confirmed even if the limit is reached. The
@@ -88,7 +88,7 @@ def _request(
 
 
 def _failing_runs(failure: Failure, result: Result) -> int:
-    """Number of runs in which the failure occurred again."""
+    """Returns the number of runs in which the failure occurred again."""
     if _ends_process(failure):
         return int(result.process_ended)
     return sum(failure.rule in rules for rules in result.broken_rules)
@@ -100,7 +100,9 @@ def _ends_process(failure: Failure) -> bool:
 
 
 def _is_visible_in_code(failure: Failure) -> bool:
-    """Whether the printed code can show the failure, too."""
+    """Whether a run of the printed code can show the failure: the program has no hooks, and the rule is not the one
+    that calls leave their cotangents unchanged.
+    """
     return failure.rule != COTANGENT_KEPT and all(map(is_observable_in_code, _programs(failure.program)))
 
 
@@ -124,8 +126,8 @@ def _programs(form: Mapping[str, Any]) -> tuple[Program, ...]:
 def _shortest_history(
     failure: Failure, session: Session, history: Sequence[Mapping[str, Any]]
 ) -> Sequence[Mapping[str, Any]] | None:
-    """The shortest sequence of earlier programs found after which the failure occurs, or None if it does not occur even
-    after all of them.
+    """Searches for the shortest sequence of earlier programs after which the failure occurs; None if it does not occur
+    even after all of these programs.
 
     The search removes halves of the sequence first, then smaller and smaller parts.
     """
@@ -150,7 +152,7 @@ def _shortest_history(
 
 
 def _write_history(failure: Failure, before: Sequence[Mapping[str, Any]]) -> None:
-    """Add the programs that have to run first to the replay file."""
+    """Adds the programs `before`, which have to run before the failing one, to the failure's replay file."""
     if failure.replay:
         path = Path(failure.replay)
         form = json.loads(path.read_text(encoding="utf-8"))
@@ -158,7 +160,9 @@ def _write_history(failure: Failure, before: Sequence[Mapping[str, Any]]) -> Non
 
 
 def _run_script(failure: Failure, session: Session) -> tuple[str, str | None]:
-    """The output of the failure's script, and a description of its ending if the script failed."""
+    """Runs the failure's script in a fresh process; returns its output, and a description of its ending if the script
+    failed.
+    """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(failure.script, encoding="utf-8")

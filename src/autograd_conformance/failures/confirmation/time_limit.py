@@ -15,17 +15,19 @@ from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Confirmation, Failure
 
 SHARE, LEAST = 0.1, 5.0
-"""The share of a limited run's time that each process may spend on confirming failures, and a minimum in seconds."""
+"""The share of a limited run's time that each process may spend on confirming failures, and the least such time in
+seconds."""
 
 SHORTEST = 2.0
 """A failure is not confirmed if fewer seconds than this are left."""
 
 NOT_RUN = Confirmation(runs=0, failed=0)
-"""The confirmation of a failure that was not run again because the time was over."""
+"""The confirmation of a failure that was not run again because the time limit of the run was reached."""
 
 
 def confirm(failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False) -> Failure:
-    """The failure with the result of running it again, or with `NOT_RUN` if there was no time for it.
+    """Runs a failure again in a fresh process, and returns the failure with the result, or with `NOT_RUN` if there was
+    no time for it.
 
     With `always`, the failure is confirmed even if the limit of `--confirm` is reached.
     """
@@ -44,8 +46,8 @@ def confirm(failure: Failure, session: Session, history: Sequence[Program] = (),
 def confirm_process_end(
     failure: Failure, status: int | None, session: Session, history: Sequence[Program] = ()
 ) -> tuple[Failure, bool]:
-    """Run a program that ended its process again. Returns the failure, and True if it is undecided who ended the
-    process: the process was killed, and running the program again does not end it.
+    """Runs a program that ended its process again. Returns the failure, and True if it is undecided who ended the
+    process: the process was killed, and running the program again does not end a process.
 
     `status` is the exit status of the process.
     """
@@ -55,17 +57,19 @@ def confirm_process_end(
 
 
 def is_kill(failure: Failure, status: int | None) -> bool:
-    """Whether something outside the run may have killed the process."""
+    """Whether something outside the run, such as the system when memory ran out, may have killed the process that
+    `failure` is about.
+    """
     return failure.verdict != "timeout" and status in KILLS
 
 
 def is_reproduced(failure: Failure) -> bool:
-    """Whether the failure occurred again when its program was confirmed."""
+    """Whether the failure occurred again in a fresh process, perhaps after earlier programs."""
     return failure.alone is not None and bool(failure.alone.failed or failure.alone.after is not None)
 
 
 def undecided_text(failure: Failure) -> str:
-    """Why it is undecided who ended a process."""
+    """Explains why it is undecided who ended a process."""
     runs = failure.alone.runs if failure.alone else 0
     attempts = f"alone, it did not end its process in {runs} runs" if runs else "it was not run again"
     return f"{failure.observed}; {attempts}: something else may have killed it. The program: {failure.replay}"

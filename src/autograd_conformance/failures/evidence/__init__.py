@@ -1,1 +1,3 @@
-"""Evidence for a failure: the path of the gradient through the failing call, and independent votes on its value."""
+"""Evidence for a failure: the gradients along the graph of the failing call, and three independent computations of the
+wrong gradient.
+"""

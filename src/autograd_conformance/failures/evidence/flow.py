@@ -1,5 +1,5 @@
-"""The path of the gradient through a failing backward call: the first value whose gradient is wrong, and the tensors
-that ops saved.
+"""The gradients and saved tensors of a failing backward call, for the page of a failure: which gradients along the
+graph are wrong, and which saved tensors the call needs.
 
 Hooks that only observe are added to every value just before the call, to read the gradients between the leaves. If the
 program behaves differently with these hooks, their gradients are discarded. Then only the `.grad` of leaves and the
@@ -28,12 +28,12 @@ from autograd_conformance.tape.graph import Node
 from autograd_conformance.tape.versions import kept_storages
 
 MAX_LINES = 40
-"""A longer program has no gradient flow, as the drawing would be too large."""
+"""A call after more lines than this has no gradient flow, as the drawing would be too large."""
 
 
 def flow(case: Case) -> GradientFlow | None:
-    """The gradients of a failing backward call and the tensors that its ops saved; None if the failing line is no
-    backward call or the program is too long.
+    """Returns the gradients of a failing backward call and the tensors that its ops saved; None if there are none of
+    either, if the failing line is no backward call, or if too many lines precede it.
     """
     call = case.program[case.violation.at]
     if not isinstance(call, BackwardCall) or case.violation.at >= MAX_LINES:
@@ -44,8 +44,8 @@ def flow(case: Case) -> GradientFlow | None:
 
 
 def _compares(case: Case) -> bool:
-    """Whether the call returned gradients and was expected to. If one side is an error, there are no gradients to
-    compare.
+    """Whether the failing call returned, and the rules allow it to return. If one side is an error, there are no
+    gradients to compare.
     """
     return case.context.expectation.returns is not None and case.context.raised(case.violation.at) is None
 
@@ -54,21 +54,21 @@ def _compares(case: Case) -> bool:
 
 
 def _both(want: np.ndarray, got: np.ndarray | None, right: bool | None) -> tuple[str, ...]:
-    """The expected and the observed gradient as text, with enough digits to see the difference if the gradient is
-    wrong.
+    """Returns the expected and the observed gradient as text, with enough digits to see the difference if the gradient
+    is wrong (`right` is false).
     """
     return shown_distinct(want, got) if right is False else (shown(want), shown(got))
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A failing backward call that returned."""
+    """A failing backward call that returned; compares its gradients with the reference."""
 
     case: Case
     call: BackwardCall
 
     def gradients(self) -> Iterator[ValueGradient]:
-        """The gradients of the named values, from the last value to the first. If the `.grad` of a value is also
+        """Yields the gradients of the named values, from the last value to the first. If the `.grad` of a value is also
         compared, it follows the value's gradient.
         """
         context = self.case.context
@@ -94,8 +94,8 @@ class _Call:
     def _accumulated(
         self, ref: Ref, edge: GradientEdge, added: np.ndarray, made: Callable[..., ValueGradient], unobserved: bool
     ) -> Iterator[ValueGradient]:
-        """The `.grad` of a value after the call, if it is the only gradient that was observed or the only one that is
-        wrong.
+        """Yields the `.grad` of a value after the call, if it is the only gradient that was observed or the only one
+        that is wrong.
         """
         context = self.case.context
         gradients, old = self._observed.gradients, context.tape.grads.get(ref)
@@ -109,8 +109,8 @@ class _Call:
 
     @property
     def _requested(self) -> frozenset[Ref]:
-        """The inputs of the call, or the value that the violation is about. Their gradients are shown even if the model
-        cannot say that the call must reach them.
+        """The inputs of `Grad`, or for `Backward` the value that the violation is about. The gradients of these values
+        are shown even if the model cannot say that the call must reach them.
         """
         if isinstance(self.call, Grad):
             return frozenset(self.call.inputs)
@@ -121,7 +121,7 @@ class _Call:
         return self.case.observation[self.case.violation.at]
 
     def _edges(self) -> dict[GradientEdge, Ref]:
-        """The current and former gradient edges of named values, each with its value."""
+        """Returns the current and former gradient edges of named values, each with its value."""
         names, reference = self.case.names, self.case.context.reference
         made = [ref for ref in names if ref.at < self.case.violation.at and ref in reference.requires_grad]
         return {ref: ref for ref in made} | {reference.tape.edge(ref): ref for ref in reversed(made)}
@@ -134,7 +134,7 @@ class _Call:
         self, edge: GradientEdge, got: np.ndarray | None, want: np.ndarray, old: Gradient | None = None
     ) -> bool | None:
         """Whether a gradient equals the reference up to the bound on rounding; None if the reference is too large to
-        compare.
+        compare. `old` is the `.grad` to which the gradient was added.
         """
         if not np.abs(want).max(initial=0) < HUGE:
             return None
@@ -150,7 +150,7 @@ class _Call:
         return bound.allows(np.abs(got - want), slack)
 
     def _returned(self) -> dict[Ref, np.ndarray | None]:
-        """The gradients that the functional form returned, by input."""
+        """Returns the gradients that the functional form returned, by input."""
         outcome = self._observed.outcome
         if not isinstance(self.call, Grad) or not isinstance(outcome, Returned):
             return {}
@@ -158,8 +158,8 @@ class _Call:
         return {ref: None if made is None else made.value for ref, made in results}
 
     def _hooked(self) -> dict[Ref, np.ndarray | None]:
-        """The gradients that hooks observed during the call, by value; empty if the program behaves differently with
-        hooks.
+        """Returns the gradients that hooks observed during the call, by value; empty if the program behaves differently
+        with hooks.
         """
         case, at = self.case, self.case.violation.at
         if Capability.HOOKS not in case.target.capabilities:
@@ -183,7 +183,9 @@ class _Call:
         return ref not in reference.storages.deleted and not reference.views.may_be_written_view(ref)
 
     def _same(self, rerun: StepObservation) -> bool:
-        """Whether the call returned the same values and left the same `.grad` as without the hooks."""
+        """Whether the call with the added hooks returned the same values and left the same `.grad` as without these
+        hooks.
+        """
         one, other = ([None if t is None else t.value for t in _values(each)] for each in (self._observed, rerun))
         same_grads = all(
             is_same(value_of(g), value_of(rerun.gradients.get(r))) for r, g in self._observed.gradients.items()
@@ -206,10 +208,11 @@ def _values(step: StepObservation) -> tuple[Tensor | None, ...]:
 
 
 def _saved(case: Case) -> Iterator[SavedTensor]:
-    """The saved tensors that the failing call needs, op by op: operands, and results that the op may have saved instead
-    and that were written to later.
+    """Yields the saved tensors that the failing call needs, op by op: operands, and results that the op may have saved
+    instead and that were written to later.
 
-    Ops of compiled regions are left out, as their operands are not saved one by one. So are ops of derivatives.
+    Ops of compiled regions, whose instructions run as one function, are left out, as their operands are not saved one
+    by one. So are ops of derivatives.
     """
     context = case.context
     for node in sorted(context.nodes, key=lambda node: node.at):
@@ -229,7 +232,7 @@ def _saved(case: Case) -> Iterator[SavedTensor]:
 
 
 def _written_results(node: Node, context: Context) -> Iterator[Ref]:
-    """The results of an op that the op may have saved and that were written to later."""
+    """Yields the results of an op that the op may have saved and that were written to later."""
     kept = set(kept_storages(node)) if not node.derivative else set()
     for ref in node.entry.outs:
         storage = context.reference.storages.storage(ref)

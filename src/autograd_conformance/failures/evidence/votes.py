@@ -42,7 +42,7 @@ CLEAR = 0.01
 
 
 def votes(case: Case) -> Votes | None:
-    """The three votes as text, and the conclusion.
+    """Returns the three computations of the wrong gradient as text, and the conclusion.
 
     None if the violation is not about a gradient's value, or if there are no finite differences and JAX does not
     contradict the reference: the votes would add nothing to the explanation.
@@ -78,17 +78,19 @@ def votes(case: Case) -> Votes | None:
 
 
 def _is_one_function(case: Case) -> bool:
-    """Whether the roots of the failing call are a pure function of the leaves, computed by the whole program."""
+    """Whether the roots of the failing call are a pure function of the leaves: the program has no writes, hooks or grad
+    modes, and no earlier call ended a graph.
+    """
     earlier = case.program.instructions[: case.violation.at]
     ended = case.target.traits.ends and any(isinstance(step, BackwardCall) for step in earlier)
     return not (case.program.stateful or ended)
 
 
 def finite_differences(case: Case, call: Backward, leaf: Ref) -> np.ndarray | None:
-    """The derivative of the roots with respect to one leaf, as central differences weighted with the cotangents; it has
-    the leaf's shape.
+    """Computes the derivative of the roots with respect to one leaf, as central differences weighted with the
+    cotangents; it has the leaf's shape.
 
-    None if the forward pass fails or leaves the region in which its ops are smooth, or at the case's deadline.
+    None if the forward pass fails or leaves the domain in which its ops are smooth, or at the case's deadline.
     """
     step = case.program[leaf.at]
     assert isinstance(step, Leaf)
@@ -115,8 +117,9 @@ def finite_differences(case: Case, call: Backward, leaf: Ref) -> np.ndarray | No
 
 
 def _detached(case: Case) -> dict[int, Leaf] | None:
-    """Each detached value as a constant leaf, by instruction: the derivative treats it as a constant, so finite
-    differences must not move it. None if a detached value is internal to a region and was not observed.
+    """Returns each detached value as a constant leaf, by instruction: the derivative treats it as a constant, so finite
+    differences must not move it. None if a detached value is internal to a compiled or checkpointed function and was
+    not observed.
     """
     found: dict[int, Leaf] = {}
     observation = case.observe(case.program)
@@ -130,8 +133,8 @@ def _detached(case: Case) -> dict[int, Leaf] | None:
 
 
 def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> Program:
-    """The computation up to the roots, with the leaves in `changed` replaced. Calls are replaced by unused leaves, so
-    that instruction numbers stay.
+    """Returns the program up to the roots, with the leaves in `changed` replaced. Calls are replaced by unused leaves,
+    so that instruction numbers stay.
     """
     steps: list[Instruction] = []
     for at, step in enumerate(program.instructions[: max(r.at for r in call.roots) + 1]):
@@ -142,7 +145,7 @@ def _forward(program: Program, call: Backward, changed: Mapping[int, Leaf]) -> P
 
 
 def _weighted(observation: Observation, call: Backward) -> float | None:
-    """The sum of the roots' elements weighted with the cotangents; None if a root was not observed."""
+    """Returns the sum of the roots' elements weighted with the cotangents; None if a root was not observed."""
     total = 0.0
     for root, cotangent in zip(call.roots, call.cotangents, strict=True):
         made = _made(observation, root)
@@ -154,7 +157,9 @@ def _weighted(observation: Observation, call: Backward) -> float | None:
 
 
 def _made(observation: Observation, ref: Ref) -> Tensor | None:
-    """The value of a result as its instruction or its region returned it; None if it was not observed."""
+    """Returns the value of a result as its instruction, or the compiled or checkpointed function with this instruction,
+    returned it; None if it was not observed.
+    """
     outcome = observation[ref.at].outcome
     if not isinstance(outcome, Returned):
         return None
@@ -170,7 +175,7 @@ def _agrees(authority: np.ndarray, want: np.ndarray, bound: np.ndarray) -> bool:
 
 
 def _decide(got: np.ndarray, want: np.ndarray, confirmed: bool, differences: np.ndarray | None) -> str:
-    """The conclusion from the votes. Each sentence makes sense without its context."""
+    """Returns the conclusion from the three computations as a sentence that makes sense without its context."""
     if not confirmed:
         return "JAX over the whole program does not confirm the suite's reference: this is the suite's fault."
     if np.isnan(got).any():

@@ -1,4 +1,4 @@
-"""Files of failures that a worker has found and not yet sent.
+"""Files of failures that a worker process of a run has found and not yet sent to the run's main process.
 
 Explaining and confirming a failure may take long, so the worker first writes the failure to disk. If the run ends in
 the meantime, the failure is read from there.
@@ -15,11 +15,11 @@ from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.records import Record
 
 PREFIX = "found-"
-"""Prefix of the file names."""
+"""Prefix of the names of these files: ``found-gw0`` for the worker ``gw0``."""
 
 
 def save(folder: Path, worker: str, *records: Record) -> None:
-    """Write the records that a worker found. Errors are ignored: the records are still sent when they are complete."""
+    """Writes the records that a worker found. Errors are ignored: the records are still sent when they are complete."""
     path = folder / f"{PREFIX}{worker}"
     aside = folder / f"{PREFIX}{worker}.new"
     with suppress(OSError):
@@ -34,7 +34,7 @@ def discard(folder: Path, worker: str) -> None:
 
 
 def take(folder: Path, worker: str = "*") -> Iterator[Record]:
-    """Read the records that workers found and did not send, and remove their files."""
+    """Reads the records that workers found and did not send, and removes the files."""
     for path in sorted(folder.glob(f"{PREFIX}{worker}")):
         try:
             records = [decode(form) for form in json.loads(path.read_text(encoding="utf-8"))]

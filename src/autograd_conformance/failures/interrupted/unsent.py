@@ -10,7 +10,7 @@ UNSENT = "the run ended before the failure was explained, or run again"
 
 
 def unsent(test: str, rule: str, op: str | None, check: Check | None, verdict: str) -> Result:
-    """The result of a test whose process found a failure and did not send it."""
+    """Makes the result of a test whose process found a failure and did not send it."""
     return Result(
         test=test,
         rule=rule,

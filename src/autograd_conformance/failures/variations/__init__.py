@@ -1,3 +1,3 @@
-"""Changed versions of a failing program that locate its fault: the nearest version that passes, and the ops without
-which the failure disappears.
+"""Changed versions of a failing program that locate its fault: the first similar program that passes, and the ops
+without which the failure disappears.
 """

@@ -1,4 +1,4 @@
-"""Ablation: the ops without which the same program no longer fails in the same way.
+"""Ablation: finds the ops without which the same program no longer fails in the same way.
 
 An op with a wrong gradient breaks many rules. Whether it causes a failure is tested by removing it from the program.
 """
@@ -12,12 +12,12 @@ from autograd_conformance.programs.language import Apply, Leaf, Literal, Program
 from autograd_conformance.reference.reference import Reference
 
 MAX_OPS = 6
-"""Programs with more ops than this are not tested."""
+"""No op is removed from a program with more different ops than this; the op that the violation names does not count."""
 
 
 def essential_ops(case: Case) -> tuple[str, ...]:
-    """The names of the ops without which the failure disappears, in program order. The op that the violation names is
-    not tested.
+    """Returns the names of the ops without which the failure disappears, in program order. The op that the violation
+    names is not tested.
     """
     program = case.program.upto(case.violation.at + 1)
     ops = dict.fromkeys(step.op for step in program if isinstance(step, Apply) and step.op != case.violation.op)
@@ -35,8 +35,8 @@ def _is_essential(op: str, program: Program, case: Case) -> bool:
 
 
 def _without_op(op: str, program: Program) -> Program | None:
-    """The program without an op: users of its result use an operand of the same shape, or else a leaf with the result's
-    values.
+    """Returns the program without an op: users of its result use an operand of the same shape, or else a leaf with the
+    result's values.
 
     None if there is no such program, or if it would lose more than the op.
     """

@@ -1,5 +1,5 @@
-"""Program variants that may pass, and that locate the fault if they do: another implementation, another operand, a copy
-instead of a view, another op.
+"""Makes program variants that may pass, and that locate the fault if they do: another implementation, another operand,
+a copy instead of a view, another op.
 
 A variant still compares what failed. If it passes with a copy instead of a view, the view is at fault.
 """
@@ -35,14 +35,15 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import operands, same_optimizer, with_operands
 
 Variations = Iterator[tuple[str, Program]]
-"""Changed programs, each with a description of the change that completes "passes ..."."""
+"""Changed programs, each with a description of the change that completes "passes ...": "with a clone of x as operand 2
+on line 3"."""
 
 STAND_INS: Mapping[int, tuple[str, ...]] = {1: ("exp", "negative"), 2: ("multiply", "add")}
 """The ops that replace another op, by the number of operands."""
 
 
 def candidates(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str]) -> Variations:
-    """All variants, the most informative first.
+    """Yields all variants, the most informative first.
 
     `shapes` holds the shapes of the program's values; `has` holds the names of the framework's ops.
     """
@@ -60,7 +61,9 @@ def candidates(program: Program, shapes: Mapping[Ref, Shape], has: Collection[st
 
 
 def _optimizers(program: Program) -> Variations:
-    """Another implementation of an optimizer, or without one of its settings, or without settings of single groups."""
+    """Yields programs with another implementation of an optimizer, without one of its settings, or without settings of
+    single groups.
+    """
     done: list[Optimizer | Step] = []
     for at, step in enumerate(program):
         if not isinstance(step, (Optimizer, Step)) or any(same_optimizer(step, other) for other in done):
@@ -81,7 +84,7 @@ def _optimizers(program: Program) -> Variations:
 
 
 def _set(program: Program, one: Optimizer | Step, settings: Attrs, groups: Groups) -> Program:
-    """The program with other settings of one optimizer, in each instruction that uses it."""
+    """Returns the program with other settings of one optimizer, in each instruction that uses it."""
     steps: list[Instruction] = []
     for step in program:
         if isinstance(step, (Optimizer, Step)) and same_optimizer(step, one):
@@ -94,7 +97,9 @@ def _set(program: Program, one: Optimizer | Step, settings: Attrs, groups: Group
 
 
 def _numbers(program: Program) -> Variations:
-    """Other numbers where the present ones may be special: zeros, values equal to another leaf's, and float32."""
+    """Yields programs with other numbers where the present ones may be special: zeros, values equal to another leaf's,
+    and float32.
+    """
     literals: set[Literal] = set()
     for at, step in enumerate(program):
         if isinstance(step, Leaf):
@@ -126,7 +131,7 @@ def _widened(step: Instruction) -> Instruction:
 
 
 def _views(program: Program) -> Variations:
-    """The base in place of its view, or a copy of the view."""
+    """Yields programs with the base in place of its view, or with a copy of the view."""
     name = names(program)
     for at, step in enumerate(program):
         if isinstance(step, Apply) and step.results == 1 and row_of(step.op).aliases is not Certainty.NEVER:
@@ -137,7 +142,9 @@ def _views(program: Program) -> Variations:
 
 
 def _operands(program: Program) -> Variations:
-    """Another operand in place of one that was used before: a copy, or another leaf with the same values."""
+    """Yields programs with another operand in place of one that was used before: a copy, or another leaf with the same
+    values.
+    """
     name, used = names(program), set[Ref]()
     for at, step in enumerate(program):
         if not isinstance(step, Apply):
@@ -154,14 +161,16 @@ def _operands(program: Program) -> Variations:
 
 
 def _given(program: Program, at: int, k: int) -> Program:
-    """The program in which operand `k` of the instruction after `at` is the result of the instruction at `at`."""
+    """Returns the program in which operand `k` of the instruction after `at` is the result of the instruction at
+    `at`.
+    """
     step = program[at + 1]
     given = [Ref(at) if n == k else ref for n, ref in enumerate(operands(step))]
     return replaced(program, at + 1, with_operands(step, given))
 
 
 def _writes(program: Program) -> Variations:
-    """A write to a copy instead of the value itself."""
+    """Yields programs in which an in-place write changes a copy instead of the value itself."""
     for at, step in enumerate(program):
         if isinstance(step, InPlace):
             yield f"with a clone before the write on line {at + 1}", cloned(program, at, step.target)
@@ -171,7 +180,9 @@ def _writes(program: Program) -> Variations:
 
 
 def _calls(program: Program) -> Variations:
-    """Repeated roots or inputs listed once, a single root, no inputs, or cotangents of ones."""
+    """Yields programs in which a call has repeated roots or inputs listed once, a single root, no inputs, or cotangents
+    of ones.
+    """
     for at, step in enumerate(program):
         if not isinstance(step, BackwardCall):
             continue
@@ -199,7 +210,9 @@ def _calls(program: Program) -> Variations:
 
 
 def _shapes(program: Program, shapes: Mapping[Ref, Shape]) -> Variations:
-    """A leaf with one element expanded to the result's shape, so that nothing is broadcast."""
+    """Yields programs in which a leaf with one element is expanded to the result's shape, so that nothing is
+    broadcast.
+    """
     name = names(program)
     for at, step in enumerate(program):
         if not isinstance(step, Apply) or len(step.args) < 2 or step.results != 1:
@@ -221,7 +234,9 @@ def _size(shape: Shape) -> int:
 
 
 def _ops(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str]) -> Variations:
-    """Another op in place of one that keeps its operands' shape; without the op if it has only one operand."""
+    """Yields programs with another op in place of one that keeps its operands' shape, without such an op if it has only
+    one operand, or without a detach.
+    """
     for at, step in enumerate(program):
         if isinstance(step, Detach):
             yield f"without the detach on line {at + 1}", bypassed(program, at, step.source)

@@ -1,9 +1,9 @@
-"""Tests the cause that a reduced failure is attributed to.
+"""Tests the cause to which a reduced failure is attributed.
 
 A diagnosis is a guess from a few numbers. It is confirmed if it also explains the program with other numbers, and if no
-earlier call contradicts it. A failure is attributed to the gradient of an op only if the program contains no write and
-no other call to which the op contributed the right gradient: the program is reduced, so a write that is left is part of
-the fault.
+earlier call contradicts it. A failure is attributed to the gradient of an op only if the program contains no in-place
+write and no other call to which the op contributed the right gradient: the program is reduced, so a write that is left
+is part of the fault.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ from autograd_conformance.tape.expectation.exercises import WEIGHTS
 
 
 def with_confirmed_cause(case: Case) -> Case:
-    """The case with its diagnosis and its op, if they are confirmed; otherwise without them."""
+    """Returns the case with its diagnosis and the op named as the cause, if they are confirmed; otherwise without
+    them.
+    """
     violation = case.violation
     if violation.undiagnosed is not None and not (_explains_others(case) and not _is_contradicted(case)):
         violation = violation.undiagnosed
@@ -49,7 +51,9 @@ def with_confirmed_cause(case: Case) -> Case:
 
 
 def possible_rules(violation: Violation) -> frozenset[str]:
-    """The rules under which a violation may be reported."""
+    """Returns the rules under which a violation may be reported, with or without its diagnosis and the op named as the
+    cause.
+    """
     rules = {violation.rule} | ({violation.undiagnosed.rule} if violation.undiagnosed else set())
     return frozenset(rules | {general for rule in rules if (general := RULES[rule].graph_rule) is not None})
 
@@ -58,8 +62,8 @@ def possible_rules(violation: Violation) -> frozenset[str]:
 
 
 def _explains_others(case: Case) -> bool:
-    """Whether the diagnosis is the same with other numbers. The first numbers with which the program still fails
-    decide.
+    """Whether the violation has the same diagnosis in the same program with other numbers. The first numbers with which
+    the program still fails decide.
     """
     original = case.violation
     for program in _with_other_numbers(case.program.upto(original.at + 1)):
@@ -77,8 +81,8 @@ def _explains_others(case: Case) -> bool:
 
 
 def _with_other_numbers(program: Program) -> Iterator[Program]:
-    """The program with other numbers: each distinct number gets its own factor, equal numbers stay equal, zeros and
-    signs stay.
+    """Yields the program with other numbers: each distinct number gets its own factor, equal numbers stay equal, zeros
+    and signs stay.
     """
     everything = (Leaf, Backward, Grad)
     for sign, kinds in ((1, everything), (1, (Backward, Grad)), (1, (Leaf,)), (-1, everything)):
@@ -108,7 +112,9 @@ def _other_numbers(program: Program, kinds: tuple[type, ...], sign: int) -> Iter
 
 
 def _is_contradicted(case: Case) -> bool:
-    """Whether an earlier call of the program, which was right, would have shown the same fault."""
+    """Whether an earlier call of the program, which returned, must have shown the diagnosed fault in a leaf's gradient
+    and was right.
+    """
     program, target = case.program, case.target
     for at, step in enumerate(program.instructions[: case.violation.at]):
         if not isinstance(step, BackwardCall) or not isinstance(case.observation[at].outcome, Returned):
@@ -129,9 +135,9 @@ def _is_contradicted(case: Case) -> bool:
 
 
 def _is_not_only_op(case: Case, violation: Violation) -> bool:
-    """Whether the op named by the violation may not be at fault: the program has a write before the failing call, or an
-    earlier call to which the op contributed the right gradient, or several uses of an op whose second derivatives are
-    derived.
+    """Whether something other than the op named by the violation may be at fault: the program has an in-place write
+    before the failing call, or an earlier call to which the op contributed the right gradient, or, if the rule is not
+    about first derivatives, a derivative of the op that an earlier call went through, or several uses of the op.
     """
     if any(isinstance(step, (InPlace, DetachInPlace)) for step in case.program.instructions[: violation.at]):
         return True
@@ -144,8 +150,6 @@ def _is_not_only_op(case: Case, violation: Violation) -> bool:
 
 
 def _weights(case: Case, entry: TapeEntry) -> bool:
-    """Whether an entry of the tape multiplies the result of an op with its cotangent, to make the cotangent
-    differentiable.
-    """
+    """Whether a tape entry multiplies the result of an op with its cotangent, to make the cotangent differentiable."""
     made = [edge in case.context.reference.tape.producer for edge in entry.args]
     return entry.op == WEIGHTS and made.count(True) == 1

@@ -1,4 +1,5 @@
-"""The nearest variation that passes: one change after which the failing comparison is still made and succeeds.
+"""Finds the first variation of a failing program that passes: one change after which the failing comparison is still
+made and succeeds.
 
 A reduced program passes without any of its lines, which says nothing. A change that keeps the comparison and removes
 the failure is often the shortest description of the bug.
@@ -49,11 +50,12 @@ MAX_VARIATIONS = 40
 """Maximum number of variations that are tried."""
 
 MAX_LINES = 600
-"""Maximum number of lines of all variations that are tried: fewer variations of a long program."""
+"""Maximum number of lines of all variations together, so that fewer variations of a long program are tried."""
 
 
 def nearest(case: Case) -> str | None:
-    """A phrase about the first informative variation that passes, such as "passes with foreach=False on line 3".
+    """Returns a phrase about the first informative variation that passes, such as "passes with foreach=False on line
+    3".
 
     None if there is no such variation before the case's deadline, or if the program itself passes when it is run again.
     """
@@ -75,7 +77,7 @@ def nearest(case: Case) -> str | None:
 
 
 def _is_usable(changed: Program, program: Program, target: Target) -> bool:
-    """Whether a variation differs from the program, is valid, and needs nothing that the framework lacks."""
+    """Whether a variation differs from the program, is valid, and needs nothing that the framework does not have."""
     if not changed.instructions or changed == program or not is_valid(changed):
         return False
     ops = {step.op for step in changed if isinstance(step, Apply)}
@@ -85,7 +87,7 @@ def _is_usable(changed: Program, program: Program, target: Target) -> bool:
 
 
 def _shapes(observation: Observation) -> dict[Ref, Shape]:
-    """The shape of each value that was observed."""
+    """Returns the shape of each value that was observed."""
     made = (
         (at, observed.outcome.values)
         for at, observed in enumerate(observation)
@@ -132,7 +134,7 @@ def _compares_failure(judged: Judged, case: Case, by_rule: bool) -> bool:
 
 
 def _errors(observation: Observation) -> list[Kind]:
-    """The kinds of the errors that instructions raised."""
+    """Returns the kinds of the errors that instructions raised."""
     return [observed.outcome.kind for observed in observation if isinstance(observed.outcome, Raised)]
 
 
@@ -143,14 +145,16 @@ def _end(judged: Judged) -> tuple[Tape, Expectation]:
 
 
 def _has_to_raise(case: Case) -> bool:
-    """Whether the failing line must raise, or raised as allowed and left something wrong."""
+    """Whether the failing line must raise an error, or raised an allowed error and left something wrong."""
     violation = case.violation
     must_raise = all(isinstance(allowed.expected, ExpectedError) for allowed in violation.allowed)
     return must_raise or (violation.subject is not None and isinstance(case.observation[violation.at].outcome, Raised))
 
 
 def _has_effect(step: Instruction, tape: Tape, expectation: Expectation) -> bool:
-    """Whether the instruction has something to do: a call reaches a leaf, or an optimizer step changes one."""
+    """Whether the instruction has something to do: a call reaches a gradient edge, or a leaf of an optimizer step or of
+    clipping has a `.grad`.
+    """
     match step:
         case Backward() | Grad():
             return bool(expectation.traversal.must_reach)
@@ -161,8 +165,8 @@ def _has_effect(step: Instruction, tape: Tape, expectation: Expectation) -> bool
 
 
 def _compares_leaf(changed: Program, case: Case, tape: Tape, expectation: Expectation) -> bool:
-    """Whether the leaf that the failure is about is compared. The leaf is identified by its position among the leaves,
-    as the variation may change instruction numbers.
+    """Whether the last instruction of the variation compares the leaf that the failure is about. The leaf is identified
+    by its position among the leaves, as the variation may change instruction numbers.
     """
     violation, program = case.violation, case.program
     if _is_about_rule(violation, program):
@@ -181,7 +185,7 @@ def _compares_leaf(changed: Program, case: Case, tape: Tape, expectation: Expect
 
 
 def _is_about_rule(violation: Violation, program: Program) -> bool:
-    """Whether only the failure's own rule compares its subject, such as a hook or a flag."""
+    """Whether only the failure's own rule compares the value that the failure is about, such as a hook or a flag."""
     subject = violation.subject
     return violation.want is None or (subject is not None and isinstance(program[subject.at], Hook))
 
@@ -190,8 +194,8 @@ def _is_about_rule(violation: Violation, program: Program) -> bool:
 
 
 def simplifications(program: Program, subject: Ref | None = None) -> Variations:
-    """The program with another retain_graph, without a line or a mode, from the last to the first, or without an
-    option. The line that made the failure's subject stays.
+    """Yields the program with another retain_graph, without a line or a mode, from the last to the first, or without an
+    option. The line that made `subject`, the value that the failure is about, stays.
     """
     last = len(program) - 1
     for at, step in enumerate(program):
@@ -205,7 +209,7 @@ def simplifications(program: Program, subject: Ref | None = None) -> Variations:
 
 
 def _less(program: Program, subject: Ref | None) -> Variations:
-    """Without an instruction whose results, if any, are not used; without a grad mode."""
+    """Yields the program without an instruction whose results, if any, are not used, and without a grad mode."""
     used = {ref for step in program for ref in operands(step)}
     for at, step in reversed(list(enumerate(program.instructions[:-1]))):
         makes = range(results(step))

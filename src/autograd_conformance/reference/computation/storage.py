@@ -195,7 +195,7 @@ class Storages:
         return ref in self.derived and len(np.unique(self.offsets(ref))) < self.offsets(ref).size
 
     def overlaps_partly(self, ref: Ref, other: Ref) -> bool:
-        """Whether two values share elements, and at least one shared element has different indices in the two."""
+        """Whether two values share elements without consisting of the same elements in the same order."""
         if self.storage(ref) != self.storage(other):
             return False
         one, two = self.offsets(ref), self.offsets(other)
