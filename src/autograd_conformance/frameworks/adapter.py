@@ -55,7 +55,9 @@ class Target(Protocol):
 
     @property
     def absent(self) -> Collection[str]:
-        """Forms of leaves, as named by `ops.rows.shapes.form`, that the probe found not to read back as written."""
+        """Forms of leaves, as named by `ops.rows.shapes.form` (``vectors``), of which the probe found that they do not
+        read back as written.
+        """
 
     @property
     def notes(self) -> Sequence[str]:
@@ -67,7 +69,9 @@ class Target(Protocol):
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
-        """Documentation of each trait, by the trait's name. A trait without a source is not in the mapping."""
+        """Address of the documentation or source code that states each trait, by the trait's name. A trait without a
+        source is not in the mapping.
+        """
 
     @property
     def environment(self) -> Sequence[str]:
@@ -101,11 +105,15 @@ class Target(Protocol):
         """Returns the same framework on a device that has no kernels for some ops; those ops are no longer in `ops`."""
 
     def regions(self, program: Program) -> Sequence[Region]:
-        """Returns the regions of a program; empty for a framework without regions."""
+        """Returns the regions of a program, each of which is instructions that run as one function; empty for a
+        framework without regions.
+        """
 
     @property
     def programs_each(self) -> int:
-        """Target number of programs for each compiled region; 0 if a new region costs no more than a known one."""
+        """The number of programs that should share one compiled region; 0 if a new region costs no more than a known
+        one.
+        """
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -196,7 +204,7 @@ class Adapter:
     traits: Traits = PYTORCH
     """The framework's choices where several behaviours are legal, as it documents them."""
     trait_sources: ClassVar[Mapping[str, str]] = {}
-    """Address of the documentation or source code, by the name of the field of `Traits`."""
+    """Address of the documentation or source code that states each trait, by the name of the field of `Traits`."""
     packages: Sequence[str] = ()
     """Modules or packages of the framework. The framework raised an error if the traceback enters one of them. If there
     are none, the suite infers them from the adapter's imports.
@@ -222,7 +230,7 @@ class Adapter:
     """Prefixes of the names of environment variables that the framework reads. A report lists those that are set."""
     programs_each: int = 0
     """Approximate number of programs for each compiled region, if the framework takes far longer to compile a new
-    region than to run a known one. The strategies reuse compiled regions to reach it.
+    region than to run a known one. The strategies reuse compiled regions to reach this number.
     """
 
     # -- every adapter defines these methods ---------------------------------------------------------------------------
@@ -295,12 +303,13 @@ class Adapter:
     def saved_tensor_counter(self) -> Adapter | None:
         """Return an adapter of the same framework that claims `COUNTS_SAVED`, or None if there is none.
 
-        An adapter defines it if it does not count saved tensors itself because counting alters its behaviour.
+        An adapter defines this method if it does not count saved tensors itself, because counting alters the
+        framework's behaviour.
         """
         return None
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Factories of adapters with fewer layers, closest first; for a mode of a framework, such as a compiler.
+        """Return factories of adapters with fewer layers, closest first; for a mode of a framework, such as a compiler.
 
         Each key completes the sentence "it passes ...": 'with backend="eager"'.
         """
@@ -309,7 +318,8 @@ class Adapter:
     # -- a framework that compiles, checkpoints or records several instructions together, as a region ------------------
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Whether an instruction may join a region; False for a framework without regions.
+        """Whether an instruction may join a region, which the framework runs as one function; False for a framework
+        without regions.
 
         `at` is the number of an instruction that computes values, and `run` holds the numbers of the instructions that
         are already in the region. An instruction that may join no region, not even an empty one, runs separately.
@@ -447,7 +457,7 @@ _FORMER = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    """`Adapter` by the name of a former protocol, for one release."""
+    """Returns `Adapter`, with a warning, for the name of a former protocol, such as ``HasRegions``; for one release."""
     if name not in _FORMER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(

@@ -51,7 +51,7 @@ def attempt(call: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T 
 
 @dataclass(frozen=True, eq=False)
 class CheckedGenerator:
-    """A framework's random number generator whose exceptions are raised as `AdapterError`."""
+    """A framework's random number generator. An exception of its methods is raised as `AdapterError`."""
 
     who: str
     """Name of the framework."""

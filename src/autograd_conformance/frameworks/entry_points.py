@@ -20,10 +20,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 GROUP = "autograd_conformance.adapters"
-"""The group of the entry points."""
+"""The group of entry points in which packages register adapters."""
 
 OURS = "autograd-conformance"
-"""The distribution that has the suite's own adapters; its names win over those of others."""
+"""The distribution that has the suite's own adapters; its adapters win over those of the same name in other
+distributions.
+"""
 
 SERVED = "AUTOGRAD_CONFORMANCE_ADAPTER"
 """The environment variable that hands an adapter's entry to a worker whose interpreter has no metadata of the suite."""
@@ -37,13 +39,15 @@ class Entry:
     factory: str
     """`module:attribute` of the function that makes the adapter."""
     package: str
-    """The distribution that offers it."""
+    """The installed distribution that offers the adapter."""
     served_install: str = ""
-    """The value of `install` in the process that serves this entry to a worker; empty elsewhere."""
+    """The value of `install` in the process that started this worker; empty outside of workers."""
 
     @property
     def install(self) -> str:
-        """The arguments of `pip install` that bring the framework; empty if the distribution does not say."""
+        """The arguments of `pip install` that install the framework, such as ``torch>=2.6``; empty if the distribution
+        does not say.
+        """
         return self.served_install or _requirements(self.package, self.name.partition("-")[0])
 
     @property

@@ -35,7 +35,9 @@ def complete(adapter: Any) -> Adapter:
 
 
 def _set(adapter: object, member: str, default: object) -> None:
-    """Give an adapter a member, without its own `__setattr__`; its class, if the adapter has no dict."""
+    """Set a member in an adapter's own dict, past its `__setattr__`; in the adapter's class, if the adapter has no
+    dict.
+    """
     try:
         vars(adapter)[member] = default
     except TypeError:

@@ -21,7 +21,7 @@ from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 MODES = ("torch-checkpoint", "torch-compile")
-"""How the names of PyTorch's modes begin."""
+"""Prefixes of the names of PyTorch's modes, such as ``torch-compile-inductor``."""
 
 
 class UnknownFramework(Exception):
@@ -43,7 +43,7 @@ class LoadingEnded(AdapterError):
 
 
 def __getattr__(name: str) -> Any:
-    """`AdapterError` by its old name, for one release."""
+    """Returns `AdapterError`, with a warning, for its old name `BrokenAdapter`; for one release."""
     if name != "BrokenAdapter":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn("BrokenAdapter is named AdapterError now; the old name ends with the next release", FutureWarning, 2)
@@ -78,16 +78,19 @@ def load(name: str, device: str = "cpu") -> Adapter:
 
 
 def without_mode(name: str) -> str:
-    """Returns the framework of which a framework is a mode, or else its own name.
+    """Returns ``torch`` for a mode of PyTorch, such as ``torch-compile-eager``, and the name of any other framework as
+    it is.
 
-    A mode may need a second for each new program, so the suite finds the ops that fail on their own without the mode,
-    where the same programs run.
+    A mode may need a second for each new program, so the check that runs each op alone before the tests uses the
+    framework without the mode, where the same programs run.
     """
     return "torch" if name.startswith(MODES) else name
 
 
 def there_are() -> str:
-    """Returns a sentence with the names of all frameworks; if the suite's own are missing, how to install it again."""
+    """Returns a sentence with the names of all frameworks; if the suite's own are missing, one that says how to install
+    the suite again.
+    """
     if not any(entry.is_ours for entry in frameworks().values()):
         return "The suite's own frameworks are not installed; in its checkout, type: python -m pip install -e ."
     return f"There are: {', '.join(sorted(frameworks()))}."

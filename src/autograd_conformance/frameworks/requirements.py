@@ -32,14 +32,16 @@ METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
     (Capability.CLIPS,): ("clip",),
     (Capability.COUNTS_SAVED,): ("saved",),
 }
-"""Additional methods of an adapter that claims all capabilities of the key."""
+"""Additional methods of an adapter that claims all capabilities of the key: ``("hook", "remove", "hook_result")`` for
+`HOOKS`.
+"""
 
 KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
     Capability.CREATES_IN_LEAVES: ("backward", "create_graph"),
     Capability.INPUTS: ("backward", "inputs"),
     Capability.GROUPS: ("step", "groups"),
 }
-"""Method and keyword argument that a capability needs."""
+"""For each capability, a method and the keyword argument that the method has to accept: ``("backward", "inputs")``."""
 
 
 CLAIMS_OF: dict[Capability, tuple[Capability, ...]] = {
@@ -52,7 +54,7 @@ CLAIMS_OF: dict[Capability, tuple[Capability, ...]] = {
 
 
 def missing_claims(capabilities: Collection[Capability]) -> list[str]:
-    """Descriptions of the capabilities that are missing according to `CLAIMS_OF`."""
+    """Returns descriptions of the capabilities that are missing according to `CLAIMS_OF`."""
     return [
         f"a claim of {' or '.join(other.name for other in others)}, as it claims {capability.name}"
         for capability, others in CLAIMS_OF.items()
@@ -61,7 +63,9 @@ def missing_claims(capabilities: Collection[Capability]) -> list[str]:
 
 
 def unmet_requirements(adapter: Adapter) -> list[str]:
-    """Descriptions of the methods, keywords and claims that an adapter's capabilities need and that are missing."""
+    """Returns descriptions of the methods, keywords and claims that an adapter's capabilities need and that are
+    missing.
+    """
     methods = [
         f"{method}(), as it claims {' and '.join(capability.name for capability in together)}"
         for together, methods in METHODS_OF.items()

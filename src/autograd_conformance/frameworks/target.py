@@ -79,7 +79,7 @@ def open_unchecked(name: str, device: str, timeout: float, scale: TimeoutScale =
 
 
 def _nothing(program: Program) -> None:
-    """No-op."""
+    """Does nothing with a program; the default of `note`."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,16 @@ class InProcess:
     adapter: Adapter
     """The adapter that runs the programs."""
     note: Note = _nothing
-    """Called with each program before it runs; a session writes the program to its journal."""
+    """A function that receives each program before it runs; a session writes the program to a file that outlasts a
+    crash.
+    """
     missing: frozenset[str] = frozenset()
     """Ops of the adapter for which its device has no kernels."""
     probed: ProbeResult = NOTHING_MISSING
-    """Result of the probe."""
+    """The result of the probe, which found by experiment which claimed features the framework has."""
 
     script: ClassVar[Sequence[str]] = (sys.executable,)
-    """Scripts run with the interpreter of this process."""
+    """The command that runs a script: the interpreter of this process."""
 
     def __post_init__(self) -> None:
         complete(self.adapter)
@@ -120,7 +122,7 @@ class InProcess:
         return run_printed(program, self.adapter)
 
     def crash_as_error(self) -> InProcess:
-        """This target: a crash would end the suite's own process, so nobody could report it."""
+        """Returns this target itself: a crash would end the suite's own process, so nobody could report it."""
         return self
 
     def without(self, ops: Collection[str]) -> InProcess:
@@ -133,14 +135,16 @@ class InProcess:
         return has_regions(self.adapter)
 
     def regions(self, program: Program) -> tuple[Region, ...]:
-        """Returns the regions of a program; empty for a framework without regions."""
+        """Returns the regions of a program, each of which is instructions that run as one function; empty for a
+        framework without regions.
+        """
         if not self.has_regions:
             return ()
         return call_adapter(self.name, "holds()", lambda: tuple(regions(program, self.adapter.holds)))
 
     @property
     def programs_each(self) -> int:
-        """Target number of programs for each compiled region; 0 if a new region is cheap."""
+        """The number of programs that should share one compiled region; 0 if a new region is cheap."""
         return self.adapter.programs_each
 
     @property
@@ -175,7 +179,7 @@ class InProcess:
 
     @property
     def absent(self) -> frozenset[str]:
-        """Forms of leaves that do not read back as written."""
+        """Forms of leaves, such as ``vectors``, that the probe found not to read back as written."""
         return self.probed.forms
 
     @property

@@ -32,7 +32,9 @@ from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
 ADAPTER_BUGS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
 """Types of exceptions that a bug of an adapter usually raises; used if the framework is in the same file."""
 RESOURCE_ERRORS = (MemoryError, RecursionError)
-"""Exceptions that plain Python code also raises when a framework exhausts memory or the stack."""
+"""Exceptions that plain Python code also raises when a framework exhausts memory or the stack. They count as the
+framework's.
+"""
 RAISES = ("RAISE_VARARGS", "RERAISE")
 _CALLED = re.compile(r"(\w+)\(\) (?:takes|missing|got) ")
 _ALL_METHODS = frozenset(METHODS).union(RENAMED, *METHODS_OF.values())
@@ -48,7 +50,7 @@ class Origin(Enum):
 
 @dataclass(frozen=True)
 class Blame:
-    """The party that raised an exception, and the adapter's line that raised it, if the traceback ends in the
+    """The party that raised an exception, and the line of the adapter that raised it, if the traceback ends in the
     adapter.
     """
 
@@ -166,14 +168,18 @@ def _origin_of_call(error: BaseException, node: ast.Call, expressions: Expressio
 
 
 def _subject_if_all_plain(node: ast.Call, subject: Subject, expressions: Expressions) -> Subject:
-    """`PLAIN` for a known function with known arguments, all of them plain; the given subject for other calls."""
+    """Returns `PLAIN` for a known function with known arguments, all of them plain; the given subject
+    for other calls.
+    """
     arguments = (*node.args, *(each.value for each in node.keywords))
     known = [expressions.subject(each) for each in (node.func, *arguments)]
     return Subject.PLAIN if all(each is Subject.PLAIN for each in known) else subject
 
 
 def _called(function: ast.expr, expressions: Expressions) -> object:
-    """Returns the called function; for a method of a framework's value, the attribute of the value's class."""
+    """Returns the called function, if it can be read without running code; for a method of a framework's value, the
+    attribute of the value's class.
+    """
     if isinstance(function, ast.Attribute):
         of = expressions.value(function.value)
         if expressions.ownership.is_frameworks(of) and not isinstance(of, ModuleType | type):

@@ -25,7 +25,7 @@ _MISSING = object()
 
 
 class Subject(Enum):
-    """The kind of values that an expression involves."""
+    """The kind of values that an expression involves: the framework's, plain Python values, or unknown ones."""
 
     FRAMEWORK = auto()
     PLAIN = auto()
@@ -33,7 +33,7 @@ class Subject(Enum):
 
 
 class Expressions:
-    """The expressions of a frame, with the values of its names."""
+    """Evaluates expressions of a stack frame without running code, with the values of the frame's names."""
 
     def __init__(self, frame: FrameType, adapter: Adapter, ownership: Ownership) -> None:
         self.frame, self.adapter, self.ownership = frame, adapter, ownership
@@ -135,8 +135,8 @@ def is_python_function(called: object) -> bool:
 
 
 def combined(found: Iterable[Subject]) -> Subject:
-    """Returns the subject of several parts: the framework if one part involves it, else unknown if one
-    part is unknown.
+    """Returns the subject of an expression from those of its parts: the framework if one part involves it, else unknown
+    if one part is unknown.
     """
     subjects = set(found)
     return next((each for each in (Subject.FRAMEWORK, Subject.UNKNOWN) if each in subjects), Subject.PLAIN)

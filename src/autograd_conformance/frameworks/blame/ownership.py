@@ -19,13 +19,13 @@ from autograd_conformance.frameworks.adapter import Adapter
 
 SUITE_PACKAGE = "autograd_conformance"
 NEUTRAL = sys.stdlib_module_names | {"numpy", "builtins", "pytest", "_pytest", "hypothesis"}
-"""Packages that adapters and frameworks both call. An exception in one of them belongs to the caller."""
+"""Packages that adapters and frameworks both call. An exception in such a package belongs to its caller."""
 GENERATED_FILES = ("<string>", "<stdin>", "<compute")
 """Prefixes of the file names of generated code."""
 
 
 class Owner(Enum):
-    """The owner of code."""
+    """The party to which code belongs."""
 
     SUITE = auto()
     ADAPTER = auto()
@@ -42,7 +42,7 @@ class Ownership:
     modules: frozenset[str]
     """Modules that define the adapter's classes."""
     files: frozenset[str]
-    """Files of these modules."""
+    """Files of the modules that define the adapter's classes."""
     declared: tuple[str, ...]
     """Modules or packages that the adapter declares to be its framework."""
     adapter_package: str | None
@@ -127,7 +127,7 @@ def is_suites(name: object) -> bool:
 
 
 def place(code: CodeType, line: int) -> str:
-    """Returns a line of code, as messages name it."""
+    """Returns a line of code as messages name it: ``adapter.py, line 12``."""
     return f"{Path(code.co_filename).name}, line {line}"
 
 
@@ -136,13 +136,13 @@ def _is_generated(code: CodeType) -> bool:
 
 
 def _foreign(values: Collection[object], modules: Collection[str]) -> set[str]:
-    """Modules of some values' classes, without those of Python, the suite and the adapter."""
+    """Returns the modules of some values' classes, without those of Python, the suite and the adapter."""
     names = {type(value).__module__ for value in values}
     return {name for name in names if not (name in modules or is_neutral(name) or is_suites(name))}
 
 
 def _imported(found: Collection[ModuleType], modules: Collection[str]) -> set[str]:
-    """Modules of other packages that the adapter's modules have names for."""
+    """Returns the modules of other packages that define objects for which the adapter's modules have names."""
     things = (thing for module in found for thing in vars(module).values())
     known = (thing for thing in things if isinstance(thing, ModuleType | type) or callable(thing))
     names = {name for thing in known if (name := module_of(thing)) is not None}

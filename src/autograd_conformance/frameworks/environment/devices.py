@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 
 _BROUGHT = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<name>[^\W\d]\w*(:\d+)?)")
-"""A module and a device's name. In `cuda:1`, the text after the colon is a number."""
+"""The pattern of a device with the module that provides it: ``package.module:npu``. It does not match ``cuda:1``,
+because the name of a device does not begin with a digit.
+"""
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,6 @@ class Device:
 
     @classmethod
     def named(cls, text: str) -> Device:
-        """Returns the device that a user named."""
+        """Returns the device that a user named, as ``cuda:1`` or ``package.module:npu``."""
         brought = _BROUGHT.fullmatch(text)
         return cls(text) if brought is None else cls(brought["name"], brought["module"])

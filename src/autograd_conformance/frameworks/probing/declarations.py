@@ -21,7 +21,7 @@ LONGEST = 80
 
 
 NO_PATH = "no path that leads elsewhere"
-"""Description of a valid name. A name is also the name of a file of known differences."""
+"""Words of an error message for a valid name of a framework, which is also the name of a file of known differences."""
 
 
 def leads_elsewhere(name: str) -> bool:

@@ -16,7 +16,7 @@ from autograd_conformance.ops.limits import Limit, Limits
 from autograd_conformance.programs.capabilities import Capability, Traits
 
 MOST = 5
-"""Maximum number of differing names that a message shows for each part."""
+"""Maximum number of differing names, such as names of ops, that a message shows for each part."""
 
 Json = Any
 
@@ -58,7 +58,7 @@ class Description:
         return cls({name: tuple(sorted(f"{text}" for text in texts)) for name, texts in _parts(framework)})
 
     def to_json(self) -> dict[str, Json]:
-        """Returns the JSON form."""
+        """Returns the JSON form: an object with the list of texts of each part."""
         return {name: list(texts) for name, texts in self.parts.items()}
 
     @classmethod
@@ -67,7 +67,7 @@ class Description:
         return cls({name: tuple(texts) for name, texts in form.items()})
 
     def differences(self, other: Description) -> list[str]:
-        """Descriptions of the differences from another description."""
+        """Returns the differences from another description in words, such as "the ops lack sin"."""
         return [words for name in self.parts for words in _differences(name, self.parts[name], other.parts[name])]
 
 

@@ -41,16 +41,16 @@ VIEWS = ("reshape", "expand_dims", "flatten", "slice")
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The result of the probe."""
+    """The claimed features of a framework that the probe did not find."""
 
     missing: frozenset[Capability] = frozenset()
     """Claimed capabilities that the probe did not find."""
     dtypes: frozenset[str] = frozenset()
-    """Dtypes that leaves do not keep."""
+    """Dtypes in which a leaf does not read back as written."""
     forms: frozenset[str] = frozenset()
     """Forms of leaves, as named by `ops.rows.shapes.form`, that do not read back as written."""
     notes: tuple[str, ...] = ()
-    """Missing features, one line each with the reason."""
+    """The missing features in words, one line each with the reason."""
 
     def capabilities(self, adapter: Adapter) -> frozenset[Capability]:
         """Returns the capabilities that an adapter claims and the probe found. `KNOWS_ERRORS` follows from `insists`
@@ -64,7 +64,7 @@ NOTHING_MISSING = ProbeResult()
 
 
 def insisted(adapter: Adapter) -> frozenset[str]:
-    """Returns the features that an adapter insists on."""
+    """Returns the features that an adapter's `insists` exempts from the probe."""
     return frozenset(adapter.insists)
 
 
@@ -101,7 +101,7 @@ def _usual(adapter: Adapter) -> Shape:
 
 
 def _tried(adapter: Adapter) -> Iterator[tuple[str, Shape]]:
-    """Forms of leaves that the framework may have, each with a shape."""
+    """Returns the forms of leaves that the framework may have, each with a shape: ``("vectors", (3,))``."""
     return ((name, shape) for name, shape in FORMS.items() if _usual(adapter) or shape == ())
 
 
@@ -110,7 +110,7 @@ def _data(dtype: str, shape: Shape) -> np.ndarray:
 
 
 def _changed(adapter: Adapter, dtype: str, shape: Shape) -> str | None:
-    """Why a leaf does not read back as written; None if it does."""
+    """Returns the reason why a leaf does not read back as written; None if it does."""
     data, what = _data(dtype, shape), f"a {dtype} leaf of shape {shape}"
     match attempt(_written, adapter, data.copy()):
         case Raised(error):
@@ -162,7 +162,7 @@ def _values(adapter: Adapter, dtype: str, shape: Shape) -> Iterator[Value]:
 
 
 def _applied(adapter: Adapter, ops: Collection[str], leaf: Value, shape: Shape) -> Iterator[Value]:
-    """Results of those ops that accept operands of a shape and return one result."""
+    """Yields the results of those ops that accept operands of a shape and return one result."""
     for name, count, attrs in simplest(ops, shape):
         if not outside(adapter.limits, name, (shape,) * count, attrs):
             made = _none_if_raised(adapter.apply)(name, [leaf] * count, attrs)

@@ -13,5 +13,5 @@ class Torch(TorchEager):
     insists = insists()
 
     def saved_tensor_counter(self) -> TorchSaved:
-        """Returns the same framework with counted saved tensors."""
+        """Returns an adapter of eager PyTorch that counts saved tensors."""
         return TorchSaved(self.requested_device)

@@ -22,7 +22,9 @@ DOCUMENTATION = "https://docs.pytorch.org/docs/stable/checkpoint.html"
 
 @dataclass(frozen=True)
 class Checkpoint(Layer):
-    """Checkpoints each region: backward calls recompute its values."""
+    """Checkpoints each region (instructions that run as one compiled or checkpointed function): backward calls
+    recompute the region's values.
+    """
 
     label = "checkpoint"
     words = "the checkpoint"
@@ -31,7 +33,7 @@ class Checkpoint(Layer):
     call = "checkpoint({arguments}, use_reentrant=False)"
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Whether an instruction can be recomputed: it writes only to values of its region."""
+        """Whether an instruction can be recomputed with its region: it writes to no value from outside the region."""
         return is_repeatable(program, at, run)
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
@@ -49,7 +51,7 @@ class CapturedCheckpoint(Checkpoint):
     call = "checkpoint(partial({arguments}), use_reentrant=False)"
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Returns a checkpoint with arguments."""
+        """Returns the checkpoint that gets its operands as arguments."""
         return {"with the operands as arguments": Checkpoint()}
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
@@ -72,7 +74,7 @@ class ReentrantCheckpoint(Checkpoint):
     call = "checkpoint({arguments}, use_reentrant=True)"
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Returns the other implementation of checkpoints."""
+        """Returns the checkpoint that is not reentrant."""
         return {"with use_reentrant=False": Checkpoint()}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
@@ -97,25 +99,29 @@ class ReentrantCheckpoint(Checkpoint):
 
 
 class TorchCheckpoint(TorchRegions):
-    """Checkpoints each region."""
+    """PyTorch in eager mode that checkpoints each region (instructions that run as one compiled or checkpointed
+    function).
+    """
 
     layers = (Checkpoint(),)
 
 
 class TorchCheckpointCaptured(TorchRegions):
-    """Checkpoints each region with captured operands."""
+    """PyTorch in eager mode that checkpoints each region as a function without arguments, which captures
+    its operands.
+    """
 
     layers = (CapturedCheckpoint(),)
 
 
 class TorchCheckpointReentrant(TorchRegions):
-    """Checkpoints each region with the reentrant implementation."""
+    """PyTorch in eager mode that checkpoints each region with PyTorch's older, reentrant implementation."""
 
     layers = (ReentrantCheckpoint(),)
 
 
 class TorchCompileCheckpoint(TorchRegions):
-    """Checkpoints each region inside a compiled function."""
+    """PyTorch that checkpoints each region inside a compiled function."""
 
     name = "torch-compile-checkpoint"
     layers = (AOT, Checkpoint())

@@ -24,7 +24,9 @@ KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
 DONATED = """\
 import torch._functorch.config
 torch._functorch.config.donated_buffer = False"""
-"""Without this setting, a call with retain_graph=True raises an error that says to change it."""
+"""Lines of a script that change a setting, without which a call with retain_graph=True raises an error that says to
+change it.
+"""
 
 
 DOCUMENTATION = "https://docs.pytorch.org/functorch/stable/generated/functorch.compile.aot_function.html"
@@ -32,7 +34,9 @@ DOCUMENTATION = "https://docs.pytorch.org/functorch/stable/generated/functorch.c
 
 @dataclass(frozen=True)
 class Compile(Layer):
-    """Compiles each region with `torch.compile`; equal regions are compiled once."""
+    """Compiles each region (instructions that run as one compiled or checkpointed function) with `torch.compile`; equal
+    regions are compiled once.
+    """
 
     backend: str
     programs_each: int = 32
@@ -41,7 +45,7 @@ class Compile(Layer):
     dynamic: bool | None = None
     """Whether sizes are symbolic from the start; None: from the first call with other sizes."""
     forgets: bool = False
-    """Whether all compiled regions are dropped between programs, so that programs do not affect each other."""
+    """Whether all compiled regions are dropped before each program, so that programs do not affect each other."""
     steps: bool = False
     """Whether optimizer steps are compiled, too. When a whole training step is compiled, PyTorch compiles everything
     but the backward call.
@@ -63,8 +67,8 @@ class Compile(Layer):
             vars(self).update(traits={"one_node": DOCUMENTATION}, excludes=excludes)
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Fixed sizes or eager steps, then simpler backends. If functions are dropped, none: to keep them is not
-        simpler.
+        """Returns the layer with fixed sizes, with eager optimizer steps, and with each simpler backend. Returns
+        nothing if `forgets`, because a layer that keeps its functions is not simpler.
         """
         if self.forgets:
             return {}
@@ -91,11 +95,11 @@ class Compile(Layer):
         return torch.compile(function, backend=self.backend, dynamic=self.dynamic)
 
     def step(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """Returns the step, compiled if `steps`."""
+        """Returns an optimizer's step, compiled if `steps`."""
         return torch.compile(step, backend=self.backend) if self.steps else step
 
     def printed_step(self, step: str) -> str:
-        """Calls `torch.compile` of a step, if `steps`."""
+        """Returns the code of an optimizer's step, inside `torch.compile(...)` if `steps`."""
         return f"torch.compile({step}, backend={self.backend!r})" if self.steps else step
 
 
@@ -107,7 +111,9 @@ BACKENDS = (INDUCTOR, AOT, EAGER)
 
 
 class TorchCompile(TorchRegions):
-    """A compiled mode. Classes that name a backend instead of layers work for one release."""
+    """Base class of the modes of PyTorch that compile each region. Derived classes that name a `backend` instead of
+    `layers` work for one release.
+    """
 
     layers: ClassVar[tuple[Layer, ...]] = (Compile("inductor", programs_each=8, joint=False),)
     backend: ClassVar[str] = "inductor"
@@ -127,19 +133,21 @@ class TorchCompile(TorchRegions):
 
 
 class TorchCompileEager(TorchCompile):
-    """Regions are traced, and the trace is run by eager PyTorch."""
+    """PyTorch that traces each region (a sequence of instructions) as one function, and runs the trace eagerly."""
 
     layers = (EAGER,)
 
 
 class TorchCompileAot(TorchCompile):
-    """Regions are traced together with their derivatives."""
+    """PyTorch that traces each region (a sequence of instructions) as one function, together with its derivative."""
 
     layers = (AOT,)
 
 
 class TorchCompileInductor(TorchCompile):
-    """Regions are traced together with their derivatives, and compiled to machine code."""
+    """PyTorch that traces each region (a sequence of instructions) together with its derivative, and compiles both to
+    machine code.
+    """
 
     layers = (INDUCTOR,)
 
@@ -157,7 +165,7 @@ class TorchCompileInductorDynamic(TorchCompile):
 
 
 class TorchCompileAotFresh(TorchCompile):
-    """`TorchCompileAot` that drops all compiled regions between programs."""
+    """`TorchCompileAot` that drops all compiled regions before each program."""
 
     layers = (replace(AOT, forgets=True),)
 

@@ -11,14 +11,16 @@ from autograd_conformance.frameworks.environment.devices import Device
 
 
 def open_device(device: Device) -> torch.device:
-    """Returns the device in PyTorch; imports the module that provides it."""
+    """Returns PyTorch's object for a device; imports the module that provides the device."""
     if device.module is not None:
         importlib.import_module(device.module)
     return torch.device(device.name)
 
 
 def dtypes_of(device: torch.device, names: Sequence[str]) -> tuple[str, ...]:
-    """Returns the given dtypes that a device supports. If it supports none, raises its error for the last one."""
+    """Returns those of the given dtypes that a device supports. If the device supports none, raises PyTorch's error for
+    the last one.
+    """
     had: list[str] = []
     for name in names:
         try:

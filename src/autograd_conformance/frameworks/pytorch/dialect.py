@@ -11,7 +11,7 @@ from autograd_conformance.printing.dialect import Dialect
 
 
 def dialect(device: torch.device, module: str | None = None) -> Dialect:
-    """PyTorch's dialect for a device. `module` is the module that provides the device, if it needs one."""
+    """Returns PyTorch's dialect for a device. `module` is the module that provides the device, if it needs one."""
     where = "" if device.type == "cpu" else f", device={str(device)!r}"
     return Dialect(
         prelude="import torch\nimport torch.nn.functional as F" + (f"\nimport {module}" if module else ""),

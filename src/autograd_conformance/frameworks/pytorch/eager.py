@@ -180,7 +180,7 @@ class TorchEager(Adapter):
                 array[...] = tensor.numpy(force=True)
 
     def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Attrs) -> None:
-        """Returns the in-place op's statement in `ops.catalogue`."""
+        """Runs the in-place op's statement, which `ops.catalogue` defines."""
         _statement(op, attrs, 1 + len(operands))(target, *operands)
 
     def detach_in_place(self, value: torch.Tensor) -> None:
@@ -202,15 +202,19 @@ class TorchEager(Adapter):
         return value.register_hook(function)
 
     def accumulated_hook(self, leaf: torch.Tensor, function: HookFunction) -> Any:
-        """Calls `Tensor.register_post_accumulate_grad_hook`, which is given the leaf."""
+        """Calls `Tensor.register_post_accumulate_grad_hook`, whose hook gets the leaf, and passes the leaf's `.grad` to
+        the function.
+        """
         return leaf.register_post_accumulate_grad_hook(lambda holding: function(holding.grad))
 
     def remove(self, handle: Any) -> None:
-        """Returns the handle's own `remove`."""
+        """Calls the handle's own `remove`."""
         handle.remove()
 
     def hook_result(self, gradient: torch.Tensor, effect: str, factor: float) -> torch.Tensor:
-        """Returns the value that a hook returns for a gradient."""
+        """Computes the tensor that a hook returns in place of a gradient: scaled, replaced by a constant, or of a wrong
+        shape.
+        """
         match effect:
             case "scale":
                 return gradient * factor
@@ -220,7 +224,7 @@ class TorchEager(Adapter):
                 return gradient.new_ones((*gradient.shape, 2))
 
     def mode(self, name: str) -> AbstractContextManager[Any]:
-        """Calls `torch.no_grad()` or `torch.enable_grad()`."""
+        """Returns `torch.no_grad()` or `torch.enable_grad()`."""
         return _MODES[name]()
 
     def default_dtype(self, dtype: str | None) -> None:
@@ -228,13 +232,13 @@ class TorchEager(Adapter):
         torch.set_default_dtype(self.usual if dtype is None else getattr(torch, dtype))
 
     def assign_grad(self, leaf: torch.Tensor, value: torch.Tensor | None) -> None:
-        """Calls `leaf.grad = value`."""
+        """Runs `leaf.grad = value`."""
         leaf.grad = value
 
     def optimizer(
         self, leaves: Sequence[torch.Tensor], optimizer: str, settings: Attrs, groups: Groups = ()
     ) -> torch.optim.Optimizer:
-        """Returns the optimizer of these leaves and settings, which is created on first use."""
+        """Returns the optimizer of these leaves and settings, which the first call with equal arguments makes."""
         key = (tuple(map(id, leaves)), optimizer, settings, groups)
         if key not in self.made_optimizers:
             self.made_optimizers[key] = _OPTIMIZERS[optimizer](_params(leaves, groups), **dict(settings))

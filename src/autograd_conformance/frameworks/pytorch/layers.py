@@ -1,4 +1,5 @@
-"""A layer is one thing that PyTorch does with the function of a region, such as to checkpoint or to compile it.
+"""A layer is one thing that PyTorch does with the function of a region (instructions that run as one function), such as
+to checkpoint or to compile the function.
 
 Layers compose: each one gets the function that the layer inside it made. A mode is a sequence of layers around eager
 PyTorch, outermost first (`regions`). Every member of `Layer` but `label` and `words` has a default.
@@ -24,7 +25,7 @@ class Layer:
     """A layer that changes nothing."""
 
     label: str
-    """The layer's part of a mode's name."""
+    """The layer's part of a mode's name: ``checkpoint`` in ``torch-checkpoint``."""
     words: str
     """The layer in a sentence: a program passes "without the checkpoint"."""
 
@@ -33,9 +34,9 @@ class Layer:
     traits: Mapping[str, str] = {}
     """Fields of `Traits` that the layer sets to True, each with the address of its documentation."""
     programs_each: int = 0
-    """`Adapter.programs_each`."""
+    """About how many programs should share one compiled region; see `Adapter.programs_each`."""
     forgets: bool = False
-    """Whether functions are dropped before each program."""
+    """Whether the functions of earlier programs are dropped before each program."""
 
     prelude: str = ""
     """Additional lines at the top of a script."""
@@ -45,30 +46,36 @@ class Layer:
     """Template for a call: `{arguments}` are `{function}` and its `{inputs}`."""
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Returns simpler forms of the layer, closest first. Each key completes the sentence "it passes ..."."""
+        """Returns simpler forms of the layer, closest first. Each key completes the sentence "it passes ...": ``without
+        dynamic=True``.
+        """
         return {}
 
     def start(self) -> None:
         """Prepare PyTorch. Called whenever an adapter with the layer is made."""
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Calls `Adapter.holds`."""
+        """Whether an instruction may join the region that already contains the instructions `run`; see
+        `Adapter.holds`.
+        """
         return True
 
     def made(self, function: Function) -> Function:
-        """Transform a function, once."""
+        """Return the function of a region with the layer around it; called once for each function."""
         return function
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """Call a transformed function."""
+        """Call a function that `made` returned, and return its results."""
         return function(*inputs)
 
     def step(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """Transform the `step` method of an optimizer."""
+        """Return the `step` method of an optimizer with the layer around it."""
         return step
 
     def printed_step(self, step: str) -> str:
-        """Print the transformed `step` as an expression."""
+        """Return the code for the `step` method of an optimizer with the layer around it: ``torch.compile(opt.step,
+        backend='eager')``.
+        """
         return step
 
 
@@ -87,7 +94,7 @@ def nested(layer: Layer, function: Function) -> Function:
 
 
 def printed(layers: Sequence[Layer]) -> tuple[str, str]:
-    """Templates for the line above a function's definition, and for its call with all layers around it."""
+    """Returns the templates for the line above a function's definition, and for its call with all layers around it."""
     head, call = "", PLAIN
     for at, layer in enumerate(reversed(layers)):
         if at == 0 and layer.head:

@@ -23,7 +23,8 @@ KEPT = 4_096
 
 
 class TorchRegions(TorchEager):
-    """PyTorch that runs each region as a function. A mode is a derived class that names its `layers`.
+    """PyTorch that runs each region (a sequence of instructions) as a function. A mode is a derived class that names
+    its `layers`.
 
     Its name, its claims and its printed form follow from its layers, except for those that the class defines itself.
     """
@@ -39,7 +40,7 @@ class TorchRegions(TorchEager):
     prelude = ""
     """Additional lines at the top of a script."""
     head, call = printed(())
-    """Templates for the line above a function's definition, and for its call."""
+    """Templates for the line above the definition of a region's function, and for the function's call."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -66,14 +67,16 @@ class TorchRegions(TorchEager):
         )
 
     def reset(self) -> None:
-        """Drop the state of the last program, with its functions if a layer forgets them."""
+        """Drop the optimizers and gradients of the last program, and all functions if a layer forgets them."""
         super().reset()
         if any(layer.forgets for layer in self.layers):
             self.function.cache_clear()
             torch.compiler.reset()
 
     def simpler_modes(self) -> Mapping[str, Callable[[], Any]]:
-        """Returns simpler forms of the only layer, or all but one layer each; last, eager PyTorch."""
+        """Returns simpler modes: with a simpler form of the only layer, or without one of several layers; the last is
+        eager PyTorch.
+        """
         found: dict[str, type[TorchEager]] = {}
         match self.layers:
             case ():
@@ -99,7 +102,7 @@ class TorchRegions(TorchEager):
         return self.made(_defined(source, self.dialect.prelude))
 
     def made(self, function: Function) -> Function:
-        """Put the layers around a function, except for the outermost layer's part at each call."""
+        """Put the layers around a function, except for what the outermost layer does at each call."""
         if not self.layers:
             return function
         outermost, *inner = self.layers
@@ -121,7 +124,7 @@ class TorchRegions(TorchEager):
 
 @cache
 def composed(*layers: Layer) -> type[TorchRegions]:
-    """Returns the mode with the given layers, outermost first."""
+    """Returns the class of the mode with the given layers, outermost first."""
     return type("TorchComposed", (TorchRegions,), {"layers": layers, "__doc__": "PyTorch with some layers."})
 
 
@@ -160,7 +163,7 @@ _MOVED = {
 
 
 def __getattr__(name: str) -> Any:
-    """Members that moved from here to other modules, for one release."""
+    """Returns a member that moved from here to another module, with a warning; for one release."""
     if name not in _MOVED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = f"{__package__}.{_MOVED[name]}"

@@ -35,7 +35,7 @@ class Box:
 
 saved = WeakSet()
 torch.autograd.graph.saved_tensors_hooks(Box, lambda box: box.tensor).__enter__()"""
-"""The prelude of a script that counts saved tensors."""
+"""Source code at the top of a printed script that counts saved tensors."""
 
 ALIVE = """
 
@@ -43,7 +43,9 @@ ALIVE = """
 def alive():
     torch.zeros((), device={device!r}, requires_grad=True).backward()  # waits for the device's thread
     return len(saved)"""
-"""The function that counts them on devices other than the CPU."""
+"""Source code of the function with which a printed script counts the living saved tensors on a device other than the
+CPU.
+"""
 
 
 class _Box:
@@ -59,7 +61,7 @@ class _Box:
 
 
 class TorchSaved(TorchEager):
-    """PyTorch with counted saved tensors."""
+    """PyTorch in eager mode that counts saved tensors."""
 
     name = "torch (counting saved tensors)"
     insists = insists()
@@ -73,7 +75,7 @@ class TorchSaved(TorchEager):
         self.dialect = replace(self.dialect, prelude=prelude, saved=count)
 
     def reset(self) -> None:
-        """Forget all saved tensors."""
+        """Forget the saved tensors of the last program."""
         super().reset()
         self.boxes: WeakSet[_Box] = WeakSet()
 

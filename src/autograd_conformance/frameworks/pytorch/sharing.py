@@ -17,7 +17,9 @@ def is_repeatable(program: Program, at: int, run: Sequence[int]) -> bool:
 
 
 def owner(program: Program, ref: Ref) -> Ref:
-    """Returns the value whose memory another value may share."""
+    """Returns the value whose memory another value may share: the first in the chain of ops and detaches that may have
+    made the other one as a view.
+    """
     step = program[ref.at]
     return owner(program, operands(step)[0]) if may_be_view(step) else ref
 

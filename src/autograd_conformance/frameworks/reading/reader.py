@@ -37,7 +37,8 @@ class Unread(BaseException):
 class Reader:
     """Reads tensors and gradients. Properties that the adapter does not claim, or that are `unreadable`, are None.
 
-    Common return types are accepted by their class alone, because every value of every program is read here.
+    A return value of the expected class is accepted without further checks, because every value of every program is
+    read here.
     """
 
     def __init__(self, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
@@ -150,7 +151,7 @@ class Reader:
     def _shown(
         self, requires: Any, memory: Any, strides: Any
     ) -> tuple[bool | None, int | None, tuple[int, ...] | None]:
-        """Validate the properties of a tensor besides its elements."""
+        """Validate the flag, memory and strides of a tensor, and return them."""
         adapter = self.adapter
         if requires is not None and requires.__class__ is not bool:
             requires = validation.truth(adapter, "requires_grad", requires)
@@ -162,9 +163,9 @@ class Reader:
 
 
 def _always_none(value: Value) -> Any:
-    """Replaces the method of a property that cannot be read: always None."""
+    """Returns None, in place of the method of a property that cannot be read."""
 
 
 def cannot(name: str, error: BaseException) -> str:
-    """Description of a method that raised."""
+    """Returns the description of a method that raised: ``memory() raised RuntimeError: no storage``."""
     return f"{name}() raised {type_of(error)}: {message(error)}"

@@ -42,7 +42,7 @@ def _kind(got: object) -> str:
 
 
 def call_of(step: Instruction) -> str:
-    """Returns the adapter call that an instruction makes, with the name of its op."""
+    """Returns the adapter call that an instruction makes, with the name of its op: ``apply('sin')``."""
     match step:
         case Apply(op):
             return f"apply({op!r})"
@@ -53,7 +53,7 @@ def call_of(step: Instruction) -> str:
 
 
 def results(adapter: Adapter, step: Instruction, made: Any, count: int) -> Sequence[Value | None]:
-    """Validate the results of `apply` or `grad`: a tuple or list of `count` values."""
+    """Validate and return the results of `apply` or `grad`, which have to be a tuple or list of `count` values."""
     optional = isinstance(step, Grad)
     if not isinstance(made, (tuple, list)):
         each = "gradients, one for each input" if optional else "all results"
@@ -67,7 +67,9 @@ def results(adapter: Adapter, step: Instruction, made: Any, count: int) -> Seque
 
 
 def array(adapter: Adapter, got: object, name: str) -> np.ndarray:
-    """Validate the result of `read`: a plain array, or a NumPy scalar, with the dtype that `dtype` returned."""
+    """Validate the result of `read`, a plain array or a NumPy scalar with the dtype that `dtype` returned, and return
+    it as an array.
+    """
     try:
         return arrays.numbers(got, name)
     except arrays.InvalidArray as error:
@@ -88,26 +90,28 @@ def check_copy(adapter: Adapter, value: Value, what: str) -> None:
 
 
 def text(adapter: Adapter, method: str, got: object) -> str:
-    """Validate a string."""
+    """Return what a method of an adapter returned if it is a string; raises `AdapterError` otherwise."""
     return got if isinstance(got, str) else refuse(adapter, f"{method}()", got, "a str")
 
 
 def truth(adapter: Adapter, method: str, got: object) -> bool | None:
-    """Validate a bool or None."""
+    """Return what a method of an adapter returned if it is a bool or None; raises `AdapterError` otherwise."""
     if got is None or isinstance(got, (bool, np.bool_)):
         return None if got is None else bool(got)
     refuse(adapter, f"{method}()", got, "a bool or None")
 
 
 def number(adapter: Adapter, method: str, got: object) -> int | None:
-    """Validate an int or None."""
+    """Return what a method of an adapter returned if it is an int or None; raises `AdapterError` otherwise."""
     if got is None or is_whole(got):
         return cast(int | None, got)
     refuse(adapter, f"{method}()", got, "an int or None")
 
 
 def numbers(adapter: Adapter, method: str, got: object) -> tuple[int, ...] | None:
-    """Validate a sequence of ints or None."""
+    """Return what a method of an adapter returned, as a tuple, if it is a sequence of ints or None; raises
+    `AdapterError` otherwise.
+    """
     if got is None:
         return None
     if isinstance(got, (tuple, list)) and all(map(is_whole, got)):

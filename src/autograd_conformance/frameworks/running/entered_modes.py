@@ -11,8 +11,8 @@ from autograd_conformance.programs.language import Modes
 
 
 class EnteredModes:
-    """The grad modes that are entered. Successive instructions share the context managers of their common outer
-    modes.
+    """The grad modes that are entered at present. Successive instructions share the context managers of their common
+    outer modes.
     """
 
     def __init__(self, adapter: Adapter) -> None:

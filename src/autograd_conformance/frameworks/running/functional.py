@@ -21,16 +21,17 @@ from autograd_conformance.programs.own_numpy import np
 
 
 class Functional(Adapter):
-    """Base class for adapters of functional frameworks: the methods for stored gradients, which have no effect.
+    """Base class for adapters of functional frameworks, which store no gradients: methods for stored gradients raise
+    `NotImplementedError`, or return None.
 
     A derived class defines `leaf`, `apply`, `vjp`, `read`, `dtype` and `classify`.
     """
 
     def reset(self) -> None:
-        """No-op: there is no state between programs."""
+        """Does nothing: there is no state between programs."""
 
     def detach(self, value: Value) -> Value:
-        """Unsupported, and not claimed."""
+        """Raises `NotImplementedError`; an adapter whose framework has a detach overrides this."""
         raise NotImplementedError("there is no detach")
 
     def backward(
@@ -40,11 +41,11 @@ class Functional(Adapter):
         retain_graph: bool | None,
         create_graph: bool = False,
     ) -> None:
-        """Unsupported, and not claimed."""
+        """Raises `NotImplementedError`: no call of a functional framework accumulates gradients."""
         raise NotImplementedError("there is no call that accumulates")
 
     def zero_grad(self, leaves: Sequence[Value], set_to_none: bool) -> None:
-        """Unsupported, and not claimed."""
+        """Raises `NotImplementedError`: no leaf of a functional framework stores a gradient."""
         raise NotImplementedError("no leaf holds a gradient")
 
     def gradient(self, leaf: Value) -> None:
@@ -58,7 +59,7 @@ class Functional(Adapter):
 
 
 class FunctionalRun(Run):
-    """One run of a program, with a call of `vjp` for each call for gradients."""
+    """One run of a program on a functional framework, with a call of `vjp` for each `Grad` instruction."""
 
     def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         super().__init__(program, adapter, unreadable)
@@ -81,7 +82,7 @@ class FunctionalRun(Run):
 
 @dataclass(frozen=True)
 class Differentiated:
-    """The roots of a call as a function of its inputs."""
+    """The roots of a `Grad` call as a function of the call's inputs."""
 
     program: Program
     call: Grad
@@ -89,7 +90,7 @@ class Differentiated:
     values: Mapping[Ref, Value]
     """Every value that was computed outside of functions."""
     outside: Callable[[Ref], Value]
-    """Values that the function captures, and those that it is called with."""
+    """A function that returns the value of a reference which the differentiated function does not compute itself."""
     ones: dict[Ref, np.ndarray]
     """Cotangents of ones, for roots without an explicit cotangent. They are stored because some frameworks cannot read
     values inside a function; every call inside a function ran outside of it before.

@@ -35,7 +35,7 @@ def run_printed(program: Program, adapter: Adapter) -> Observation:
 
 
 class _Lines:
-    """The code of a program, with the values of its names."""
+    """The lines of code of a program, which run one after the other, with the values of the names in the code."""
 
     def __init__(self, program: Program, dialect: Dialect) -> None:
         self.program, self.dialect = program, dialect
@@ -71,7 +71,7 @@ class _Lines:
 
 
 class _Printed(RegionRun):
-    """One run of a program's code: a line for each instruction, and a function for each region."""
+    """One run of a program's printed code: a line for each instruction, and a function for each region."""
 
     def __init__(self, program: Program, adapter: Adapter, dialect: Dialect) -> None:
         super().__init__(program, adapter)

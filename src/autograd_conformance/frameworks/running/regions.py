@@ -20,14 +20,14 @@ from autograd_conformance.programs.regions import Region, region_of, regions
 
 
 def observe(program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> Observation:
-    """Run a program as the adapter requires: by instruction, by region, or as functions. `unreadable` properties are
-    not read.
+    """Run a program as the adapter requires: instruction by instruction, with several instructions as one function (a
+    region), or as functions that are differentiated. `unreadable` properties are not read.
     """
     return run_type(adapter)(program, adapter, unreadable).observe()
 
 
 def run_type(adapter: Adapter) -> type[Run]:
-    """Returns the class of runs for an adapter."""
+    """Returns the class that runs programs on an adapter: `FunctionalRun`, `RegionRun` or `Run`."""
     if defines(adapter, "vjp"):
         return FunctionalRun
     return RegionRun if has_regions(adapter) else Run
@@ -39,7 +39,9 @@ def has_regions(adapter: Adapter) -> bool:
 
 
 class RegionRun(Run):
-    """One run of a program, a region at a time. The results of a region are read after it."""
+    """One run of a program in which each region (instructions that run as one compiled or checkpointed function) runs
+    at once; its results are read afterwards.
+    """
 
     def observations(self) -> Iterator[StepObservation]:
         """Observe every instruction, in order."""

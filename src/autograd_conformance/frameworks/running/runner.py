@@ -206,7 +206,7 @@ class Run:
         return tuple(islice(self.values.values(), 4))
 
     def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
-        """Cotangents as arrays for a call. Their bytes are kept, so that a write to them is detected."""
+        """Returns cotangents as arrays for a call. Their bytes are kept, so that a write to them is detected."""
         arrays = [None if c is None else literal(c) for c in cotangents]
         self.passed_cotangents = [(k, array, array.tobytes()) for k, array in enumerate(arrays) if array is not None]
         return arrays
@@ -319,17 +319,19 @@ class Run:
 
 
 def _groups(step: Step | Optimizer) -> dict[str, Any]:
-    """Returns the keyword argument for parameter groups, if the program has any."""
+    """Returns the keyword argument `groups` for a call of an adapter; empty if the instruction has no
+    parameter groups.
+    """
     return {"groups": step.groups} if step.groups else {}
 
 
 def required_gradient(gradient: Value | None) -> Value:
-    """Returns the gradient of an instruction that reads it as a value; raises `LookupError` if there is none."""
+    """Returns the gradient that a `ReadGrad` makes a value of the program; raises `LookupError` if there is none."""
     if gradient is None:
         raise LookupError("the leaf holds no gradient")
     return gradient
 
 
 def _nothing() -> int | None:
-    """Saved tensors of a framework that does not count them: None."""
+    """Returns None: the number of saved tensors of a framework that does not count them."""
     return None

@@ -32,7 +32,7 @@ OPERATORS: Mapping[str, Template] = {
 
 @dataclass(frozen=True)
 class Templates:
-    """The ops of a dialect as functions."""
+    """The ops of a dialect as functions, each made when it is first used."""
 
     dialect: Dialect
     scope: dict[str, Any] = field(default_factory=dict)
@@ -42,13 +42,13 @@ class Templates:
 
     @classmethod
     def of(cls, dialect: Dialect) -> Templates:
-        """Make the functions of a dialect whose prelude defines its names."""
+        """Run the prelude of a dialect, which defines the names in the dialect's code, and return the dialect's ops."""
         scope: dict[str, Any] = {}
         exec(dialect.prelude, scope)
         return cls(dialect, scope)
 
     def op(self, name: str, attrs: Attrs, operands: int) -> Callable[..., Any]:
-        """Returns an op with some attributes, as a function of its operands."""
+        """Returns an op with some attributes as a function of its operands."""
         key = (name, attrs, operands)
         if key not in self.made:
             given = [f"x{k}" for k in range(operands)]
@@ -59,24 +59,28 @@ class Templates:
 
 
 def indices(dim: int, code: str) -> str:
-    """Returns the subscript that applies `code` to one dimension, and takes all of the others."""
+    """Returns the subscript that applies `code` to one dimension, and takes all of the others: ``:, 2`` for the code
+    ``2`` and dimension 1.
+    """
     if dim < 0:
         return ", ".join(["...", code, *[":"] * (-dim - 1)])
     return ", ".join([*[":"] * dim, code])
 
 
 def offsets(sizes: tuple[int, ...]) -> list[int]:
-    """Positions at which to split a dimension into parts of these sizes."""
+    """Returns the positions at which to split a dimension into parts of these sizes: ``[2, 5]`` for the sizes 2, 3 and
+    1.
+    """
     return [sum(sizes[: k + 1]) for k in range(len(sizes) - 1)]
 
 
 def select(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    """One slice along a dimension, in NumPy's indexing."""
+    """Returns the code of a slice along one dimension, in NumPy's indexing: ``x[:, 2]``."""
     return f"{operands[0]}[{indices(attrs['dim'], str(attrs['index']))}]"
 
 
 def narrow(operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
-    """Returns a part of a dimension, in NumPy's indexing."""
+    """Returns the code of a part of one dimension, in NumPy's indexing: ``x[:, 1:3]``."""
     part = f"{attrs['start']}:{attrs['start'] + attrs['length']}"
     return f"{operands[0]}[{indices(attrs['dim'], part)}]"
 
