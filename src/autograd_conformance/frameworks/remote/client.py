@@ -24,7 +24,7 @@ from autograd_conformance.programs.regions import Region, region_of
 
 
 def _nothing(program: Program) -> None:
-    """No-op."""
+    """Does nothing with a program; the default of `note`."""
 
 
 class Seeds:
@@ -40,7 +40,7 @@ class Seeds:
         self.connection.seed = number
 
     def getstate(self) -> int | None:
-        """Returns the seed that the next request will contain."""
+        """Returns the seed that the next request will contain, or None."""
         return self.connection.seed
 
     def setstate(self, state: int | None) -> None:
@@ -55,13 +55,15 @@ class Remote:
     connection: Connection
     """Connection to the server."""
     note: Callable[[Program], object] = _nothing
-    """Called with each program before it runs; a session writes the program to its journal."""
+    """A function that receives each program before it runs; a session writes the program to a file that outlasts a
+    crash.
+    """
     crash_is_error: bool = field(default=False, compare=False)
     """Whether a crash or timeout of the server is an outcome instead of an exception."""
     missing: frozenset[str] = frozenset()
-    """Ops that the server names and that its device has no kernels for."""
+    """Ops that the server supports, but for which its device has no kernels."""
     probed: ProbeResult = NOTHING_MISSING
-    """Result of the probe."""
+    """The forms of leaves that the probe of the server found not to read back as written."""
 
     def observe(self, program: Program) -> Observation:
         """Run a program, and return what happened at each instruction. Raises `Crashed` or `TimedOut` of
@@ -70,12 +72,12 @@ class Remote:
         return self._observed(program, printed=False)
 
     def observe_printed(self, program: Program) -> Observation:
-        """Run the printed code of a program in place of calls."""
+        """Run the printed code of a program in place of calls of the adapter."""
         return self._observed(program, printed=True)
 
     def observe_all(self, programs: Iterable[Program]) -> Iterator[Observation]:
-        """Run several programs, and return their observations in order. Several requests are sent ahead of the
-        replies.
+        """Run several programs, and yield their observations in order. Several requests are sent ahead
+        of the replies.
         """
         return self.connection.observe(self._noted(programs))
 
@@ -136,7 +138,7 @@ class Remote:
 
     @property
     def absent(self) -> frozenset[str]:
-        """Forms of leaves that do not read back as written."""
+        """Forms of leaves, such as ``vectors``, that the probe found not to read back as written."""
         return self.probed.forms
 
     @property
@@ -228,7 +230,9 @@ class Remote:
         return self.handshake.has_regions
 
     def regions(self, program: Program) -> tuple[Region, ...]:
-        """Returns the regions of a program; empty for a framework without regions."""
+        """Returns the regions of a program, each of which is instructions that run as one function; empty for a
+        framework without regions.
+        """
         if not self.handshake.has_regions:
             return ()
         return tuple(region_of(program, steps) for steps in self.connection.regions(program))
@@ -240,7 +244,7 @@ class Remote:
 
     @property
     def programs_each(self) -> int:
-        """Target number of programs for each compiled region; 0 if a new region is cheap."""
+        """The number of programs that should share one compiled region; 0 if a new region is cheap."""
         return self.handshake.programs_each
 
     def simpler_modes(self) -> Mapping[str, Remote]:

@@ -28,9 +28,9 @@ class Command:
     """A command that starts a server."""
 
     words: tuple[str, ...]
-    """The program and its arguments."""
+    """The program to start, and its arguments: ``("python", "server.py")``."""
     programs: int | None = None
-    """Number of programs after which the process is replaced; None: it is not replaced."""
+    """Number of the suite's programs after which the server's process is replaced; None: it is not replaced."""
 
     def __str__(self) -> str:
         suffix = "" if self.programs is None else f"/{self.programs}"
@@ -70,7 +70,7 @@ def is_built_in(name: str) -> bool:
 
 def served(name: str, python: str | None, programs: int | None) -> str:
     """Returns the name of a framework that a worker serves with an interpreter, or whose process is replaced after some
-    programs.
+    programs: ``remote/100: /env/bin/python start.py torch``.
 
     Without either, this is the name itself.
     """

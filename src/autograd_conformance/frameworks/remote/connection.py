@@ -28,7 +28,7 @@ TimeoutScale = Callable[[float], float]
 
 
 def unscaled(seconds: float) -> float:
-    """No scaling: the seconds unchanged."""
+    """Returns the seconds unchanged; the default of `scale`."""
     return seconds
 
 
@@ -115,7 +115,7 @@ class Connection:
             ) from None
 
     def regions(self, program: Program) -> tuple[tuple[int, ...], ...]:
-        """Returns the numbers of the instructions of each region of a program."""
+        """Returns, for each region of a program, the numbers of its instructions, which run as one function."""
         self.number += 1
         line = protocol.regions(self.number, program)
         form = self._read(lambda: protocol.reply(self._single(line), self.number), program)
@@ -129,7 +129,7 @@ class Connection:
         return Connection(self.command, self.device, counts_saved, simpler_mode, self.timeout, self.scale, self.checks)
 
     def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:
-        """Request the code of an op from the server."""
+        """Request the code of an op in the framework's language from the server, such as ``torch.sin(x)``."""
         self.number += 1
         line = protocol.print_op(self.number, op, operands, tuple(attrs.items()))
         form = self._read(lambda: protocol.reply(self._single(line), self.number), None)

@@ -20,7 +20,7 @@ def probe(target: Target) -> ProbeResult:
 
 
 def _changed(target: Target, dtype: str, shape: Shape) -> str | None:
-    """Why a leaf does not read back as written; None if it does."""
+    """Returns the reason why a leaf does not read back as written; None if it does."""
     what = f"a {dtype} leaf of shape {shape}"
     leaf = Leaf(Literal(tuple(float(k + 1) for k in range(size(shape))), shape, dtype))
     try:

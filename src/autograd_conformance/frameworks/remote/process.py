@@ -40,9 +40,9 @@ class ProcessEnded(Exception):
         self.status = status
         """The exit code, or the negative number of a signal; None if the process closed its output without exiting."""
         self.partial_line = partial_line
-        """The incomplete line that it was writing."""
+        """The incomplete line that the process was writing."""
         self.stderr_tail = stderr_tail
-        """The end of its standard error."""
+        """The end of the process's standard error."""
 
 
 class ReplyTimeout(Exception):
@@ -51,7 +51,7 @@ class ReplyTimeout(Exception):
     def __init__(self, partial_line: bytes) -> None:
         super().__init__()
         self.partial_line = partial_line
-        """The incomplete line that it was writing."""
+        """The incomplete line that the process was writing."""
 
 
 class ReplyTooLong(Exception):
@@ -61,7 +61,7 @@ class ReplyTooLong(Exception):
 class Process:
     """A process that replies to each line with a line.
 
-    It has a process group, which is killed with it. Its standard error goes to a file, whose end is reported.
+    The process has a process group, which is killed with it. Its standard error goes to a file, whose end is reported.
     """
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -87,7 +87,7 @@ class Process:
         """The incomplete line, in pieces; joining them after every read would copy a long line again and again."""
         self.size = 0
         self.replied = False
-        """Whether the process was running when its first reply arrived. A launcher has exited by then."""
+        """Whether the process was running when one of its replies arrived. A launcher has exited by then."""
 
     @property
     def ended(self) -> bool:
@@ -139,7 +139,9 @@ class Process:
             seconds = min(self._remaining(since, timeout), AGAIN)
 
     def _remaining(self, since: float, timeout: Callable[[], float]) -> float:
-        """Seconds that are left for the reply; if there are none, kill the process and raise `ReplyTimeout`."""
+        """Return the seconds that are left for the reply. If there are none, kill the process and raise `ReplyTimeout`,
+        or `ProcessEnded` if the process has exited.
+        """
         left = since + timeout() - time.monotonic()
         if left > 0:
             return left
@@ -180,7 +182,7 @@ class Process:
         return b"".join(self.unfinished)[:CHUNK]
 
     def gone(self) -> ProcessEnded:
-        """Kill the process, and return how it had ended."""
+        """Kill what is left of the process, and return how the process ended."""
         try:
             status: int | None = self.process.wait(ENDING)
         except subprocess.TimeoutExpired:

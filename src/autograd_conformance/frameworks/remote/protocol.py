@@ -66,7 +66,7 @@ class Handshake:
     modules: tuple[str, ...] = ()
     """Names of the supported modules, and of the supported ops that draw random numbers."""
     optimizers: Mapping[str, Collection[str]] | None = None
-    """Supported optimizers, each with the names of its supported settings."""
+    """Supported optimizers, each with the names of its supported settings; None if the server names none."""
     random: bool = False
     """Whether a request may contain a seed."""
     saved_tensor_counter: bool = False
@@ -76,9 +76,11 @@ class Handshake:
     which.
     """
     programs_each: int = 0
-    """Target number of programs for each compiled region; 0 if a new region costs no more than a known one."""
+    """The number of programs that should share one compiled region; 0 if a new region costs no more than
+    a known one.
+    """
     simpler_modes: tuple[str, ...] = ()
-    """Descriptions of the same framework's modes with fewer layers."""
+    """Descriptions of the framework's modes with fewer layers, such as ``without the checkpoint``."""
     prints: bool = False
     """Whether the server can run the printed code of a program."""
     script: tuple[str, ...] = ()
@@ -86,7 +88,7 @@ class Handshake:
     digest: str = ""
     """A text that changes if the server's behaviour may change, such as a hash of a build or of its sources."""
     dialect: Json = None
-    """Dialect of the framework, in JSON form."""
+    """The templates that print programs as the framework's code, in JSON form; None if there are none."""
     notes: tuple[str, ...] = ()
     """Claimed features that the server found missing, one line each. The other fields do not contain these features."""
 
@@ -102,7 +104,9 @@ def hello(device: str, counts_saved: bool = False, simpler_mode: str | None = No
 
 
 def regions(number: int, program: Program) -> bytes:
-    """Returns the request for the regions of a program."""
+    """Returns the request for the regions of a program, which are the instructions that the framework runs as one
+    function.
+    """
     return f'{{"do":"units","id":{number},"program":{codec.dumps(program)}}}\n'.encode()
 
 
@@ -113,7 +117,7 @@ def run(number: int, program: Program, printed: bool = False, seed: int | None =
 
 
 def print_op(number: int, op: str, operands: Sequence[str], attrs: Attrs) -> bytes:
-    """Returns the request for the code of an op."""
+    """Returns the request for the code of an op in the framework's language."""
     form = {"do": "print", "id": number, "op": op, "operands": list(operands), "attrs": codec.attrs_to_json(attrs)}
     return _line(form)
 
@@ -183,7 +187,7 @@ def observation(line: bytes, number: int, program: Program) -> Observation:
 
 
 def handshake(line: bytes) -> Handshake:
-    """Parse and validate a handshake."""
+    """Parse and validate a server's reply to the first request; raises `MalformedReply` if it is invalid."""
     form = reply(line)
     version = form.get("protocol")
     if version != VERSION or isinstance(version, bool):
@@ -320,7 +324,7 @@ _READERS: dict[str, Any] = {
 """The parser of each field of a handshake."""
 
 _FIELDS = {"units": "has_regions", "plainer": "simpler_modes"}
-"""Fields of `Handshake` whose name differs from their key."""
+"""The fields of `Handshake` whose name differs from their key in the JSON form, by key."""
 
 ADDRESS = 300
 """Maximum number of characters of an address, or of a package's version."""

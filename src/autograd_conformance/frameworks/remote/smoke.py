@@ -34,13 +34,13 @@ class Trial:
     """A program that every server can run, with a check of its observation."""
 
     about: str
-    """Short description of the checked feature."""
+    """Short description of the checked feature: ``a float64 leaf``."""
     program: Program
     """The program."""
     result: int | None = None
     """Number of the instruction that has to return `values`."""
     values: tuple[float, ...] = ()
-    """Elements that it has to return."""
+    """Elements that this instruction has to return."""
 
 
 def trials(target: Remote) -> Iterator[Trial]:
@@ -93,7 +93,7 @@ def _request(trial: Trial) -> str:
 
 
 def _difference(trial: Trial, observation: Observation) -> str | None:
-    """Why an observation fails its trial; None if it passes."""
+    """Returns the reason why an observation fails its trial; None if it passes."""
     for observed in observation[:-1] if trial.result is None else observation:
         if isinstance(observed.outcome, Raised):
             return f"it raised {observed.outcome.type}: {observed.outcome.message}"

@@ -61,7 +61,7 @@ def serve(name: str) -> None:
 
 
 class Worker:
-    """An adapter, and the replies to requests for it."""
+    """Makes the reply to each request, with an adapter that is loaded when the first request arrives."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -142,7 +142,9 @@ def _checks(request: Mapping[str, Json]) -> bool:
 
 
 def handshake(adapter: Adapter, probed: ProbeResult = NOTHING_MISSING) -> dict[str, Json]:
-    """Returns the handshake of an adapter, without the features that the probe did not find."""
+    """Returns the reply to the first request: a description of the adapter, without the features that the probe did not
+    find.
+    """
     form: dict[str, Json] = {
         "protocol": VERSION,
         "name": adapter.name,

@@ -1,4 +1,6 @@
-"""Dialects as JSON. Templates are strings; code that a function writes is requested from the server for each op."""
+"""Dialects (templates that print programs as a framework's code) as JSON. Templates are strings; code that a function
+writes is requested from the server for each op.
+"""
 
 from __future__ import annotations
 
