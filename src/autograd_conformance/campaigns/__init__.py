@@ -1,1 +1,3 @@
-"""Campaigns: many runs, planned in a file and run as shards on one machine or a cluster; and bisecting."""
+"""Campaigns: many runs, planned in a TOML file and run one seed at a time on one machine or a cluster; and bisecting
+findings over versions of a framework.
+"""

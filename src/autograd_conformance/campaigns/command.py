@@ -1,4 +1,6 @@
-"""``autograd-conformance campaign PLAN.toml``: runs a plan of many runs on this machine or a cluster."""
+"""``autograd-conformance campaign PLAN.toml``: runs a plan of many runs, or of bisections, on this machine or a
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,14 @@ if TYPE_CHECKING:
     from autograd_conformance.campaigns.storage.storage import Storage
 
 BROKEN, INTERRUPTED, INCOMPLETE = 1, 2, 3
-"""Exit codes of a campaign: a MUST rule is broken; the campaign was interrupted; shards are missing."""
+"""Exit codes of a campaign: a MUST rule is broken; the campaign was interrupted; some of its runs or bisections are
+missing or undecided."""
 
 EXTRA = "campaigns need Dask and fsspec: pip install 'autograd-conformance[campaign]'"
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "autograd-conformance campaign") -> int:
-    """Run or resume a campaign; returns the exit code."""
+    """Runs or resumes a campaign; returns the exit code."""
     options = _parser(program).parse_args(arguments)
     try:
         plan = read_plan(options.plan)
@@ -76,7 +79,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "autograd-confor
 
 
 def read_plan(path: Path) -> Plan | SearchPlan:
-    """The plan in a file, of runs or of searches. Raises `MalformedPlan` with the error in it."""
+    """Reads the plan in a file, of runs or of bisections. Raises `MalformedPlan`, whose message says what is wrong."""
     form = read_table(path)
     return search_plan(form, path) if SEARCH in form else run_plan(form, path)
 
@@ -139,7 +142,9 @@ def _on_cluster(
     work: Callable[[Engine], None], options: argparse.Namespace, resources: Mapping[str, float], console: Console,
     termination: Termination,
 ) -> int:  # fmt: skip
-    """Do the work on a cluster; returns the exit code if the work was interrupted, or 0."""
+    """Calls `work` with a cluster; returns the exit code if the work ended early, such as by an interrupt or a lost
+    scheduler, or 0.
+    """
     from autograd_conformance.campaigns.cluster.engine import NoCluster, local, remote
     from autograd_conformance.campaigns.storage.storage import StorageError
 
@@ -178,7 +183,9 @@ def _show_campaign(campaign: Campaign, engine: Engine, console: Console) -> None
 
 
 def _write_results(campaign: Campaign, folder: Path, console: Console, code: int) -> int:
-    """Write the reports, and print the summary of each."""
+    """Writes the reports, prints the summary of each, and returns the exit code of the campaign: `code`, unless it is
+    0.
+    """
     from autograd_conformance.campaigns.execution.results import PAGE, SITE, write_results
 
     results = write_results(campaign, folder)
@@ -226,7 +233,7 @@ def _resources(words: Sequence[str]) -> dict[str, float]:
 
 
 def minutes(word: str) -> float:
-    """A time in minutes, from the command line. Error messages of argparse contain the name of this function."""
+    """Reads a time in minutes from the command line. Error messages of argparse contain the name of this function."""
     found = float(word)
     if not found >= 0:
         raise ValueError(f"{word} is not a time")
@@ -234,7 +241,7 @@ def minutes(word: str) -> float:
 
 
 def _describe(plan: Plan) -> str:
-    """A plan as text, with a line for each series."""
+    """Returns a plan as text, with a line for each series."""
     amount = plan.amount
     if amount.hours is not None:
         amount_text = f"{amount.hours:g} hour{'' if amount.hours == 1 else 's'}"

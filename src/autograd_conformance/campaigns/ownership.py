@@ -1,6 +1,6 @@
 """Ensures that a storage belongs to one campaign.
 
-The first campaign stores a fingerprint of everything that programs and verdicts of its shards depend on: the suite's
+The first campaign stores a fingerprint of everything on which programs and verdicts of its shards depend: the suite's
 source and the series. A campaign with another fingerprint is refused. The amount of runs is not part of the
 fingerprint, so that a campaign can be extended.
 """
@@ -18,7 +18,7 @@ from autograd_conformance.package import sources
 from autograd_conformance.reporting.prose import listed
 
 FILE = "campaign.json"
-"""The file in the storage that holds the fingerprint."""
+"""The name of the file in the storage that contains the fingerprint."""
 
 
 class OtherCampaign(Exception):
@@ -26,8 +26,8 @@ class OtherCampaign(Exception):
 
 
 def claim_storage(storage: Storage, series: Sequence[Series]) -> str:
-    """Make the storage this campaign's, unless it is already; returns the fingerprint. Raises `OtherCampaign` if the
-    storage is another campaign's.
+    """Stores the campaign's fingerprint in the storage, unless one is stored already; returns the fingerprint. Raises
+    `OtherCampaign` if the stored fingerprint is another campaign's.
     """
     contents = _contents(series)
     fingerprint = hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
@@ -48,7 +48,7 @@ def claim_storage(storage: Storage, series: Sequence[Series]) -> str:
 
 
 def _contents(series: Iterable[Series]) -> dict[str, Any]:
-    """The data of which the fingerprint is a digest."""
+    """Returns the data of which the fingerprint is a digest."""
     return {
         "suite": sources.SUITE_VERSION,
         "source": sources.suite(),
@@ -58,7 +58,7 @@ def _contents(series: Iterable[Series]) -> dict[str, Any]:
 
 
 def _difference(stored: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """The difference between two campaigns, as text."""
+    """Returns the difference between two campaigns, as text."""
     if stored.get("suite") != own["suite"]:
         return f"it was started with suite {stored.get('suite')}, this is {own['suite']}"
     if stored.get("source") != own["source"]:

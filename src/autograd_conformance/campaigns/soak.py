@@ -2,7 +2,7 @@
 
 Each run is an ordinary run of the suites, in a separate process with its own folder and seed. Its result is a line of
 the run log. An interrupted soak continues after the last seed in the log. The log records which seeds, and therefore
-which programs, were judged by which version of the suite. One log may hold the soaks of several frameworks.
+which programs, were judged by which version of the suite. One log may contain the soaks of several frameworks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from autograd_conformance.reporting.records.stream import InvalidReport, read
 from autograd_conformance.reporting.render.markdown import environment
 
 RUN_LOG = "ledger.jsonl"
-"""The default name of the run log in the folder of a soak."""
+"""The default name of the run log, a file of JSON lines in the folder of a soak."""
 
 
 UNUSABLE = 4
@@ -49,7 +49,7 @@ class Run:
     left_open: int
     """Number of programs that continued after an outcome that the rules leave unspecified."""
     known: int
-    """Number of programs that showed a known difference."""
+    """Number of programs that showed a known difference of the framework."""
     failures: tuple[str, ...]
     """The rule, the test and the replay file of each failure."""
     seconds: float
@@ -65,7 +65,7 @@ class Run:
 
 
 def run_log(path: Path) -> list[Run]:
-    """The runs in a log. Raises ValueError with the number of a line that is not a run."""
+    """Reads the runs in a log. Raises ValueError with the number of a line that is not a run."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
         try:
@@ -78,7 +78,7 @@ def run_log(path: Path) -> list[Run]:
 
 
 def summed_up(report: Report, seed: int, commit: str, options: tuple[str, ...]) -> Run:
-    """The line of a run in the run log."""
+    """Makes the line of the run log for a run, from its report."""
     footer, framework = report.footer, report.header.framework
     return Run(
         seed=seed,
@@ -99,8 +99,8 @@ def summed_up(report: Report, seed: int, commit: str, options: tuple[str, ...]) 
 def soak(
     folder: Path, log: Path, framework: str, programs: int, first: int, workers: str, more: list[str]
 ) -> Iterator[Run]:
-    """Run until the log holds a number of programs of runs with these options; yields each run. The profile is
-    `standard`, unless `more` sets another.
+    """Runs the suites with one seed after another, until the runs in the log with these options have judged `programs`
+    programs; yields each run. The profile is `standard`, unless `more` sets another.
 
     Raises OSError or `InvalidReport` if a run left no usable records.
     """
@@ -126,7 +126,7 @@ def soak(
 
 
 def _commit() -> str:
-    """The version of the suite from `git describe`; empty outside a repository."""
+    """Returns the version of the suite from `git describe`; empty outside a repository."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -143,11 +143,11 @@ COUNTED: dict[str, Callable[[Run], int]] = {
     "failures": lambda run: len(run.failures),
     "ours": lambda run: run.ours,
 }
-"""The numbers that are summed over runs, by name."""
+"""For each number that is added up over runs, its name and the function that gets it from a run."""
 
 
 def shown(runs: list[Run]) -> Table:
-    """The runs of a log as a table, with their totals."""
+    """Returns the runs of a log as a table, with their totals."""
     sums = summed(runs)
     names = [name.replace("_", " ") for name in sums]
     table = Table("framework", "seed", "suite", *names, "programs/s", box=None, highlight=False)
@@ -166,7 +166,7 @@ def shown(runs: list[Run]) -> Table:
 
 
 def summed(runs: list[Run]) -> dict[str, int]:
-    """The totals of several runs."""
+    """Returns the totals of several runs, by the names in `COUNTED`."""
     return {name: sum(map(count, runs)) for name, count in COUNTED.items()}
 
 
@@ -175,7 +175,7 @@ def _number(n: float) -> str:
 
 
 def page(runs: list[Run]) -> str:
-    """The runs of a log as a page, in GitHub's Markdown, ending in a line end."""
+    """Returns the runs of a log as a page, in GitHub's Markdown, ending in a line end."""
     by_framework: dict[str, list[Run]] = {}
     for run in runs:
         by_framework.setdefault(f"{run.framework} {run.version}", []).append(run)
@@ -217,7 +217,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a soak. Returns 0 if no run broke a rule, 1 if one did, 4 if a run failed, 130 if it was interrupted."""
+    """Runs a soak. Returns 0 if no run broke a rule, 1 if one did, 4 if a run failed, 130 if the soak was
+    interrupted.
+    """
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.page and not given.page.parent.is_dir():  # reported before the soak, not after it

@@ -33,20 +33,21 @@ from autograd_conformance.reporting.prose import printable, shortened
 from autograd_conformance.reporting.render.bisected import STYLES, render, table
 
 FOUND, NO_CHANGE, INTERRUPTED, UNDECIDED = 0, 1, 2, 3
-"""Exit codes of a search: a change was found; there is no change; the search was interrupted; it is undecided."""
+"""Exit codes of a search over versions: a change was found; there is no change; the search was interrupted; it is
+undecided."""
 
 STEPS: dict[Outcome, int] = {"good": 0, "bad": 1, "skipped": 125}
-"""Exit codes of a single step, as `git bisect run` expects them."""
+"""Exit codes of `--step`, which runs the program in one version, as `git bisect run` expects them."""
 
 ABORT = 255
-"""Exit code of a step that makes `git bisect run` stop. Codes from 1 to 127 would be a verdict on the commit."""
+"""Exit code of `--step` that makes `git bisect run` stop. Codes from 1 to 127 would be a verdict on the commit."""
 
 STEP = "--step"
-"""The option that runs a single step."""
+"""The option that runs the program in one version, for `git bisect run`."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "autograd-conformance bisect") -> int:
-    """Search the versions of a framework for the change; returns the exit code."""
+    """Searches the versions of a framework for the one in which a finding began or ended; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     if STEP not in arguments:
         return _main(arguments, program)
@@ -81,7 +82,9 @@ def _main(arguments: Sequence[str], program: str) -> int:
 
 
 def _try_installed(sought: Finding, options: argparse.Namespace) -> Outcome:
-    """Run the finding's program in the current environment."""
+    """Runs the finding's program in one environment, the current one or that of `--framework-python`, and prints the
+    outcome.
+    """
     trial = run_trial(sought, options.framework, options.framework_python, options.device, options.patience)
     print(printable(f"{trial.outcome}: {trial.title + ': ' if trial.title else ''}{trial.detail}"))
     if options.json:
@@ -115,7 +118,9 @@ def _search(sought: Finding, versions: Sequence[Version], options: argparse.Name
 
 
 def _binary(trials: dict[int, Trial], count: int) -> Iterator[int]:
-    """The versions of a binary search. Each depends on the trials before it, which the caller adds to `trials`."""
+    """Yields the numbers of the versions that a binary search tries. Each depends on the trials before it, which the
+    caller adds to `trials`.
+    """
     while (number := next_version({at: trial.outcome for at, trial in trials.items()}, count)) is not None:
         yield number
 
@@ -129,11 +134,11 @@ def _try_version(version: Version, sought: Finding, options: argparse.Namespace)
 
 
 class _UsageError(Exception):
-    """Options that contradict each other."""
+    """Options are missing or contradict each other; the message says what to write."""
 
 
 def _versions(options: argparse.Namespace) -> list[Version]:
-    """The versions that the options name, the oldest first."""
+    """Returns the versions that the options name, the oldest first; none for `--step`. Raises `_UsageError`."""
     if options.step:
         if options.python or options.versions or options.all or options.markdown:
             raise _UsageError(f"{STEP} runs in the current environment: it takes no versions, --all or --markdown")

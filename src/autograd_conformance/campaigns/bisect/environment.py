@@ -22,14 +22,14 @@ PLACEHOLDER = "{}"
 """Placeholder for the version in requirements and paths."""
 
 MARKER = "made"
-"""The file in an environment that marks its installation as complete."""
+"""The name of the file in an environment that marks its installation as complete."""
 
 REQUIRED = "numpy"
-"""The requirement that each environment needs besides the framework."""
+"""The requirement that pip installs in each environment besides the framework."""
 
 
 def environments() -> Path:
-    """The default folder of environments, in the user's cache."""
+    """Returns the default folder of environments, in the user's cache."""
     return caches() / "environments"
 
 
@@ -39,31 +39,35 @@ class UnusableEnvironment(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A version with an existing environment."""
+    """A framework version in an environment that the user made."""
 
     label: str
-    """The user's name for the version."""
+    """The user's name for the version, such as ``2.9``."""
     python: str
-    """The interpreter of the environment."""
+    """The path of the environment's interpreter."""
 
     def interpreter(self) -> str:
-        """The interpreter of the environment."""
+        """Returns the path of the environment's interpreter."""
         return self.python
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A version that is installed into its own environment when needed. The environment is kept."""
+    """A framework version that pip installs into a separate virtual environment when the version is first needed. The
+    environment is kept.
+    """
 
     label: str
     """The version, which replaces `{}` in the requirements."""
     requirements: tuple[str, ...]
-    """The requirements that pip installs."""
+    """The requirements that pip installs: ``autograd=={}``."""
     folder: Path
-    """The folder of all environments."""
+    """The folder that contains all environments."""
 
     def interpreter(self) -> str:
-        """The interpreter of the environment, which is made if it does not exist. Raises `UnusableEnvironment`."""
+        """Returns the path of the environment's interpreter; makes the environment if it does not exist. Raises
+        `UnusableEnvironment`.
+        """
         needs = [each.replace(PLACEHOLDER, self.label) for each in self.requirements]
         about = "\n".join([sys.version, *needs])
         place = self.folder / f"{_named(self.label)}-{hashlib.sha256(about.encode()).hexdigest()[:8]}"
@@ -82,12 +86,14 @@ Version = Given | Installed
 
 
 def _named(label: str) -> str:
-    """The label as part of a file name."""
+    """Returns the label as part of a file name, with other characters than letters, digits, ``.`` and ``+`` as
+    ``-``.
+    """
     return "".join(letter if letter.isalnum() or letter in ".+" else "-" for letter in label)[:40].strip("-.")
 
 
 def _make(place: Path, python: Path, needs: Sequence[str]) -> None:
-    """Make an environment in a folder that may hold an incomplete one."""
+    """Makes an environment in a folder that may contain an incomplete one, and installs `needs` into it."""
     shutil.rmtree(place, ignore_errors=True)
     venv.create(place, with_pip=True)
     with TemporaryDirectory() as folder:

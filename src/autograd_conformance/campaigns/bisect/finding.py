@@ -1,4 +1,6 @@
-"""Reads the finding to search for, a program and the rule that it breaks, from any file that holds one."""
+"""Reads a finding, a program and the rule that it breaks, from a replay file, a corpus file, a file of known
+differences or a record file.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,14 @@ RECORDS = (".jsonl", ".jsonl.gz")
 
 
 class UnusableFinding(Exception):
-    """A file that holds no usable finding; the message says why."""
+    """A file contains no usable finding; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A program, or a pair of related programs, and the violation that it shows."""
+    """A program, or a pair of related programs, with the violation whose first or last version a bisection searches
+    for.
+    """
 
     program: Program | Related
     rule: str | None = None
@@ -40,31 +44,36 @@ class Finding:
     op: str | None = None
     """The op that the violation is about, if the file names it."""
     before: tuple[Program, ...] = ()
-    """The programs that have to run first."""
+    """Programs that must run earlier in the same process, because the failure for whose version the bisection searches
+    does not occur without them."""
     entry: Known | None = None
-    """The known difference of which the program is the witness."""
+    """The known difference that the program demonstrates, if the file is one of known differences."""
 
     @property
     def title(self) -> str:
-        """The rule and the op, as text."""
+        """The rule and the op, as text: "gradients/op, op tanh"."""
         return f"{self.rule or 'any rule'}{f', op {self.op}' if self.op else ''}"
 
     def to_json(self) -> dict[str, Any]:
-        """The finding in the form of a replay file. Of a known difference, only the program and the rule are kept."""
+        """Returns the finding in the form of a replay file. Of a known difference, only the program and the rule are
+        kept.
+        """
         program = self.program
         form = relations_codec.to_json(program) if isinstance(program, Related) else codec.to_json(program)
         before = {"before": [codec.to_json(each) for each in self.before]} if self.before else {}
         return ({} if self.rule is None else {"rule": self.rule}) | form | before
 
     def shown_by(self, program: Program, violation: Violation) -> bool:
-        """Whether a violation is the one to search for."""
+        """Whether a violation of a program is the one to search for: of the rule, or matched by the known
+        difference.
+        """
         if self.entry is not None:
             return is_known(self.entry, program, violation)
         return self.rule in (None, violation.rule)
 
 
 def finding(path: Path, rule: str | None = None, number: int | None = None) -> Finding:
-    """The finding of a file: the only one, the one of a rule, or the one with a number, counted from 1.
+    """Returns one finding of a file: the only one, the one of a rule, or the one with a number, counted from 1.
 
     If the file names no rule, `rule` is the rule to search for. Raises `UnusableFinding`.
     """
@@ -85,7 +94,7 @@ def finding(path: Path, rule: str | None = None, number: int | None = None) -> F
 
 
 def findings(path: Path) -> Sequence[Finding]:
-    """All findings of a replay file, a corpus file, a file of known differences, or a file of records. Raises
+    """Returns all findings of a replay file, a corpus file, a file of known differences, or a record file. Raises
     `UnusableFinding`.
     """
     try:

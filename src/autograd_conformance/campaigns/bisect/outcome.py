@@ -11,17 +11,17 @@ from autograd_conformance.reporting.render.bisected import Bisected, VersionRow
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The outcome of a finding's program in one version."""
+    """The outcome of running a finding's program in one version."""
 
     outcome: Outcome
     detail: str
-    """The observation, or the reason why the version is skipped."""
+    """The text of the observed behaviour, such as "it passes", or the reason why the version is skipped."""
     title: str = ""
-    """The framework's name and version, as the framework reports them; empty if it was not loaded."""
+    """The name and version that the framework reports; empty if the framework was not loaded."""
 
 
 def bisected(finding: str, framework: str, labels: Sequence[str], trials: Mapping[int, Trial]) -> Bisected:
-    """The summary of the trials. Versions are numbered from 0, the oldest first."""
+    """Returns the summary of the trials of one finding. Versions are numbered from 0, the oldest first."""
     rows = []
     for number, label in enumerate(labels):
         trial = trials.get(number)

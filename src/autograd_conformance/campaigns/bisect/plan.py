@@ -1,4 +1,6 @@
-"""Plans of searches, read from a TOML file: findings, and the framework versions in which to search for them."""
+"""Plans of bisections, read from a TOML file: findings, and the framework versions in which each finding's program is
+run.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.reporting.prose import counted
 
 SEARCH = "bisect"
-"""The key of a plan's searches."""
+"""The key in a plan's TOML file of its list of bisections."""
 
 FILE = "finding.json"
-"""The name of the file in which workers receive a finding."""
+"""The name of the file as which workers receive a finding."""
 
 TOP = ("storage", "storage_options", SEARCH)
 KEYS = (
@@ -30,7 +32,7 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A finding, and one step for each version, the oldest first."""
+    """The bisection of one finding: a step for each version, the oldest first."""
 
     finding_files: FindingFiles
     framework: str
@@ -39,17 +41,17 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The searches of a plan, and the storage of their verdicts."""
+    """The bisections of a plan, and the storage of their results."""
 
     searches: tuple[Search, ...]
     storage: str | None = None
-    """A folder, or a URL that fsspec accepts."""
+    """The path of a folder, or a URL that fsspec accepts."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the storage for fsspec."""
+    """Options that fsspec gets for the storage."""
 
     @property
     def steps(self) -> Iterator[Step]:
-        """The steps of all searches."""
+        """The steps of all bisections."""
         return (step for search in self.searches for step in search.steps)
 
     def __str__(self) -> str:
@@ -60,7 +62,7 @@ class SearchPlan:
 
 
 def search_plan(form: Mapping[str, Any], path: Path) -> SearchPlan:
-    """The plan in the parsed TOML file `path`. Paths in the plan are relative to that file."""
+    """Returns the plan of bisections in the parsed TOML file `path`. Paths in the plan are relative to that file."""
     top = Table(form, str(path), TOP)
     searches: list[Search] = []
     for place, table in enumerate(top.tables(SEARCH), 1):
@@ -97,7 +99,7 @@ def _searches(table: Table, folder: Path) -> Iterator[Search]:
 
 
 def _sought(table: Table, folder: Path) -> Iterator[FindingFiles]:
-    """The findings of all files, each with the files that workers need."""
+    """Yields the findings of all files that a table names, each with the files that workers need."""
     from autograd_conformance.campaigns.bisect.finding import (  # imported here, as it imports JAX
         UnusableFinding,
         findings,

@@ -1,4 +1,6 @@
-"""Runs a plan of searches for the command `campaign`: prints verdicts as they arrive, and writes a page."""
+"""Runs a plan of bisections for the command `campaign`: prints the outcome of each version as it arrives, and writes a
+page.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from autograd_conformance.reporting.prose import counted, printable, shortened
 from autograd_conformance.reporting.render.bisected import STYLES, render_all, table
 
 PAGE = "bisected.md"
-"""The page about all searches."""
+"""The name of the page about all bisections of a plan."""
 
 
 def run_searches(searches: Searches, engine: Engine, console: Console) -> None:
-    """Run the remaining steps and print their verdicts."""
+    """Runs the remaining steps on a cluster and prints their outcomes."""
     steps = set(searches.plan.steps)
     last_line = time.monotonic()
     with console.status("") as status:
@@ -48,7 +50,7 @@ def _print_event(event: StepEvent, console: Console) -> None:
 
 
 def write_page(searches: Searches, folder: Path, console: Console) -> bool:
-    """Write the page and print its tables. Returns True if each search is decided."""
+    """Writes the page and prints its tables. Returns True if no step was given up and each bisection is decided."""
     found = list(searches.results)
     (folder / PAGE).write_text(render_all(found, searches.missing), encoding="utf-8")
     for each in found:

@@ -1,4 +1,4 @@
-"""Binary search: the version to try next, and the changes between the versions tried.
+"""Binary search over versions: chooses the version to try next, and finds the changes between the versions tried.
 
 Versions are numbered from 0, the oldest first. The search assumes that a finding begins or ends only once, and that a
 version cannot run the program if a newer version cannot, unless a trial shows otherwise.
@@ -12,12 +12,15 @@ from itertools import pairwise
 from typing import Literal
 
 Outcome = Literal["bad", "good", "skipped"]
-"""The outcome of a version: it shows the finding, it does not, or it cannot decide."""
+"""The outcome of a finding's program in a version: "bad" if the finding shows, "good" if not, "skipped" if the version
+cannot decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Two versions with different outcomes, and no version in between that shows or lacks the finding for certain."""
+    """Two versions, one with the finding and one without, with no version in between that decides where the change
+    is.
+    """
 
     older: int
     newer: int
@@ -26,7 +29,9 @@ class Change:
 
 
 def next_version(outcomes: Mapping[int, Outcome], count: int) -> int | None:
-    """The version to try next, of `count` versions; None if the change is found or there is none."""
+    """Returns the number of the version to try next, of `count` versions; None if no trial is left that would narrow
+    the search.
+    """
     decisive = sorted(version for version, outcome in outcomes.items() if outcome != "skipped")
     if not decisive:  # first, find the newest version that runs the program
         return max((version for version in range(count) if version not in outcomes), default=None)
@@ -45,7 +50,7 @@ def next_version(outcomes: Mapping[int, Outcome], count: int) -> int | None:
 
 
 def changes(outcomes: Mapping[int, Outcome]) -> tuple[Change, ...]:
-    """The changes at which the finding began or ended, the oldest first."""
+    """Returns the changes at which the finding began or ended, the oldest first."""
     decisive = sorted(version for version, outcome in outcomes.items() if outcome != "skipped")
     return tuple(
         Change(older, newer, outcomes[newer] == "bad")

@@ -1,7 +1,7 @@
-"""The searches of a plan: schedules their steps, and summarises the verdicts.
+"""The bisections of a plan on a cluster: schedules a step for each version, and summarises the outcomes.
 
-Each version is tried, whatever the verdicts of the others are. Therefore a finding that began, ended and began again is
-reported as such, and with enough workers a search takes no longer than one step.
+Each version is tried, whatever the outcomes of the others are. Therefore a finding that began, ended and began again is
+reported as such, and with enough workers a bisection takes no longer than one step.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from autograd_conformance.reporting.render.bisected import Bisected
 
 @dataclass(frozen=True, slots=True)
 class StepEvent:
-    """A step ended: with a trial, or with the reason why there is none."""
+    """The end of a step: a trial, or the reason why there is none."""
 
     step: Step
     trial: Trial | None
@@ -33,7 +33,7 @@ class StepEvent:
 
 
 class Searches:
-    """The searches of a plan, and the verdicts so far."""
+    """The bisections of a plan, with the outcomes so far."""
 
     def __init__(self, plan: SearchPlan, storage: Storage, suite: str, waiting: Waiting | None = None) -> None:
         self.plan, self.storage, self.suite = plan, storage, suite
@@ -41,11 +41,12 @@ class Searches:
         self.trials: dict[Step, Trial] = {}
         """The trials of finished steps."""
         self.given_up: dict[Step, str] = {}
-        """The steps that were given up, with the reasons."""
+        """The steps that were given up, each with the reason."""
         self._attempts: Counter[Step] = Counter()
         """Number of failed attempts of each step."""
         self._missing_environments: set[object] = set()
-        """Environments that were missing on workers in as many attempts as are made before giving up."""
+        """Environments for which a step was given up because a worker did not have the environment: other steps that do
+        not find it are not retried."""
         self._rejecting_workers: defaultdict[object, set[str]] = defaultdict(set)
         """For each environment, the addresses of workers that do not have it, or have another suite. Other workers get
         the next step, if there are any.
@@ -53,7 +54,7 @@ class Searches:
         self._sharing = Sharing(storage)
 
     def resume(self) -> int:
-        """Read the stored verdicts; returns their number."""
+        """Reads the outcomes in the storage; returns their number."""
         steps = {step.name: step for step in self.plan.steps}
         stored = [name for name in self.storage.names(VERDICTS) if name in steps]
         for name, data in self.storage.read_all(stored).items():
@@ -66,7 +67,7 @@ class Searches:
         return len(stored)
 
     def run(self, engine: Engine) -> Iterator[StepEvent | None]:
-        """Run the remaining steps; yields events, and None now and then.
+        """Runs the remaining steps; yields an event for each step that ended, and None about twice a second.
 
         Raises `StorageError`, `NoCluster` or `NoWorkers`.
         """
@@ -112,7 +113,7 @@ class Searches:
     def _retry_or_give_up(
         self, step: Step, reason: str, engine: Engine, *, no_environment: bool
     ) -> Iterator[StepEvent]:
-        """Submit a failed step again, for whichever worker is free, or give it up."""
+        """Submits a failed step again, or gives it up and yields the event that says so."""
         self._attempts[step] += 1
         if self._attempts[step] < TRIES and not (no_environment and step.environment in self._missing_environments):
             self._submit(engine, step)
@@ -124,11 +125,11 @@ class Searches:
 
     @property
     def results(self) -> Iterator[Bisected]:
-        """The summaries of all searches so far."""
+        """The summaries of all bisections so far."""
         return (self.result(search) for search in self.plan.searches)
 
     def result(self, search: Search) -> Bisected:
-        """The summary of a search so far."""
+        """Returns the summary of one bisection so far."""
         trials = {at: trial for at, step in enumerate(search.steps) if (trial := self._trial(step)) is not None}
         return bisected(search.finding_files.title, search.framework, [step.label for step in search.steps], trials)
 
@@ -144,6 +145,6 @@ class Searches:
 
     @property
     def missing(self) -> str | None:
-        """The part of the plan that is not done, as text; None if all is done."""
+        """The part of the plan that is not done, as text: "3 of 12 verdicts are missing"; None if all is done."""
         remaining = len(self.remaining)
         return f"{remaining:,} of {len(set(self.plan.steps)):,} verdicts are missing" if remaining else None

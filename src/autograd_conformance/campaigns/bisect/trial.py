@@ -70,7 +70,9 @@ def _trial(finding: Finding, target: Target, failed_checks: str | None = None) -
 
 
 def _elsewhere(framework: str, python: str | None) -> str:
-    """The name of the framework in a separate process, which runs the current interpreter by default."""
+    """Returns the name that loads the framework in a separate process, which runs the interpreter `python`, or the
+    current one by default.
+    """
     if python is None and parse(framework) is not None:
         return framework
     return served(framework, python or sys.executable, None)

@@ -1,4 +1,4 @@
-"""The task of a worker: runs a step of a search in a separate process, and stores its verdict.
+"""The task of a worker: runs one step of a bisection in a separate process, and stores its outcome.
 
 Errors are returned, not raised, as for shards.
 """
@@ -20,7 +20,7 @@ from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.processes.child import finished
 
 OUT = "step.json"
-"""The file that the step's process writes."""
+"""The name of the file to which the step's process writes the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class StepDone:
     worker: str
     """The worker that ran the step."""
     is_stored: bool
-    """True if the verdict is in the storage."""
+    """True if the outcome is in the storage."""
 
 
 def try_step(step: Step, storage: Storage, suite: str) -> StepDone | TaskFailure:
-    """Run a step and store its verdict, unless the verdict is stored already. `suite` is the digest of the suite that
+    """Runs a step and stores its outcome, unless an outcome is stored already. `suite` is the digest of the suite that
     the campaign requires.
 
     Nothing is stored if the framework could not be loaded, as the worker may be the cause.

@@ -31,26 +31,25 @@ cause. They also reduce Dask's housekeeping, which is meant for tasks of millise
 """
 
 REFRESH_SECONDS = 2.0
-"""The list of workers is read again after this many seconds."""
+"""Seconds after which the list of the cluster's workers is read again."""
 
 FETCH_SECONDS = 60.0
 """Time limit for fetching a task's result from a worker, in seconds."""
 
 ANY_PORT = "127.0.0.1:0"
-"""Address of the scheduler's own pages if no dashboard is requested. With the default address, a second campaign would
-warn that the port is in use.
-"""
+"""Address of the scheduler's web pages if no dashboard is requested. With the default address, a second campaign would
+warn that the port is in use."""
 
 TaskOutcome = Literal["returned", "lost", "failed"]
 
 
 class NoCluster(Exception):
-    """There is no cluster, or it was lost; the message says why."""
+    """No cluster can be reached or started, or the connection was lost; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEnd:
-    """A task that ended."""
+    """The end of a task: its result, or the reason why there is none."""
 
     task: Any
     """The task, as it was submitted."""
@@ -61,12 +60,12 @@ class TaskEnd:
     reason: str = ""
     """The reason why there is no result."""
     worker: str = ""
-    """The address of the worker that returned the result."""
+    """The address of the worker that returned the result; empty if there is no result."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Submitted:
-    """A task that has not ended."""
+    """A submitted task that has not ended."""
 
     task: Hashable
     future: Any
@@ -75,7 +74,7 @@ class _Submitted:
 
 
 class Engine:
-    """A Dask cluster and its unfinished tasks."""
+    """Submits tasks to a Dask cluster, and collects their results."""
 
     def __init__(self, client: Client, dashboard: str | None) -> None:
         self.client = client
@@ -106,7 +105,7 @@ class Engine:
         return self._workers
 
     def capacity(self, resources: Mapping[str, float]) -> int:
-        """Number of tasks with these needs that all workers together can run at once."""
+        """Returns the number of tasks with these needs that all workers together can run at once."""
         return sum(
             _capacity(each["nthreads"], each.get("resources") or {}, resources) for each in self.workers.values()
         )
@@ -120,8 +119,8 @@ class Engine:
         first: bool,
         avoid: Collection[str] = (),
     ) -> None:
-        """Have a worker call a function. With `first`, the task precedes others. Workers with an address in `avoid` are
-        used only if no other worker can run the task.
+        """Submits a task: a worker calls `function` with the arguments. With `first`, the task precedes others. Workers
+        with an address in `avoid` are used only if no other worker can run the task.
         """
         self._check_scheduler()
         self._submitted += 1
@@ -135,12 +134,12 @@ class Engine:
         future.add_done_callback(self._finished.put)
 
     def _other_workers(self, avoid: Collection[str], resources: Mapping[str, float]) -> frozenset[str]:
-        """The workers that are not in `avoid` and can run the task."""
+        """Returns the addresses of the workers that are not in `avoid` and can run the task."""
         others = ((worker, each) for worker, each in self.workers.items() if worker not in avoid)
         return frozenset(worker for worker, each in others if _capacity(1, each.get("resources") or {}, resources))
 
     def wait(self, seconds: float) -> Iterator[TaskEnd]:
-        """The tasks that have ended; waits for the first for a number of seconds at most."""
+        """Yields the tasks that have ended; waits for the first for a number of seconds at most."""
         ended = []
         try:
             ended.append(self._finished.get(timeout=seconds))
@@ -159,7 +158,9 @@ class Engine:
             self.client.cancel(futures, asynchronous=False)
 
     def _cancel_stranded(self) -> None:
-        """Cancel tasks whose permitted workers are all gone, as the scheduler would wait for these workers for ever."""
+        """Cancels tasks whose permitted workers are all gone, as the scheduler would wait for these workers for
+        ever.
+        """
         kept_apart = (each for each in self._tasks.values() if each.workers)
         self.cancel({each.task for each in kept_apart if each.workers.isdisjoint(self.workers)})
 
@@ -177,12 +178,12 @@ class Engine:
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> tuple[str, Any]:
-    """Call the function on a worker; returns the worker's address and the function's result."""
+    """Calls the function on a worker; returns the worker's address and the function's result."""
     return get_worker().address, function(*arguments)
 
 
 def _task_end(task: Any, future: Any) -> TaskEnd:
-    """The end of the task of a finished future."""
+    """Returns the end of the task whose future has finished."""
     if future.status == "cancelled":
         return TaskEnd(task, "lost", reason="the scheduler lost it")
     try:
@@ -193,13 +194,13 @@ def _task_end(task: Any, future: Any) -> TaskEnd:
 
 
 def _capacity(threads: int, has: Mapping[str, float], needs: Mapping[str, float]) -> int:
-    """Number of tasks with these needs that one worker can run at once."""
+    """Returns the number of tasks with these needs that one worker can run at once."""
     return min([threads, *(int(has.get(name, 0) // amount) for name, amount in needs.items())])
 
 
 @contextmanager
 def local(workers: int, resources: Mapping[str, float], dashboard: str | None) -> Iterator[Engine]:
-    """A cluster on this machine, with a number of processes that each run one task at a time."""
+    """Starts a cluster on this machine, with a number of processes that each run one task at a time."""
     with dask.config.set(SETTINGS):
         try:
             cluster = LocalCluster(
@@ -214,7 +215,7 @@ def local(workers: int, resources: Mapping[str, float], dashboard: str | None) -
 
 @contextmanager
 def remote(address: str) -> Iterator[Engine]:
-    """An existing cluster, by the address of its scheduler or by the scheduler's file."""
+    """Connects to an existing cluster, by the address of its scheduler or by the scheduler's file."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         client = Client(scheduler_file=address) if address.endswith(".json") else Client(address)

@@ -1,4 +1,4 @@
-"""Waiting for workers that can run the remaining tasks.
+"""Waits for workers that can run the remaining tasks.
 
 Workers of a cluster come and go, and may wait in a queue for hours. Therefore a task is never refused because no
 present worker can run it. But if no remaining task can be run and no worker arrives in time, the command ends with a
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from autograd_conformance.campaigns.cluster.engine import Engine
 
 Needs = Mapping[str, float]
-"""The amounts of each resource that a task takes of a worker."""
+"""The amount of each resource that a task occupies on a worker, such as ``{"GPU": 1}``."""
 
 MINUTES = 30.0
 """Default time limit for waiting, in minutes."""
@@ -31,15 +31,15 @@ class NoWorkers(Exception):
 
 @dataclass(slots=True)
 class Waiting:
-    """The time for which no remaining task could be run."""
+    """Measures the time for which no worker could run a remaining task."""
 
     limit: float = 60 * MINUTES
     """Time limit in seconds."""
     since: float | None = None
-    """Start of the waiting on the monotonic clock; None if a task can be run or none is left."""
+    """Start of the waiting on the monotonic clock; None if some task can be run or no task is left."""
 
     def check(self, engine: Engine, needs: Iterable[Needs]) -> None:
-        """Update the waiting time, given the needs of all remaining tasks. Raises `NoWorkers` if the limit is
+        """Starts or ends the waiting, given the needs of all remaining tasks. Raises `NoWorkers` if the limit is
         reached.
         """
         needed = list(needs)
@@ -52,8 +52,8 @@ class Waiting:
             raise NoWorkers(f"{_missing_text(needed)}, and none arrived within {duration(self.limit)}")
 
     def describe(self, engine: Engine, needs: Iterable[Needs]) -> str:
-        """The resources that no worker offers, and the remaining waiting time, as text; empty if workers can run all
-        tasks.
+        """Returns the resources that no worker offers, and the remaining waiting time, as text; empty if workers can
+        run all tasks.
         """
         unmet = [each for each in needs if not engine.capacity(each)]
         if not unmet:
@@ -65,7 +65,9 @@ class Waiting:
 
 
 def require_workers(engine: Engine, needs: Iterable[Needs]) -> None:
-    """Raise `NoWorkers` if no worker can run one of these tasks when the time of the campaign is over."""
+    """Raises `NoWorkers` if no worker can run one of these tasks; called for tasks that were not submitted before a
+    campaign's time was over.
+    """
     unmet = [each for each in needs if not engine.capacity(each)]
     if unmet:
         raise NoWorkers(f"{_missing_text(unmet)}, and none arrived before the time was over")
@@ -77,6 +79,6 @@ def _missing_text(needs: Iterable[Needs]) -> str:
 
 
 def _offers(needs: Iterable[Needs]) -> str:
-    """The resources of these tasks as text; empty if any worker would do."""
+    """Returns the resources of these tasks as text; empty if any worker would do."""
     named = dict.fromkeys(" and ".join(f"{name}={amount:g}" for name, amount in each.items()) for each in needs)
     return listed(named, 3, by=", or ") if all(named) else ""

@@ -1,1 +1,1 @@
-"""Running the plan of a campaign: its schedule, its progress, its events and its results."""
+"""Runs the plan of a campaign: its schedule, its progress, its events and its results."""

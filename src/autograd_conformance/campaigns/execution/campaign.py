@@ -1,4 +1,5 @@
-"""A campaign: schedules the shards of a plan, and merges their reports. Stored shards are not run again.
+"""A campaign: schedules the shards of a plan (runs with one seed each), and merges their reports. Stored shards are not
+run again.
 
 A campaign has no other state than what follows from the storage. It can be resumed at any time, on any cluster.
 """
@@ -28,53 +29,54 @@ from autograd_conformance.reporting.records.records import Header, Report
 from autograd_conformance.reporting.records.stream import InvalidReport, parse
 
 SHARDS_PER_SLOT = 2
-"""Number of shards with the scheduler for each that can run at once, so that a worker that ends one finds the next."""
+"""Number of shards that are submitted for each one that the cluster can run at once, so that a worker that ends one
+finds the next."""
 
 READ_BATCH = 64
-"""Number of shards whose records are read at once."""
+"""Number of shards whose records are read from the storage at once."""
 
 CONFIRMED = "confirmed"
-"""The storage folder of the results of failures that were replayed."""
+"""The folder in the storage for the results of replayed failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTask:
-    """A task: replay a failure of a series in a separate process."""
+    """The task to run a failing program of a series again, in a separate process."""
 
     series: Series
     failure: Failure
 
     @property
     def name(self) -> str:
-        """The name of the stored result."""
+        """The name in the storage of the file for the result."""
         return f"{CONFIRMED}/{self.series.name}/{program_key(self.failure)}.json"
 
 
 class Campaign:
-    """A plan with its progress and its merged reports."""
+    """A plan with its progress and the merged reports of its shards."""
 
     def __init__(self, plan: Plan, storage: Storage, suite: str, waiting: Waiting | None = None) -> None:
         self.plan, self.storage, self.suite = plan, storage, suite
         self.waiting = waiting or Waiting()
         self.progress = [SeriesProgress(series) for series in plan.series]
         self.merged: dict[Kind, MergedRuns] = {}
-        """Merged reports, by adapter, environment, framework, version, device and dtypes."""
+        """Merged reports of shards, by adapter, environment, framework, version, device and dtypes."""
         self._replays: dict[str, ReplayResult] = {}
-        """Results of replayed failures, by their names in the storage."""
+        """Results of replayed failures, by the names of their files in the storage."""
         self.time_limit = TimeLimit.of(plan.amount.hours)
         self._causes: dict[Kind, int] = {}
         self._reported: set[tuple[Kind, str]] = set()
         """Keys of failures that were already reported as new."""
         self._replaying: dict[str, Series] = {}
-        """The series of failures that are being replayed, by the name of the stored result."""
+        """The series of each failure that is being replayed, by the name of the file for the result."""
         self._origins: dict[tuple[Kind, str], Series] = {}
-        """The series in which a failure was found, by the key of its program."""
+        """The series in which each failure was found, by the key of its program."""
         self._sharing = Sharing(storage)
 
     # -- stored records ------------------------------------------------------------------------------------------------
 
     def resume(self) -> Iterator[int]:
-        """Read the stored shards and replay results; yields the number of shards now and then."""
+        """Reads the stored shards and replay results; yields the number of shards so far, after each batch."""
         count, amount = 0, self.plan.amount
         last = math.inf if amount.last is None else amount.last
         for row in self.progress:
@@ -90,7 +92,7 @@ class Campaign:
             self._replays[name] = ReplayResult.from_json(data)
 
     def _report(self, name: str, data: bytes) -> Report:
-        """The report of a stored shard. Raises `StorageError` if the file is damaged."""
+        """Reads the report of a stored shard. Raises `StorageError` if the file is damaged."""
         try:
             return parse(decompressed(data), name)
         except (ValueError, InvalidReport) as error:
@@ -99,7 +101,7 @@ class Campaign:
             ) from None
 
     def _count(self, row: SeriesProgress, seed: int, report: Report) -> list[NewCause]:
-        """Merge the report of a shard, once; returns the causes that no shard showed before."""
+        """Merges the report of a shard, once; returns the causes of failures that no shard showed before."""
         if seed in row.done:
             return []
         key = _merge_key(row.series, report.header)
@@ -129,7 +131,7 @@ class Campaign:
     # -- scheduling ----------------------------------------------------------------------------------------------------
 
     def run(self, engine: Engine) -> Iterator[Event | None]:
-        """Run the remaining shards; yields events, and None now and then.
+        """Runs the remaining shards; yields events, and None about twice a second.
 
         Raises `StorageError`, `NoCluster` or `NoWorkers`.
         """
@@ -169,8 +171,8 @@ class Campaign:
         return waiting or any(row.running for row in self.progress)
 
     def _next(self, rows: list[SeriesProgress], capacity: int) -> tuple[SeriesProgress, int] | None:
-        """The next shard of these series: of the series with the fewest shards, and only if it is expected to end in
-        time.
+        """Returns the next shard of these series as a series and a seed: of the series with the fewest shards, and only
+        if the shard is expected to end in time; otherwise None.
 
         The first `capacity` shards are run in any case, so that each command makes progress.
         """
@@ -185,14 +187,16 @@ class Campaign:
         return None
 
     def needs(self) -> Iterator[Needs]:
-        """The needs of all remaining tasks."""
+        """Yields the resources that a shard of each unfinished series needs, and those of failures that are being
+        replayed.
+        """
         for row in self.progress:
             if row.running or self._next([row], 1) is not None:
                 yield row.series.resources
         yield from (series.resources for series in self._replaying.values())
 
     def _collect(self, engine: Engine) -> Iterator[Event | None]:
-        """The events of the tasks that have ended."""
+        """Yields the events of the tasks that have ended, and then None."""
         for ended in engine.wait(0.5):
             match ended.task:
                 case Shard():
@@ -231,7 +235,7 @@ class Campaign:
         return next(each for each in self.progress if each.series == series)
 
     def _count_failure(self, row: SeriesProgress, shard: Shard, reason: str) -> Iterator[Event]:
-        """Count a shard that failed, and give it up after too many attempts."""
+        """Counts a failed attempt of a shard, and gives the shard up after too many attempts."""
         row.attempts[shard.seed] = row.attempts.get(shard.seed, 0) + 1
         if row.attempts[shard.seed] < TRIES or row.rejection:
             return
@@ -242,7 +246,7 @@ class Campaign:
             yield Trouble(f"{shard.series.title}: {TRIES} shards in a row failed; the series is stopped")
 
     def _stop_series(self, row: SeriesProgress, shard: Shard, reason: str, engine: Engine) -> Iterator[Event]:
-        """Give up a series of which a shard is too small for its fixed costs, as all its shards are."""
+        """Gives up a series of which a shard ended before it judged a program, as all its shards would."""
         if row.rejection:
             return
         row.rejection = row.given_up[shard.seed] = reason
@@ -252,7 +256,7 @@ class Campaign:
     # -- replaying failures --------------------------------------------------------------------------------------------
 
     def _submit_replay(self, engine: Engine, found: Kind, failure: Failure) -> None:
-        """Replay a failure, unless its shard or a replay has confirmed it."""
+        """Submits the replay of a failure, unless the failure's shard or a replay has confirmed it."""
         task = ReplayTask(self.origin(found, failure), failure)
         confirmed = failure.alone is not None and failure.alone.runs
         if confirmed or not failure.program or task.name in self._replays or task.name in self._replaying:
@@ -265,7 +269,7 @@ class Campaign:
         )
 
     def _finish_replay(self, task: ReplayTask, ended: TaskEnd) -> Iterator[Event]:
-        """Store the result of a replay."""
+        """Stores the result of a replay, and yields the event that it ended."""
         self._replaying.pop(task.name, None)
         if isinstance(ended.result, ReplayResult):
             self.storage.create(task.name, (json.dumps(ended.result.to_json()) + "\n").encode())
@@ -273,11 +277,11 @@ class Campaign:
             yield Replayed(task.failure, ended.result)
 
     def origin(self, found: Kind, failure: Failure) -> Series:
-        """The series in which a failure was found."""
+        """Returns the series in which a failure was found."""
         return self._origins[found, program_key(failure)]
 
     def replay_result(self, found: Kind, failure: Failure) -> ReplayResult | None:
-        """The result of a failure's replay; None if it was not replayed, or was confirmed by its shard."""
+        """Returns the result of a failure's replay; None if it was not replayed, or was confirmed by its shard."""
         return self._replays.get(ReplayTask(self.origin(found, failure), failure).name)
 
     @property
@@ -287,7 +291,9 @@ class Campaign:
 
     @property
     def missing(self) -> str | None:
-        """The part of the plan that is not done, as text; None if all is done."""
+        """The part of the plan that is not done, as text: "40 % of the campaign is done, and 2 of 3 series are
+        incomplete"; None if all is done.
+        """
         parts = [part for row in self.progress if (part := row.fraction(self.plan.amount)) is not None]
         short = sum(part < 1 for part in parts)
         if not short:
@@ -297,7 +303,7 @@ class Campaign:
 
 
 def _merge_key(series: Series, header: Header) -> Kind:
-    """The key of the reports that are merged with a shard's. Two environments of one framework are kept apart, as they
-    draw the same programs.
+    """Returns the key of the reports that are merged with a shard's. Two environments of one framework have different
+    keys, as their shards draw the same programs.
     """
     return *series.target, *kind(header)

@@ -1,4 +1,4 @@
-"""Events of a running campaign, for the view."""
+"""Events of a running campaign, which the campaign yields and the view prints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograd_conformance.reporting.records.records import Header
 
 @dataclass(frozen=True, slots=True)
 class NewCause:
-    """A cause of failures that no shard showed before."""
+    """The event that a shard showed a cause of failures that no shard showed before."""
 
     cause: Cause
     header: Header
@@ -20,7 +20,7 @@ class NewCause:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A failure was replayed."""
+    """The event that a failing program was run again in a separate process."""
 
     failure: Failure
     result: ReplayResult
@@ -28,7 +28,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A shard or a series was given up; the message says why."""
+    """The event that a shard or a series was given up; the message says why."""
 
     message: str
 

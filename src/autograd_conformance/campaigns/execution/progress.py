@@ -1,4 +1,4 @@
-"""The progress of a series: the seeds that are done, running or given up, and the next seed."""
+"""The progress of a series of shards: the seeds that are done, running or given up, and the next seed."""
 
 from __future__ import annotations
 
@@ -8,44 +8,43 @@ from autograd_conformance.campaigns.plans.plan import Amount
 from autograd_conformance.campaigns.shards.shard import Series
 
 TRIES = 3
-"""Number of attempts before a shard is given up, and number of shards in a row that are given up before their series
-is.
-"""
+"""Number of attempts before a shard is given up, and number of shards given up in a row before their series is
+stopped."""
 
 
 @dataclass(slots=True)
 class SeriesProgress:
-    """The progress of a series of shards."""
+    """Records which shards of a series are done, are running (several at once), failed or were given up."""
 
     series: Series
     done: set[int] = field(default_factory=set)
     """Seeds whose records are stored and merged."""
     running: set[int] = field(default_factory=set)
-    """Seeds that are with the scheduler."""
+    """Seeds that were submitted to the scheduler and have not ended."""
     attempts: dict[int, int] = field(default_factory=dict)
     """Number of failed attempts of each seed."""
     given_up: dict[int, str] = field(default_factory=dict)
-    """Seeds that were given up, with the reasons."""
+    """Seeds that were given up, each with the reason."""
     consecutive_failures: int = 0
     """Number of seeds given up since the last shard succeeded."""
     submitted: int = 0
-    """Number of submitted shards."""
+    """Number of shards that this command submitted."""
     rejecting_workers: set[str] = field(default_factory=set)
     """Addresses of workers that rejected a shard of this series. Other workers get the next one, if there are any."""
     rejection: str = ""
     """The reason why no shard of the series can succeed, if a shard reported one."""
     programs: int = 0
     seconds: float = 0.0
-    """Total time of the shards, in seconds."""
+    """Total duration of the finished shards, in seconds."""
     failing: int = 0
     """Number of shards with failures."""
     done_prefix: int = 0
-    """Number of seeds from the first on that are known to be done."""
+    """Number of consecutive seeds, from the plan's first seed, that are known to be done."""
 
     @property
     def stop_reason(self) -> str | None:
-        """The reason why no more shards are run: the series was rejected, or its last shards were given up. Otherwise
-        None.
+        """The reason why no more shards of the series are run: no shard can succeed, or the last shards were given up.
+        Otherwise None.
         """
         if self.rejection:
             return self.rejection
@@ -57,13 +56,13 @@ class SeriesProgress:
         return self.seconds / len(self.done)
 
     def fraction(self, amount: Amount) -> float | None:
-        """The fraction of the amount that is done; None if the amount is a time."""
+        """Returns the fraction of the plan's amount that is done; None if the amount is a time."""
         if amount.programs is not None:
             return min(1.0, self.programs / amount.programs)
         return None if amount.shards is None else len(self.done) / amount.shards
 
     def next_seed(self, amount: Amount) -> int | None:
-        """The seed to run next; None if enough shards are done or running."""
+        """Returns the seed to run next; None if enough shards are done or running, or the series is stopped."""
         if self.stop_reason:
             return None
         each = self.programs / len(self.done) if self.done else self.series.programs

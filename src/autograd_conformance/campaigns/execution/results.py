@@ -1,5 +1,5 @@
-"""The results of a campaign: for each framework a report like that of one run, a page about all frameworks, and a
-site.
+"""Writes the results of a campaign: for each framework a report like that of one run, a page about all frameworks, and
+a site.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from autograd_conformance.reporting.render import markdown
 from autograd_conformance.reporting.site.build import build
 
 PAGE = "campaign.md"
-"""The page about the whole campaign."""
+"""The name of the page about the whole campaign."""
 
 SITE = "site"
-"""The folder of the site."""
+"""The name of the folder for the site."""
 
 REPLAY_TEXT = {"still failing": "fails", "fixed": "did not fail", "cannot run": "could not be run"}
-"""The result of a replayed failure, as text."""
+"""The text on the page for each result of a replayed failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Result:
 
 
 def write_results(campaign: Campaign, folder: Path) -> list[Result]:
-    """Write all results so far. Raises `UnusableFolder`, `FolderInUse` or OSError if that is impossible."""
+    """Writes all results so far. Raises `UnusableFolder`, `FolderInUse` or OSError if that is impossible."""
     reports = [as_one_run(merged, campaign.missing) for merged in campaign.merged.values()]
     names = unique_slugs(_name(report.header) for report in reports)
     sections, results = [], []
@@ -60,8 +60,8 @@ def write_results(campaign: Campaign, folder: Path) -> list[Result]:
 
 
 def as_one_run(merged: MergedRuns, missing: str | None) -> Report:
-    """The merged report of many shards, with the ending of the campaign instead of a shard's. `missing` describes the
-    part of the plan that is not done.
+    """Returns the merged report of many shards, with the ending of the campaign instead of a shard's. `missing`
+    describes the part of the plan that is not done.
     """
     report = merged.report()
     assert report.footer is not None, "a merged report has a footer"
@@ -85,7 +85,7 @@ def _row(row: SeriesProgress) -> page.SeriesRow:
 
 
 def _write_report(campaign: Campaign, key: Kind, report: Report, folder: Path) -> Report:
-    """Write the report of one framework: its records, its page, and a replay file for each failure."""
+    """Writes the report of one framework: its records, its page, and a replay file for each failure."""
     report_folder = ReportFolder(folder)
     try:
         report_folder.clear()
@@ -101,7 +101,9 @@ def _write_report(campaign: Campaign, key: Kind, report: Report, folder: Path) -
 
 
 def _with_replay_file(failure: Failure, header: Header, key: Kind, campaign: Campaign, folder: Path) -> Failure:
-    """A failure with its replay file, the command that replays it, and the result of its replay."""
+    """Writes the replay file of a failure; returns the failure with its path, the command that replays it, and the
+    result of its replay.
+    """
     result = campaign.replay_result(key, failure)
     alone = (
         Confirmation(runs=1, failed=1) if result is not None and result.verdict == "still failing" else failure.alone

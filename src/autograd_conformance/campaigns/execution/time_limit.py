@@ -1,4 +1,4 @@
-"""The time limit of a campaign: whether a shard that starts now would end in time.
+"""The time limit of a campaign's command: decides whether a shard that starts now would end in time.
 
 A shard is never interrupted, as its draws must depend on its seed alone. Therefore a shard starts only if it is
 expected to end in time, judging by the shards before it.
@@ -16,14 +16,14 @@ from autograd_conformance.campaigns.execution.progress import SeriesProgress
 
 @dataclass(slots=True)
 class TimeLimit:
-    """The time limit of a command."""
+    """The time limit of one command, with all its series together."""
 
     deadline: float = math.inf
     """The end of the time on the monotonic clock."""
 
     @classmethod
     def of(cls, hours: float | None) -> TimeLimit:
-        """A limit of some hours from now; None means no limit."""
+        """Makes a limit of some hours from now; None means no limit."""
         return cls() if hours is None else cls(time.monotonic() + hours * 3600)
 
     @property

@@ -35,14 +35,16 @@ class View:
         self.campaign, self.engine, self.console = campaign, engine, console
         self.begun = self.last_line = time.monotonic()
         self.programs_before = sum(row.programs for row in campaign.progress)
-        """Number of programs that were judged before this command started."""
+        """Number of programs that were judged before this command was started."""
         self.fraction = self._fraction()
-        """Fraction of the campaign that was done before this command started."""
+        """Fraction of the campaign that was done before this command was started."""
         self.live: Live | None = None
 
     @contextmanager
     def display(self) -> Iterator[None]:
-        """Show the display while the campaign runs."""
+        """Shows the table on a terminal while the campaign runs, or else prints a line about the storage and the
+        workers.
+        """
         if not self.console.is_terminal:
             self.console.print(self.location(), markup=False, highlight=False, soft_wrap=True)
             yield
@@ -51,7 +53,7 @@ class View:
             yield
 
     def report(self, event: Event | None) -> None:
-        """Print an event, and update the display if it is time to."""
+        """Prints an event, if there is one, and updates the table or prints a line if it is time to."""
         if event is not None:
             self.console.print(_event_text(event), soft_wrap=True)
         now = time.monotonic()
@@ -63,7 +65,7 @@ class View:
                 self.console.print(self.line(), highlight=False, soft_wrap=True)
 
     def table(self) -> Group:
-        """The table of all series, with a line about the place above and a summary below."""
+        """Returns the table of all series, with a line about storage and workers above and a summary below."""
         table = Table(box=None, highlight=False)
         for name in ("series", "shards", "running", "programs", "a second", "failing"):
             table.add_column(name, justify="left" if name == "series" else "right", overflow="fold")
@@ -72,7 +74,7 @@ class View:
         return Group(Text(self.location()), table, Text(self.line()))
 
     def location(self) -> str:
-        """The storage, the number of workers and the dashboard."""
+        """Returns the storage, the number of workers and the dashboard in one line."""
         workers = counted(len(self.engine.workers), "worker")
         return ", ".join(filter(None, (self.campaign.storage.url, workers, self.engine.dashboard)))
 
@@ -87,7 +89,7 @@ class View:
         return [shortened(row.series.title, 60), *counts, rate, failing]
 
     def line(self) -> str:
-        """The progress of the campaign in one line."""
+        """Returns the progress of the campaign in one line."""
         sums, seconds = self.campaign.merged.values(), time.monotonic() - self.begun
         rows, of = self.campaign.progress, self.campaign.plan.amount.shards
         done, running = (sum(map(len, some)) for some in ([row.done for row in rows], [row.running for row in rows]))
@@ -105,7 +107,7 @@ class View:
         return "; ".join(filter(None, [*parts, self.campaign.waiting.describe(self.engine, self.campaign.needs())]))
 
     def seconds_left(self, seconds: float) -> float | None:
-        """Estimated seconds until the end, at the present speed or until the time limit; None if unknown."""
+        """Returns estimated seconds until the end, at the present speed or until the time limit; None if unknown."""
         if self.campaign.plan.amount.hours is not None:
             return self.campaign.time_limit.left
         fraction = self._fraction()

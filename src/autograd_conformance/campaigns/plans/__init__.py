@@ -1,1 +1,1 @@
-"""Plans of campaigns, read from a TOML file."""
+"""Reads the plans of campaigns from TOML files."""

@@ -1,4 +1,4 @@
-"""Files of known differences that a plan names, read for the workers."""
+"""Reads the files of known differences that a plan names, because workers receive files as text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from autograd_conformance.campaigns.shards.texts import Texts
 
 
 def known_texts(paths: Sequence[Path], where: str) -> tuple[Texts, Texts]:
-    """The texts of files of known differences, and of the files that these include. `where` starts the messages of
-    errors.
+    """Returns the texts of files of known differences, and of the files that these include. `where` starts the messages
+    of errors.
     """
     if not paths:
         return (), ()

@@ -1,4 +1,4 @@
-"""Plans of campaigns, read from a TOML file and checked for unknown keys and wrong types.
+"""Reads plans of campaigns from a TOML file, and checks for unknown keys and wrong types.
 
 A plan is a product: each combination of framework, suite, dtype and device is a series of shards, one for each seed.
 """
@@ -24,16 +24,18 @@ SHARD = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """The amount of each series: up to a last seed, a number of programs, or a time."""
+    """Says when a campaign stops: after a last seed or a number of programs in each series, or after a number of hours
+    for all series together.
+    """
 
     first: int = 1
     """The seed of the first shard."""
     last: int | None = None
-    """The seed of the last shard."""
+    """The seed of the last shard of each series; None if another limit applies."""
     programs: int | None = None
-    """Number of programs to judge."""
+    """Number of programs to judge in each series; None if another limit applies."""
     hours: float | None = None
-    """Time limit of a command, in hours."""
+    """Time limit of one command for all series together, in hours; None if another limit applies."""
 
     @property
     def shards(self) -> int | None:
@@ -43,12 +45,12 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The series of a campaign, their amount, and the storage of their records."""
+    """The series of a campaign, the amount of runs, and the storage of their records."""
 
     series: tuple[Series, ...]
     amount: Amount
     storage: str | None = None
-    """A folder, or a URL that fsspec accepts."""
+    """The path of a folder, or a URL that fsspec accepts."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the storage for fsspec, such as an endpoint or a profile. Secrets belong in the environment."""
 
@@ -58,7 +60,9 @@ WORK = ("frameworks", "suites", "dtypes", "devices", "python", "known", "confirm
 
 
 def plan(form: Mapping[str, Any], path: Path) -> Plan:
-    """The plan in the parsed TOML file `path`. Paths in the plan are relative to that file."""
+    """Returns the plan in the parsed TOML file `path`. Paths in the plan are relative to that file. Raises
+    `MalformedPlan`.
+    """
     top = Table(form, str(path), TOP)
     shard = top.number("shard", SHARD)
     tables = top.tables("work")
@@ -120,7 +124,7 @@ def _series(work: Table, programs: int, folder: Path) -> Iterator[Series]:
 
 
 def _suite(name: str, where: str) -> tuple[str, ...]:
-    """The command-line words for a suite: its name, one of its tests, or nothing for all suites."""
+    """Returns the command-line words for a suite: its file, one of its tests, or nothing for all suites."""
     if name == ALL:
         return ()
     file, colons, test = name.partition("::")

@@ -13,11 +13,11 @@ from autograd_conformance.reporting.prose import listed
 
 
 class MalformedPlan(Exception):
-    """A plan that cannot be run; the message says where it is wrong, and why."""
+    """A plan cannot be run; the message says where it is wrong, and why."""
 
 
 def read_table(path: Path) -> Mapping[str, Any]:
-    """The content of a TOML file. Raises `MalformedPlan` if the file cannot be read."""
+    """Returns the content of a TOML file. Raises `MalformedPlan` if the file cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -27,7 +27,7 @@ def read_table(path: Path) -> Mapping[str, Any]:
 
 
 class Table:
-    """A table of the plan. Its methods return values of the required type, or raise `MalformedPlan`."""
+    """Reads a table of a plan. Its methods return values of the required type, or raise `MalformedPlan`."""
 
     def __init__(self, form: Mapping[str, Any], where: str, keys: tuple[str, ...]) -> None:
         self.form, self.where = form, where
@@ -39,28 +39,28 @@ class Table:
         return MalformedPlan(f"{self.where}: {key} must be {what}, not {self.form.get(key)!r}")
 
     def number(self, key: str, default: int, least: int = 1) -> int:
-        """A whole number."""
+        """Returns the whole number under a key; the number must be at least `least`."""
         value = self.form.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise self._malformed(key, f"a whole number of at least {least}")
         return value
 
     def positive(self, key: str) -> float:
-        """A number above 0."""
+        """Returns the number above 0 under a key."""
         value = self.form.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
             raise self._malformed(key, "a number above 0")
         return float(value)
 
     def text(self, key: str) -> str | None:
-        """A text; None if the key is missing."""
+        """Returns the text under a key; None if the key is missing."""
         value = self.form.get(key)
         if value is not None and (not isinstance(value, str) or not value):
             raise self._malformed(key, "a text")
         return value
 
     def texts(self, key: str, default: tuple[str, ...] | None) -> tuple[str, ...]:
-        """A list of texts without repetitions."""
+        """Returns the list of texts under a key, without repetitions; without a default, the key is required."""
         value = self.form.get(key, default)
         if value is None:
             raise MalformedPlan(f"{self.where}: {key} is missing")
@@ -71,21 +71,21 @@ class Table:
         return tuple(dict.fromkeys(value))
 
     def table(self, key: str) -> Mapping[str, Any]:
-        """A table; empty if the key is missing."""
+        """Returns the table under a key; empty if the key is missing."""
         value = self.form.get(key, {})
         if not isinstance(value, dict):
             raise self._malformed(key, "a table")
         return value
 
     def tables(self, key: str) -> list[Mapping[str, Any]]:
-        """A list of tables."""
+        """Returns the list of tables under a key; empty if the key is missing."""
         value = self.form.get(key, [])
         if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
             raise MalformedPlan(f"{self.where}: {key} must be written [[{key}]]")
         return value
 
     def resources(self) -> dict[str, float]:
-        """The amounts of each resource that a task takes of a worker."""
+        """Returns the amount of each resource that a task occupies on a worker: ``{"GPU": 1.0}``."""
         found = self.table("resources")
         for name, value in found.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
@@ -93,7 +93,7 @@ class Table:
         return {name: float(value) for name, value in found.items()}
 
     def framework(self, name: str | None) -> str:
-        """The name of a framework, which has to be one of the suite's or a path to an adapter."""
+        """Returns the name of a framework, after checking that it is one of the suite's or a path to an adapter."""
         if name is None:
             raise MalformedPlan(f"{self.where}: framework is missing")
         if name not in frameworks() and ":" not in name:

@@ -1,4 +1,4 @@
-"""The process of a shard: the ordinary command, in a process that ends when the worker ends.
+"""The process of a shard: runs the ordinary command, in a process that ends when the worker ends.
 
 The first argument is the process ID of the worker; the others are the command's.
 """

@@ -14,10 +14,10 @@ from autograd_conformance.campaigns.shards.texts import Texts, digest_name
 from autograd_conformance.reporting.prose import listed
 
 PROFILE = "thorough"
-"""The profile of each shard. The number of programs is the smaller limit."""
+"""The Hypothesis profile of each shard. The shard's number of programs is the smaller limit."""
 
 ALL = "all"
-"""The name for all suites together."""
+"""The name in a plan for all suites together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,20 @@ class Series:
     python: str | None = None
     """The interpreter of the framework's environment, as ``--framework-python`` takes it."""
     known: Texts = ()
-    """The user's files of known differences."""
+    """The user's files of known differences, as names and contents."""
     included: Texts = ()
     """Files that the user's files include, which are stored in the same folder."""
     confirm: int = 0
-    """Number of failures that a shard confirms."""
+    """Maximum number of failures that a shard runs again in fresh processes."""
     timeout: float | None = None
     """Time limit of one program in seconds; None is the suite's default."""
     resources: Mapping[str, float] = field(default_factory=dict, hash=False, compare=False)
-    """The amounts of each resource that a shard takes of a worker. They do not affect programs or verdicts."""
+    """The amount of each resource that a shard occupies on a worker, such as ``{"GPU": 1}``. It does not affect
+    programs or verdicts."""
 
     @property
     def about(self) -> dict[str, Any]:
-        """Everything that the programs and verdicts of the series depend on, as plain data.
+        """Everything on which the programs and verdicts of the series depend, as plain data.
 
         Names in the storage and fingerprints are made of this data, so its keys must not change. The key of the timeout
         is older than the name of the field.
@@ -64,7 +65,7 @@ class Series:
 
     @property
     def title(self) -> str:
-        """A short title of the series."""
+        """A short title of the series, such as "torch float32: views"."""
         environment = f" in {self.python}" if self.python else ""
         dtype, device = ("" if each in ("both", "cpu") else f" {each}" for each in (self.dtype, self.device))
         what = listed(Path(each).name.removeprefix("test_").removesuffix(".py") for each in self.suites)
@@ -78,14 +79,16 @@ class Series:
         return arguments + ([f"--device={self.device}"] if self.device != "cpu" else [])
 
     def overlaps(self, other: Series) -> bool:
-        """Whether two series have a test in common. With the same seed, both would draw the same programs for it."""
+        """Whether this series and another have a test in common, on the same framework, device and dtype. With the same
+        seed, both would draw the same programs for such a test.
+        """
         if (self.target, self.dtype) != (other.target, other.dtype):
             return False
         pairs = [(a, b) for a in self.suites for b in other.suites]
         return not pairs or any(a == b or _selects_part(a, b) or _selects_part(b, a) for a, b in pairs)
 
     def options(self, folder: Path) -> list[str]:
-        """The options that all runs of the series have. `folder` holds the files of known differences."""
+        """Returns the options that all runs of the series have. `folder` contains the files of known differences."""
         arguments = [*self.target, f"--dtype={self.dtype}"]
         arguments += [f"--patience={self.timeout:g}"] if self.timeout else []
         return arguments + [f"--known={folder / name}" for name, _ in self.known]
@@ -93,19 +96,19 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A run of a series with one seed."""
+    """One run of a series, with one seed."""
 
     series: Series
     seed: int
 
     @property
     def name(self) -> str:
-        """The name of the stored records."""
+        """The name in the storage of the file for the shard's records."""
         return f"{SHARDS}/{self.series.name}/{self.seed:08d}.jsonl.gz"
 
     def arguments(self, folder: Path, report: Path) -> list[str]:
-        """The command line of the shard. It always has one worker: a crash is then a verdict, and the programs do not
-        depend on the number of workers.
+        """Returns the command line of the shard. It always has one worker process: a crash is then a verdict, and the
+        programs do not depend on the number of workers.
         """
         series = self.series
         arguments = ["-n1", "-q", f"--hypothesis-seed={self.seed}", f"--hypothesis-profile={PROFILE}"]
@@ -114,15 +117,15 @@ class Shard:
 
 
 def _selects_part(test: str, suite: str) -> bool:
-    """Whether one word of a command line selects a part of the tests that another word selects."""
+    """Whether `test`, a word of a command line, selects a part of the tests that `suite` selects."""
     return test.startswith((f"{suite}::", f"{suite}["))
 
 
 SHARDS = "shards"
-"""The storage folder of records, with one folder for each series."""
+"""The folder in the storage for records, with one folder for each series."""
 
 
 def seed_of(name: str) -> int | None:
-    """The seed of the shard with this name in the storage; None if it is not the name of a shard."""
+    """Returns the seed of the shard with this name in the storage; None if it is not the name of a shard."""
     found = re.fullmatch(r"(\d{8,})\.jsonl\.gz", name.rpartition("/")[2])
     return int(found[1]) if found else None

@@ -20,6 +20,6 @@ def write_files(texts: Texts, folder: Path) -> None:
 
 
 def digest_name(title: str, about: Mapping[str, Any]) -> str:
-    """A name for a file or folder: readable words from the title, and a digest of `about`."""
+    """Returns a name for a file or folder: readable words from the title, and a digest of `about`."""
     words = re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:60].strip("-")
     return f"{words}-{hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]}"

@@ -1,4 +1,4 @@
-"""The tasks of a worker: run a shard and store its records, or replay a failing program.
+"""The tasks of a worker: runs a shard and stores its records, or replays a failing program.
 
 A worker needs neither a framework nor Hypothesis. Both are loaded in the shard's process, which may crash. Errors are
 returned, not raised, so that the campaign decides whether to retry.
@@ -29,7 +29,7 @@ from autograd_conformance.reporting.records.stream import InvalidReport, parse
 PROCESS = "autograd_conformance.campaigns.shards.process"
 
 REJECTED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
-"""Exit codes of runs that every worker with the same framework and suite would end with, and their meanings."""
+"""Exit codes with which a run would end on every worker that has the same framework and suite, and their meanings."""
 
 WITH_VERDICT = {Exit.PASSED, Exit.NOT_CONFORMANT, Exit.STOPPED, Exit.NO_VERDICT}
 """Exit codes of runs that have a verdict on the framework."""
@@ -44,24 +44,24 @@ class Done:
     data: bytes
     """The stored records, compressed."""
     worker: str
-    """The worker that returned them."""
+    """The worker that returned the records, as text."""
     is_new: bool
     """True if the shard was run now, False if its records were stored already."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFailure:
-    """A task that failed."""
+    """The result of a task that failed."""
 
     kind: FailureKind
-    """`rejected`: every retry in the same environment would fail. `too small`: so are all shards of the series. `other
-    suite`: the worker has another suite than the campaign. `no environment`: the worker does not have the environment
-    of the framework's version. `failed`: a retry may succeed. `storage`: the storage does not work.
-    """
+    """`rejected`: every retry in the same environment would fail. `too small`: each shard of the series ends before it
+    judges a program. `other suite`: the worker has another suite than the campaign. `no environment`: the worker does
+    not have the environment of the framework's version. `failed`: a retry may succeed. `storage`: the storage does not
+    work."""
     reason: str
     """A description of the error."""
     worker: str
-    """The worker on which the task failed."""
+    """The worker on which the task failed, as text."""
 
     @property
     def depends_on_worker(self) -> bool:
@@ -71,31 +71,31 @@ class TaskFailure:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The result of replaying a failing program in a separate process."""
+    """The result of running a failing program again in a separate process."""
 
     verdict: Literal["still failing", "fixed", "cannot run"]
     reason: str
     """The last output of the process."""
 
     def to_json(self) -> dict[str, Any]:
-        """The result as plain data."""
+        """Returns the result as plain data."""
         return {"verdict": self.verdict, "said": self.reason}
 
     @classmethod
     def from_json(cls, data: str | bytes) -> ReplayResult:
-        """The result that a stored file holds."""
+        """Reads a result from the content of a stored file."""
         form = json.loads(data)
         return cls(form["verdict"], form["said"])
 
 
 def here() -> str:
-    """This worker, as text."""
+    """Returns the host and the process ID of this worker, as text."""
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 
 def run(shard: Shard, storage: Storage, suite: str) -> Done | TaskFailure:
-    """Run a shard and store its records, unless they are stored already. `suite` is the digest of the suite that the
-    campaign requires.
+    """Runs a shard and stores its records, unless records are stored already. `suite` is the digest of the suite that
+    the campaign requires.
     """
     if (other := other_suite(suite)) is not None:
         return other
@@ -121,7 +121,7 @@ def run(shard: Shard, storage: Storage, suite: str) -> Done | TaskFailure:
 
 
 def other_suite(suite: str) -> TaskFailure | None:
-    """The failure of a worker whose suite has another digest; None if the digests are equal."""
+    """Returns the failure of a worker whose suite has another digest than `suite`; None if the digests are equal."""
     own = sources.suite()
     if own == suite:
         return None
@@ -135,7 +135,7 @@ def _run_process(arguments: Sequence[str], series: Series, folder: Path) -> Fini
 
 
 def _records(done: Finished, path: Path, programs: int) -> bytes | TaskFailure:
-    """The records of a shard's process, or why they are not valid."""
+    """Returns the records of a shard's process, or a failure that says why they are not valid."""
     if done.code in REJECTED:
         return TaskFailure("rejected", f"{REJECTED[done.code]}: {last_output(done)}", here())
     if done.code not in WITH_VERDICT:
@@ -158,7 +158,7 @@ def _records(done: Finished, path: Path, programs: int) -> bytes | TaskFailure:
 
 
 def last_output(done: Finished) -> str:
-    """The last lines that a process printed."""
+    """Returns the last three lines that a process printed, shortened: of its errors, if there are any."""
     lines = [line for line in (done.errors or done.printed).splitlines() if line.strip()]
     return shortened(" ".join(lines[-3:]), 600)
 
@@ -181,7 +181,7 @@ def replay(series: Series, program: Mapping[str, Any]) -> ReplayResult:
 
 
 def decompressed(data: bytes) -> bytes:
-    """The records in a stored file. Raises ValueError if the file is damaged."""
+    """Returns the records in a stored file. Raises ValueError if the file is damaged."""
     try:
         return gzip.decompress(data)
     except (OSError, EOFError) as error:

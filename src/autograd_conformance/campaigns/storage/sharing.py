@@ -1,4 +1,4 @@
-"""Checks that workers write to the same storage as this process. Each worker is checked once."""
+"""Checks, once for each worker, that the worker writes to the same storage as this process."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 
 
 class Sharing:
-    """The workers that are known to share the storage with this process."""
+    """Remembers which workers are known to share the storage with this process."""
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
         self._workers: set[str] = set()
 
     def check(self, name: str, worker: str) -> None:
-        """Raise `StorageError` if a file that a worker created is not visible to this process."""
+        """Raises `StorageError` if the file `name`, which a worker created, is not visible to this process."""
         if worker in self._workers:
             return
         if self.storage.read(name) is None:

@@ -21,7 +21,7 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 TRIES = 4
-"""Number of attempts of an operation, as object stores fail at times."""
+"""Number of attempts of an operation on the storage, as object stores fail at times."""
 
 PARTIAL = ".part-"
 """Prefix of the names of incomplete files in a folder."""
@@ -35,10 +35,10 @@ class StorageError(Exception):
 
 @dataclass(frozen=True)
 class Storage:
-    """A set of files that are created once. It can be pickled and sent to other processes."""
+    """A storage of files that are created once and never changed. It can be pickled and sent to other processes."""
 
     url: str
-    """A folder, or the URL of one."""
+    """The path of a folder, or the URL of one that fsspec accepts."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options for fsspec besides the URL."""
     pause: float = 1.0
@@ -59,7 +59,7 @@ class Storage:
         self.__dict__.update(state)
 
     def create(self, name: str, data: bytes) -> bool:
-        """Create a file. Returns False, and changes nothing, if a file with that name exists."""
+        """Creates a file. Returns False, and changes nothing, if a file with that name exists."""
         system, root = self._file_system
         path = f"{root}/{name}"
         make = _create_file if isinstance(system, LocalFileSystem) else _create_object
@@ -72,7 +72,7 @@ class Storage:
         return True
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None if there is none."""
+        """Returns the content of a file; None if there is none."""
         system, root = self._file_system
         try:
             return bytes(self._retried(lambda: system.cat_file(f"{root}/{name}")))
@@ -80,7 +80,7 @@ class Storage:
             return None
 
     def read_all(self, names: Iterable[str]) -> dict[str, bytes]:
-        """The contents of several files, read at once."""
+        """Returns the contents of several files, read at once."""
         system, root = self._file_system
         paths = {f"{root}/{name}": name for name in names}
         if not paths:
@@ -91,7 +91,7 @@ class Storage:
         return {paths[path]: bytes(data) for path, data in found.items()}
 
     def names(self, folder: str) -> list[str]:
-        """The sorted names of the files in a folder and its subfolders."""
+        """Returns the sorted names of the files in a folder and its subfolders."""
         system, root = self._file_system
         try:
             found = self._retried(lambda: system.find(f"{root}/{folder}"))
@@ -101,7 +101,7 @@ class Storage:
         return sorted(name for name in names if not name.rpartition("/")[2].startswith(PARTIAL))
 
     def _retried(self, operation: Callable[[], T]) -> T:
-        """The result of an operation, which is retried after errors that may pass."""
+        """Calls an operation, again after errors that may pass, and returns its result."""
         pause = self.pause
         for left in reversed(range(TRIES)):
             try:
