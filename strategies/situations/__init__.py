@@ -1,6 +1,6 @@
-"""Situations: one strategy for each precondition of a rule. The precondition is fixed and everything else is drawn.
+"""Situations: Hypothesis strategies, each of which draws programs for one rule, such as a second backward call on a
+freed graph.
 
-A situation is a few lines that call a builder. Ops, shapes, values, depths and unrelated instructions between the calls
-vary. The precondition does not: that backward was called on the root before, that the graph was retained, that two
-leaves are equal.
+A situation fixes the precondition of its rule: that backward was called on the root before, that the graph was
+retained, that two leaves are equal. Ops, shapes, values, depths and unrelated instructions are drawn.
 """

@@ -1,5 +1,5 @@
-"""Situations of `.grad`: accumulated, cleared, assigned, replaced, clipped, and of leaves that the root does not depend
-on.
+"""Programs drawn for the rules about `.grad`: gradients that are accumulated, cleared, assigned, replaced or clipped,
+and leaves that the root does not depend on.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from autograd_conformance.strategies.situations.base import (
 
 @situation
 def accumulations(b: Draft) -> None:
-    """Two to five backward calls whose gradients reach the same leaves: on one retained root, on several, or on rebuilt
-    ones.
+    """Draws two to five backward calls that retain their graph, on one root or on several, so that gradients accumulate
+    in leaves.
     """
     root = b.ops.root()
     b.actions.backward(root, retain=True)
@@ -56,7 +56,9 @@ def _cleared(to_none: bool) -> Callable[[Draft], None]:
 
     write.__name__ = "cleared_to_none" if to_none else "cleared_to_zeros"
     kind = "none" if to_none else "zeros"
-    write.__doc__ = f"A call, clearing of some gradients, perhaps infinite ones, to {kind}, perhaps further calls."
+    write.__doc__ = (
+        f"Draws a backward call, clearing of some gradients, perhaps infinite ones, to {kind}, and further calls."
+    )
     return write
 
 
@@ -66,7 +68,9 @@ cleared_to_zeros = situation(_cleared(False))
 
 @situation
 def unreached_leaves(b: Draft) -> None:
-    """Leaves that the root does not depend on, with and without an earlier gradient."""
+    """Draws a backward call on a root that does not depend on some leaf, which may have a gradient from an earlier
+    call.
+    """
     other = b.leaf()
     if b.below(2):
         b.actions.backward(b.ops.nonlinear(other), cotangents=None)
@@ -76,7 +80,7 @@ def unreached_leaves(b: Draft) -> None:
 
 @situation
 def constant_leaves(b: Draft) -> None:
-    """A leaf that requires no grad and is an operand beside one that does."""
+    """Draws an op with one operand that requires grad and one that does not, and a backward call on its result."""
     value = b.ops.required()
     constant = b.leaf(b.shape(value), requires_grad=False)
     if b.dtypes[constant] != b.dtypes[value]:
@@ -93,13 +97,17 @@ SHAPES = ((3,), (2, 3), (), (2, 2))
 
 
 def _callable_root(b: Draft, leaf: Ref, root: Ref) -> Ref:
-    """A root that depends on a leaf and may be called on: the same one if it was retained, or a new one."""
+    """Returns a root that depends on `leaf` and on which backward may be called: `root`, whose graph was retained, or a
+    new one.
+    """
     return root if b.can(Capability.RETAIN) and b.below(2) else b.ops.nonlinear(leaf)
 
 
 @action_situation
 def added_in_place(b: Draft) -> None:
-    """References to a leaf's gradient, and further calls that add to it in place: the references observe the sum."""
+    """Draws a leaf whose `.grad` is also kept as a value, and further backward calls, which add to `.grad` in place, so
+    that the kept value becomes the sum.
+    """
     b.require(Capability.ASSIGNS)
     leaf = b.leaf_of(SHAPES)
     root = chain(b, leaf)
@@ -117,7 +125,9 @@ def added_in_place(b: Draft) -> None:
 
 @action_situation
 def replaced_gradients(b: Draft) -> None:
-    """A leaf with a gradient, and a call with create_graph: `.grad` is a new object, and the old one is unchanged."""
+    """Draws a leaf with a gradient, and a backward call with create_graph, which makes `.grad` a new object and leaves
+    the old one unchanged.
+    """
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
     leaf = b.leaf_of(SHAPES)
     root = chain(b, leaf)
@@ -132,7 +142,9 @@ def replaced_gradients(b: Draft) -> None:
 
 @action_situation
 def layouts(b: Draft) -> None:
-    """Leaves of every layout: contiguous, or detached from a view that is transposed, strided or expanded."""
+    """Draws backward calls on leaves of every memory layout: contiguous, or detached from a view that is transposed,
+    strided or expanded.
+    """
     b.alphabet.require_absent_grad()
     leaf = b.leaf_of(((3,), (2, 3), (2, 2, 3), (3, 2)))
     if b.can(Capability.SWITCHES, Capability.DETACH, Capability.VIEWS) and b.below(4):
@@ -152,8 +164,8 @@ def layouts(b: Draft) -> None:
 
 @action_situation
 def misshapen_gradients(b: Draft) -> None:
-    """Assigning `.grad` a value of another shape, also of one that would broadcast, which is rejected; then perhaps one
-    of the leaf's shape.
+    """Draws an assignment to `.grad` of a value of another shape, even one that would broadcast, which is rejected;
+    then perhaps one of the leaf's shape.
     """
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf = b.leaf_of(((3,), (2, 3), (), (2,)))
@@ -170,8 +182,8 @@ def misshapen_gradients(b: Draft) -> None:
 
 @action_situation
 def assigned_objects(b: Draft) -> None:
-    """Assigning `.grad` a constant, another leaf's gradient or a detached value, which is then accumulated into and
-    written to.
+    """Draws an assignment to `.grad` of a constant, another leaf's gradient or a detached value, perhaps an in-place
+    change of that value, and backward calls that add to `.grad`.
     """
     b.require(Capability.ASSIGNS, Capability.CONSTANTS)
     leaf, other = (b.leaf_of(SHAPES) for _ in range(2))
@@ -197,7 +209,9 @@ def assigned_objects(b: Draft) -> None:
 
 @action_situation
 def clipped_gradients(b: Draft) -> None:
-    """Gradients scaled or clipped in place and then used by a step, as in a training loop."""
+    """Draws iterations of a training loop in which gradients are changed in place, such as scaled or clamped, between
+    backward and an optimizer's step.
+    """
     b.require(Capability.ASSIGNS, Capability.WRITES, Capability.MODES)
     leaf = b.leaf_of(SHAPES)
     optimizer = plain_optimizer(b) if b.can(Capability.OPTIMIZERS) else None
@@ -214,7 +228,7 @@ def clipped_gradients(b: Draft) -> None:
 
 @action_situation
 def assigned_gradients(b: Draft) -> None:
-    """Assigning `.grad` another value or None, then further calls that add to it."""
+    """Draws an assignment to `.grad` of another value or None, and up to two backward calls that add to `.grad`."""
     b.require(Capability.ASSIGNS)
     leaf = b.leaf_of(LEAF_SHAPES)
     root = chain(b, leaf)

@@ -1,4 +1,6 @@
-"""The decorators that define situations, and the parts that several situations share."""
+"""Decorators that make situations (strategies that draw programs for one rule), and functions that several situations
+share.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,22 @@ from autograd_conformance.strategies.building.drawn import Drawn
 Programs = st.SearchStrategy[Drawn]
 
 FREEING = (None, False)
-"""The values of `retain_graph` with which a call frees its graph."""
+"""The values of `retain_graph` with which a backward call frees its graph."""
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (2, 3), ())
 
 
 def situation(write: Callable[..., None]) -> Callable[..., Programs]:
-    """Make a strategy of a function that adds ops and calls to a draft."""
+    """Makes a strategy of programs from a function that adds only ops, backward calls, and instructions that always
+    return.
+    """
     return _strategy(write, tracked=False)
 
 
 def action_situation(write: Callable[..., None]) -> Callable[..., Programs]:
-    """Make a strategy of a function that adds instructions of any kind to a draft that follows the tape model."""
+    """Makes a strategy of programs from a function that adds instructions of any kind. It can query the tape, the model
+    of what a framework recorded.
+    """
     return _strategy(write, tracked=True)
 
 
@@ -47,7 +53,9 @@ def _strategy(write: Callable[..., None], tracked: bool) -> Callable[..., Progra
 
 
 def joined(b: Draft, values: Sequence[Ref]) -> Ref:
-    """One value that depends on all given ones, by as few ops as their shapes allow."""
+    """Combines values into one by ops such as `add`, after summing each value's elements if shapes or dtypes differ.
+    Values of another dtype than the first are left out.
+    """
     if len({(b.shape(v), b.dtypes[v]) for v in values}) > 1:
         values = [b.ops.summed(v) for v in values]
     made = values[0]
@@ -58,15 +66,15 @@ def joined(b: Draft, values: Sequence[Ref]) -> Ref:
 
 
 def joined_roots(b: Draft, values: Sequence[Ref]) -> Sequence[Ref]:
-    """The roots of one call on all given values: one value that depends on all of them, or the values themselves if the
-    framework has no op of two operands.
+    """Returns the roots of one backward call: one value that combines the given ones, or the given ones themselves if
+    the framework has no op of two operands.
     """
     return (joined(b, values),) if b.alphabet.has_binary_op else values
 
 
 def joining(b: Draft, names: Sequence[str], most: int = 3) -> Callable[[Ref, Ref], Ref]:
-    """A function that combines two values of one shape: by an op drawn from the first `most` of the named ones that the
-    framework has, or by any op of two operands if it has none of them.
+    """Returns a function that combines two values of one shape: by an op drawn from the first `most` of the named ones
+    that the framework has, or by any op of two operands if it has none of them.
     """
     found = [name for name in names if name in b.alphabet.ops][:most]
     if not found:
@@ -76,12 +84,14 @@ def joining(b: Draft, names: Sequence[str], most: int = 3) -> Callable[[Ref, Ref
 
 
 def negative(b: Draft) -> str | None:
-    """The simplest op that saves no tensor, if the framework has it."""
+    """Returns "negative", the simplest op that saves no tensor, or None if the framework does not have the op."""
     return "negative" if "negative" in b.alphabet.ops else None
 
 
 def end_region(b: Draft) -> None:
-    """End the current region by an action on an unrelated leaf."""
+    """Ends the current region (instructions that run as one compiled or checkpointed function) by clearing the gradient
+    of an unrelated leaf or calling backward on it.
+    """
     leaf = b.leaf_of(SHAPES)
     if b.can(Capability.ZERO_TO_NONE):
         b.actions.zero_grad(leaf)
@@ -90,9 +100,9 @@ def end_region(b: Draft) -> None:
 
 
 def maybe_end_region(b: Draft) -> None:
-    """If the framework compiles or recomputes regions, end the current region in three cases of four. Values between
-    two results of one region are not observable, so a situation about a value inside a graph needs a region on either
-    side of the value.
+    """In three cases of four, ends the current region (instructions that run as one compiled or checkpointed function),
+    if the framework has regions. Values between two results of one region are not observable, so programs about a value
+    inside a graph need a region on either side of the value.
     """
     if b.alphabet.regions and b.below(4):
         end_region(b)
@@ -116,7 +126,7 @@ def _without_views(weighted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unaliased(b: Draft, value: Ref) -> Ref:
-    """A value that shares no memory with `value`, computed from it by a drawn op."""
+    """Draws an op on `value`, and returns a result that shares no memory with `value`."""
     names = _without_views(tuple(b.alphabet.weighted))
     for _ in range(2 if names else 0):
         made = b.ops.draw(b.pick(names), on=value)[0]
@@ -126,8 +136,8 @@ def unaliased(b: Draft, value: Ref) -> Ref:
 
 
 def computed(b: Draft, *shapes: Shape, most: int = 2) -> Ref:
-    """A value that requires grad, is no leaf and shares no memory, at most `most` ops from a leaf of one of the
-    shapes.
+    """Draws one to `most` ops in a row on a leaf of one of the shapes, and returns the last result, which requires grad
+    and shares no memory with other values.
     """
     value = b.leaf_of(shapes or NONEMPTY)
     for _ in range(b.below(most)):
@@ -137,8 +147,8 @@ def computed(b: Draft, *shapes: Shape, most: int = 2) -> Ref:
 
 
 def view(b: Draft, source: Ref, most: int = 2, several: bool = False) -> Ref:
-    """A view of a value, made by one to `most` view ops in a row; with `several`, also by view ops of several
-    results.
+    """Draws one to `most` view ops in a row, with `several` also ones of several results, and returns the last view;
+    returns `source` if no view op fits.
     """
     names = b.available(*VIEW_OPS, *(MULTI_VIEW_OPS if several else ()))
     made = source
@@ -153,7 +163,7 @@ def view(b: Draft, source: Ref, most: int = 2, several: bool = False) -> Ref:
 
 
 def alias(b: Draft, source: Ref) -> Ref:
-    """A value that shares memory with another: a view of it, the value detached, or a view of that."""
+    """Draws a value that shares memory with another: a view of it, the value detached, or a view of that."""
     if not b.can(Capability.DETACH) or b.below(3):
         return view(b, source)
     detached = b.detach(source)
@@ -167,8 +177,8 @@ SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp")
 
 
 def chain(b: Draft, value: Ref, most: int = 3) -> Ref:
-    """The result of one to `most` smooth ops in a row that save tensors; of other ops if the framework has none of
-    these.
+    """Draws one to `most` smooth ops in a row that save tensors, and returns the last result. If the framework has none
+    of these ops, others are drawn.
     """
     smooth = [name for name in SMOOTH[:5] if name in b.alphabet.ops]
     for _ in range(1 + b.below(most)):
@@ -177,8 +187,8 @@ def chain(b: Draft, value: Ref, most: int = 3) -> Ref:
 
 
 def maybe_add_root(b: Draft, root: Ref) -> tuple[Ref, ...]:
-    """The roots of a call on a value: mostly only the value. One time in four, also another value, before or after it,
-    that is computed from the value or from a fresh leaf.
+    """Draws the roots of a backward call: mostly only `root`; one time in four also another value, before or after
+    `root`, that is computed from `root` or from a fresh leaf.
     """
     if not b.can(Capability.MULTIPLE_ROOTS) or b.below(4) < 3:
         return (root,)

@@ -1,4 +1,4 @@
-"""Situations of `detach` and `detach_`: detached values beside values that keep their history."""
+"""Programs drawn for the rules about `detach` and `detach_`: detached values beside values that keep their history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from autograd_conformance.strategies.situations.base import (
 
 @situation
 def detached_operands(b: Draft) -> None:
-    """A detached value as an operand on the path to the root, with its source or another leaf as the other operand."""
+    """Draws a detached value as an operand on the path to the root, with its source or another leaf as the other
+    operand.
+    """
     source = b.ops.nonlinear(b.ops.required()) if b.below(2) else b.ops.required()
     detached = b.detach(source)
     other = b.pick([source, b.leaf(b.shape(source))]) if b.dtypes[source] == b.operands.dtype else source
@@ -26,7 +28,7 @@ def detached_operands(b: Draft) -> None:
 
 @situation
 def detached_roots(b: Draft) -> None:
-    """A backward call on a detached value, or on a value computed only from detached ones."""
+    """Draws a backward call on a detached value, or on a value computed only from detached ones."""
     source = b.ops.root(3)
     root = b.detach(source if b.can(Capability.COTANGENTS) else b.ops.total(source))
     if b.below(3) == 2:
@@ -36,7 +38,9 @@ def detached_roots(b: Draft) -> None:
 
 @situation
 def detached_sources(b: Draft) -> None:
-    """A value that was detached, whose detached form is perhaps used, and a call on the value."""
+    """Draws a backward call on a value that was detached before, which keeps its own history; the detached value may be
+    used as an operand.
+    """
     source = b.ops.root(3)
     detached = b.detach(source)
     if b.below(2):
@@ -46,8 +50,8 @@ def detached_sources(b: Draft) -> None:
 
 @action_situation
 def values_detached_twice(b: Draft) -> None:
-    """A value that is detached twice. In between, the first detached value is switched to require grad, gets a history
-    by a write, or is used.
+    """Draws a value that is detached twice. In between, the first detached value is switched to require grad, gets a
+    history by an in-place write, or is used.
     """
     b.require(Capability.DETACH)
     source = b.ops.nonlinear(b.ops.required()) if b.below(2) else b.ops.required()
@@ -71,8 +75,8 @@ def values_detached_twice(b: Draft) -> None:
 
 @action_situation
 def values_detached_in_place(b: Draft) -> None:
-    """A result or a leaf is detached in place and used. Values computed from it earlier keep their history; values
-    computed from it later have none. It may be switched to require grad, which makes it a leaf.
+    """Draws a result or a leaf that is detached in place and used. Values computed from it earlier keep their history;
+    values computed from it later have none, unless it is switched to require grad, which makes it a leaf.
     """
     b.require(Capability.DETACH, Capability.WRITES)
     value = computed(b, (3,), (2, 3), ())
@@ -92,7 +96,7 @@ def values_detached_in_place(b: Draft) -> None:
 
 @action_situation
 def views_detached_in_place(b: Draft) -> None:
-    """A view that is detached in place, which is rejected; a call on the graph stays legal."""
+    """Draws `detach_` on a view, which is rejected, and a backward call on the view's graph, which stays legal."""
     b.require(Capability.DETACH, Capability.WRITES, Capability.VIEWS)
     source = b.leaf_of(((3,), (2, 3), (2, 2))) if b.below(2) else computed(b, (3,), (2, 3), (2, 2))
     target = view(b, source)

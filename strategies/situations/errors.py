@@ -1,5 +1,5 @@
-"""Situations of errors: calls that must be rejected, calls that fail during their traversal, and legal calls
-afterwards.
+"""Programs drawn for the rules about errors: calls that must be rejected, calls that fail during their traversal, and
+legal calls afterwards.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from autograd_conformance.strategies.situations.base import FREEING, action_situ
 
 @situation
 def no_grad_roots(b: Draft) -> None:
-    """A root that requires no grad, as the only root or among others."""
+    """Draws a backward call on a root that requires no grad, alone or after another root."""
     root = b.leaf(requires_grad=False)
     if b.below(2):
         root = b.ops.nonlinear(root)
@@ -24,7 +24,7 @@ def no_grad_roots(b: Draft) -> None:
 
 @situation
 def implicit_cotangents(b: Draft) -> None:
-    """A root that does not have exactly one element, and a backward call on it without a cotangent."""
+    """Draws a backward call without a cotangent on a root that does not have exactly one element."""
     b.ops.grow(0, 3)
     root = b.ops.nonlinear(b.leaf_of(((3,), (2,), (2, 3), (0,), (2, 1))))
     roots = maybe_add_root(b, root)
@@ -33,14 +33,16 @@ def implicit_cotangents(b: Draft) -> None:
 
 
 def _each(b: Draft, roots: tuple[Ref, ...]) -> None:
-    """With probability one half, a legal call on each root."""
+    """Adds, with probability one half, a legal backward call on each root."""
     for each in roots if b.below(2) else ():
         b.actions.backward(each, retain=True if len(roots) > 1 else None)
 
 
 @situation
 def wrong_cotangents(b: Draft) -> None:
-    """A cotangent of another shape, also of one that would broadcast; then perhaps a legal one."""
+    """Draws a backward call with a cotangent of another shape, even one that would broadcast; then perhaps a legal
+    call.
+    """
     if not b.can(Capability.COTANGENTS):
         raise Unsupported("needs cotangents, not claimed")
     root = b.ops.nonlinear(b.leaf_of(((3,), (2,), (), (2, 3), (1,), (3, 2))))
@@ -58,19 +60,21 @@ REFUSALS = (
     (Capability.COTANGENT_CHECK, Capability.COTANGENTS),
     (Capability.NO_GRAD_CHECK, Capability.DETACH, Capability.MULTIPLE_ROOTS),
 )
-"""The capabilities required by each kind of rejected call."""
+"""The capabilities required by each kind of rejected backward call: without a cotangent, with one of a wrong shape,
+with a root without history.
+"""
 
 
 @situation
 def refused_after_gradients(b: Draft) -> None:
-    """Leaves with gradients, a call rejected for its arguments, and a legal call afterwards."""
+    """Draws leaves with gradients, a backward call that is rejected for its arguments, and a legal call."""
     _refused(b, True)
 
 
 @situation
 def refused(b: Draft) -> None:
-    """A call rejected for its arguments, and a legal call afterwards, which may be the first that traverses the
-    graph.
+    """Draws a backward call that is rejected for its arguments, and a legal call, which may be the first that traverses
+    the graph.
     """
     _refused(b, bool(b.below(2)))
 
@@ -94,7 +98,7 @@ def _refused(b: Draft, called: bool) -> None:
 
 @situation
 def failing_calls(b: Draft) -> None:
-    """A call that reaches a freed part of its graph after, or before, it has traversed other parts."""
+    """Draws a backward call that reaches a freed part of its graph after, or before, it has traversed other parts."""
     freed = b.ops.nonlinear(b.leaf((3,)))
     other = b.ops.nonlinear(b.leaf((3,)))
     parts = [freed, other] if b.below(2) else [other, freed]
@@ -110,13 +114,15 @@ SHAPES = ((3,), (2, 3), (), (2,))
 
 
 def _freed(b: Draft, root: Ref, part: Ref) -> None:
-    """A call that reaches a freed part, perhaps after other parts."""
+    """Adds a backward call that frees a part of a graph, and one on the whole graph, which fails, perhaps after it has
+    traversed other parts.
+    """
     b.actions.backward(part)
     b.actions.backward(root)
 
 
 def _modified(b: Draft, root: Ref, part: Ref) -> None:
-    """A call that reaches a saved tensor that was written to."""
+    """Adds an in-place write to a saved tensor, and a backward call that reaches the tensor."""
     saved = b.ops.nonlinear(part, b.pick(b.available("exp", "tanh", "sigmoid", "square", "multiply")))
     whole = _together(b, [root, saved] if b.below(2) else [saved, root])
     b.writes.to(b.pick((part, saved)), b.pick(("mul_scalar_", "zero_", "add_scalar_")))
@@ -124,14 +130,16 @@ def _modified(b: Draft, root: Ref, part: Ref) -> None:
 
 
 def _raising(b: Draft, root: Ref, part: Ref) -> None:
-    """A call that reaches a hook that raises, or that returns a gradient of another shape."""
+    """Adds a hook that raises or returns a gradient of another shape, a backward call that reaches the hook, and the
+    hook's removal.
+    """
     handle = b.actions.hook(part, b.pick(("raise", "misshape")))
     b.actions.backward(root, retain=True if b.can(Capability.RETAIN) else None)
     b.actions.remove_hook(handle)
 
 
 def _unused(b: Draft, root: Ref, part: Ref) -> None:
-    """A functional call for an input that the root does not depend on."""
+    """Adds a functional call for an input that the root does not depend on."""
     b.actions.grad(
         [root],
         [b.leaf_of(SHAPES), *b.script.leaves[:1]],
@@ -140,32 +148,34 @@ def _unused(b: Draft, root: Ref, part: Ref) -> None:
 
 
 def _implicit(b: Draft, root: Ref, part: Ref) -> None:
-    """A call without the cotangent that its root needs."""
+    """Adds a backward call on two roots that lacks the cotangent of one root, although that root has several
+    elements.
+    """
     b.actions.backward(b.ops.nonlinear(b.leaf((3,))), root, cotangents=[None, b.actions.cotangent(root)])
 
 
 def _creating(b: Draft, root: Ref, part: Ref) -> None:
-    """A call with create_graph that is rejected because a cotangent is missing."""
+    """Adds a backward call with create_graph that is rejected because a cotangent is missing."""
     b.actions.backward(b.ops.nonlinear(b.leaf((3,))), create=True, cotangents=[None])
 
 
 def _rootless(b: Draft, root: Ref, part: Ref) -> None:
-    """A call on a value without history."""
+    """Adds a backward call on a value without history."""
     b.actions.backward(b.ops.nonlinear(b.detach(root)))
 
 
 def _options(b: Draft, root: Ref, part: Ref) -> None:
-    """A functional call with contradicting options."""
+    """Adds a functional call with contradicting options: allow_unused=False and materialize_grads=True."""
     b.actions.grad([root], b.script.leaves[:1], unused=False, materialize=True)
 
 
 def _inputless(b: Draft, root: Ref, part: Ref) -> None:
-    """A call with an empty list of inputs."""
+    """Adds a backward call with an empty list of inputs."""
     b.actions.backward(root, inputs=[])
 
 
 def _written_leaf(b: Draft, root: Ref, part: Ref) -> None:
-    """A write to a leaf that requires grad."""
+    """Adds an in-place write to a leaf that requires grad."""
     b.writes.to(b.script.leaves[0], "mul_scalar_")
 
 
@@ -181,17 +191,19 @@ FAILURES: tuple[tuple[Callable[[Draft, Ref, Ref], None], tuple[Capability, ...]]
     (_inputless, (Capability.INPUTS,)),
     (_written_leaf, (Capability.WRITES, Capability.WRITE_CHECKS)),
 )
-"""The kinds of failing calls, each with the capabilities that it needs."""
+"""The functions that add a failing call or write to a program, each with the capabilities that it needs."""
 
 
 def _together(b: Draft, parts: list[Ref]) -> Ref:
-    """One value that depends on all given ones; one of them if the framework has no op of two operands."""
+    """Combines values into one by ops; returns a drawn one of the values if the framework has no op of two operands."""
     return joined(b, parts) if b.alphabet.has_binary_op else b.choices.recent(parts)
 
 
 @action_situation
 def resumed(b: Draft) -> None:
-    """Leaves with or without gradients, a failing call, then legal calls on other graphs with the same leaves."""
+    """Draws leaves with or without gradients, a failing call or write, then legal calls on other graphs with the same
+    leaves.
+    """
     ways = [fail for fail, needs in FAILURES if b.can(*needs)]
     if not ways:
         raise Unsupported("needs a framework that claims to reject some call or write")
@@ -211,7 +223,9 @@ def resumed(b: Draft) -> None:
 
 
 def _legal_calls(b: Draft, leaves: list[Ref], other: Ref) -> None:
-    """One or two legal calls: on an earlier graph that did not fail, on a new one, or on the failed graph rebuilt."""
+    """Adds one or two legal calls: perhaps one on `other`, whose graph did not fail, and one on a new root computed
+    from the same leaves.
+    """
     if b.below(3) == 2:
         b.actions.zero_grad(*leaves, to_none=bool(b.below(2)))
     if b.actions.traversable(other) and b.below(2):

@@ -1,4 +1,6 @@
-"""Situations of the functional form (`grad`) and of backward calls restricted to inputs."""
+"""Programs drawn for the rules about functional calls (`grad(roots, inputs)`) and about backward calls restricted to
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ SHAPES = ((3,), (2, 3), (), (2,))
 
 
 def _graph(b: Draft) -> tuple[Ref, list[Ref], list[Ref]]:
-    """A root, the leaves that it depends on, and for each leaf a value between it and the root."""
+    """Draws a graph, and returns its root, the leaves that the root depends on, and for each leaf a value between the
+    leaf and the root.
+    """
     leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(3))]
     inner = [b.ops.nonlinear(b.ops.successor(leaf)) if b.below(2) else b.ops.nonlinear(leaf) for leaf in leaves]
     root = joined(b, inner)
@@ -19,13 +23,15 @@ def _graph(b: Draft) -> tuple[Ref, list[Ref], list[Ref]]:
 
 
 def _keeping(b: Draft) -> bool | None:
-    """A drawn value of `retain_graph`."""
+    """Draws a value of `retain_graph`."""
     return b.pick((None, True, False)) if b.can(Capability.RETAIN) else None
 
 
 @action_situation
 def functional_gradients(b: Draft) -> None:
-    """Gradients of one or two roots with respect to leaves and other values, used as operands afterwards."""
+    """Draws a functional call for the gradients of one or two roots with respect to leaves and other values; the
+    gradients may be used as operands afterwards.
+    """
     b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     roots = [root, *([b.pick([*inner, root])] if b.can(Capability.MULTIPLE_ROOTS) and b.below(3) == 2 else [])]
@@ -37,7 +43,7 @@ def functional_gradients(b: Draft) -> None:
 
 @action_situation
 def functional_beside_grads(b: Draft) -> None:
-    """Leaves with and without gradients, before and after a functional call."""
+    """Draws one or two functional calls for leaves that may have a `.grad`, and a backward call afterwards."""
     b.require(Capability.FUNCTIONAL, Capability.RETAIN)
     root, leaves, _ = _graph(b)
     if b.below(4):
@@ -51,8 +57,8 @@ def functional_beside_grads(b: Draft) -> None:
 
 @action_situation
 def functional_frees(b: Draft) -> None:
-    """A functional call that does not retain its graph, then another call on the same graph or a larger one. The first
-    call may have an unused input, or only some of the used ones.
+    """Draws a functional or backward call that frees its graph, then a functional call on the same graph or a larger
+    one. The first call may have an unused input, or only some of the used ones.
     """
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
@@ -73,7 +79,9 @@ def functional_frees(b: Draft) -> None:
 
 @action_situation
 def inner_inputs(b: Draft) -> None:
-    """Gradients with respect to results of ops, or to the root itself; the value may have been written to before."""
+    """Draws a functional call for the gradient of a root with respect to the result of an op, perhaps one that was
+    changed in place, or to the root itself.
+    """
     b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     value = b.pick([*inner, root])
@@ -87,7 +95,7 @@ def inner_inputs(b: Draft) -> None:
 
 @action_situation
 def duplicate_inputs(b: Draft) -> None:
-    """The same input two or three times, perhaps with others."""
+    """Draws a functional call that is given the same input two or three times, perhaps with another input."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, inner = _graph(b)
     twice = b.pick([*leaves, *inner])
@@ -98,19 +106,19 @@ def duplicate_inputs(b: Draft) -> None:
 
 
 def _unused(b: Draft) -> Ref:
-    """A value that requires grad and is unrelated to all others: a leaf or a result."""
+    """Draws a value that requires grad and is unrelated to all others: a leaf or a result."""
     return b.leaf_of(SHAPES) if b.below(2) else computed(b, *SHAPES)
 
 
 def _beside(b: Draft, value: Ref) -> Ref:
-    """A leaf of a value's shape, in another dtype if the framework has one."""
+    """Draws a leaf of the shape of `value`, in another dtype if the framework has one."""
     others = [dtype for dtype in b.alphabet.dtypes if dtype != b.dtypes[value]]
     return b.leaf(value=b.operands.tensor(b.shape(value), b.pick(others) if others else None))
 
 
 @action_situation
 def unused_inputs(b: Draft) -> None:
-    """An input that the roots do not depend on, without allow_unused."""
+    """Draws a functional call, without allow_unused, for an input that the root does not depend on."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     other = b.ops.successor(root) if b.below(4) == 3 else _unused(b)
@@ -121,7 +129,7 @@ def unused_inputs(b: Draft) -> None:
 
 @action_situation
 def allowed_unused(b: Draft) -> None:
-    """An input that the roots do not depend on, with allow_unused."""
+    """Draws a functional call, with allow_unused, for an input that the root does not depend on."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     b.actions.grad(
@@ -131,8 +139,8 @@ def allowed_unused(b: Draft) -> None:
 
 @action_situation
 def materialized(b: Draft) -> None:
-    """An input that the roots do not depend on, with materialize_grads; its gradient of zeros is used afterwards.
-    Another input may have the same shape and another dtype.
+    """Draws a functional call, with materialize_grads, for an input that the root does not depend on; the gradient of
+    zeros may be used afterwards. Another input may have the same shape and another dtype.
     """
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
@@ -145,7 +153,7 @@ def materialized(b: Draft) -> None:
 
 @action_situation
 def contradicting_options(b: Draft) -> None:
-    """A call with materialize_grads and allow_unused=False, which is rejected; a legal call afterwards."""
+    """Draws a functional call with materialize_grads and allow_unused=False, which is rejected, and a legal call."""
     b.require(Capability.FUNCTIONAL)
     root, leaves, _ = _graph(b)
     inputs = [*leaves, *([_unused(b)] if b.below(2) else [])]
@@ -155,7 +163,7 @@ def contradicting_options(b: Draft) -> None:
 
 @action_situation
 def constant_inputs(b: Draft) -> None:
-    """A constant or a detached value as an input of a functional or a backward call."""
+    """Draws a functional or backward call whose inputs contain a constant or a detached value."""
     b.require(Capability.CONSTANTS)
     root, leaves, _ = _graph(b)
     constant = b.leaf_of(SHAPES, requires_grad=False)
@@ -172,7 +180,7 @@ def constant_inputs(b: Draft) -> None:
 
 @action_situation
 def restricted_calls(b: Draft) -> None:
-    """A backward call restricted to leaves and results: given once or twice, reached or not, with or without a
+    """Draws backward calls restricted to leaves and results: given once or twice, reached or not, with or without a
     gradient.
     """
     b.require(Capability.INPUTS)
@@ -189,7 +197,7 @@ def restricted_calls(b: Draft) -> None:
 
 @action_situation
 def empty_inputs(b: Draft) -> None:
-    """A backward call with an empty list of inputs, and a legal call afterwards."""
+    """Draws a backward call with an empty list of inputs, and a legal call afterwards."""
     b.require(Capability.INPUTS)
     root, leaves, _ = _graph(b)
     b.actions.backward(root, inputs=[], retain=_keeping(b))

@@ -1,5 +1,5 @@
-"""Situations of gradients: single ops, and graphs with fan-out, repeated operands, several results or roots, equal
-leaves.
+"""Programs drawn for the rules about gradients: of single ops, and of graphs with fan-out, repeated operands, several
+results or roots, or equal leaves.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ SLICING = ("slice", "narrow", "select", "take", "gather", "unfold", "diagonal", 
 """Ops that return a part of their operand, selected by their attributes."""
 
 ALL_LAYOUTS: tuple[Layout | None, ...] = (None, *LAYOUTS)
-"""All layouts; None is contiguous."""
+"""All memory layouts of operands, such as "transposed"; None is contiguous."""
 
 
 @situation
 def single_ops(b: Draft, name: str) -> None:
-    """One op on fresh operands, and a backward call on its results. With probability one half, operands and cotangents
-    have drawn memory layouts.
+    """Draws the op called `name` on fresh operands, and a backward call on its results. With probability one half,
+    operands and cotangents have drawn memory layouts.
     """
     if name in b.alphabet.ops and b.below(2):  # a faulty op gets contiguous operands only
         b.operands.layouts = ALL_LAYOUTS
@@ -42,7 +42,7 @@ def single_ops(b: Draft, name: str) -> None:
 
 @situation
 def whole_graphs(b: Draft) -> None:
-    """A graph of one to twelve ops, and a backward call on a late value."""
+    """Draws a graph of one to twelve ops, and a backward call on a value, mostly one of the newest."""
     b.leaf()
     b.ops.grow(1, 12)
     root = b.choices.recent(b.script.op_results() or [b.leaf()])
@@ -51,7 +51,7 @@ def whole_graphs(b: Draft) -> None:
 
 @situation
 def chains(b: Draft) -> None:
-    """A chain of four to sixteen ops, and a backward call on its end."""
+    """Draws a chain of four to sixteen ops, and a backward call on its end."""
     value = b.leaf_of(((3,), (2, 3), (), (2, 2)))
     for _ in range(4 + b.below(13)):
         value = b.ops.successor(value)
@@ -60,7 +60,9 @@ def chains(b: Draft) -> None:
 
 @situation
 def fan_outs(b: Draft) -> None:
-    """One value used two to ten times, with its uses joined. Sometimes the uses are slices of it that may overlap."""
+    """Draws a value that is used two to ten times, and a backward call on the uses joined by ops, or on one of them.
+    Sometimes the uses are slices of the value that may overlap.
+    """
     value = b.ops.required() if b.below(2) else b.ops.nonlinear(b.ops.required())
     cutting = [name for name in SLICING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if cutting and b.below(3) == 2:
@@ -75,7 +77,7 @@ def fan_outs(b: Draft) -> None:
 
 @situation
 def same_arguments(b: Draft) -> None:
-    """An op with the same value as both operands, inside a larger graph."""
+    """Draws an op with the same value as both operands, inside a larger graph, and a backward call."""
     b.ops.grow(0, 3)
     value = b.ops.required()
     pairs = [n for n in ("multiply", "add", "subtract", "atan2", "hypot") if n in b.alphabet.ops]
@@ -93,8 +95,8 @@ def same_arguments(b: Draft) -> None:
 
 @situation
 def one_op_again(b: Draft) -> None:
-    """One op two to four times on operands of equal shapes, with equal and different attributes, and a call on each
-    result or on all. Results cached for one application must not appear in another.
+    """Draws one op two to four times on operands of equal shapes, with equal and different attributes, and backward
+    calls on the results. Results cached for one application must not appear in another.
     """
     made = b.ops.draw(fresh=True)
     step = b.reference.steps[made[0].at]
@@ -115,7 +117,7 @@ def one_op_again(b: Draft) -> None:
 
 @situation
 def several_results(b: Draft) -> None:
-    """An op with several results, of which one, some or all are used for the root."""
+    """Draws an op with several results, and a backward call whose root uses one, some or all of the results."""
     b.available(*SEVERAL)
     made = b.ops.draw(b.pick([n for n in b.alphabet.ops if n in SEVERAL]), on=b.ops.required())
     chosen = [r for r in made if b.requires(r)][: 1 + b.below(len(made))]
@@ -130,7 +132,7 @@ def several_results(b: Draft) -> None:
 
 @situation
 def several_roots(b: Draft) -> None:
-    """One backward call on two or three roots, some of which share a subgraph or are the same."""
+    """Draws one backward call on two or three roots, some of which share a subgraph or are the same."""
     first = b.ops.root()
     second = b.pick([b.ops.successor(first), first, b.ops.root(2)] if b.below(2) else [b.ops.successor(first)])
     roots = [first, second] + ([b.choices.recent(b.script.op_results())] if b.below(3) == 2 else [])
@@ -139,7 +141,7 @@ def several_roots(b: Draft) -> None:
 
 @situation
 def weighted_roots(b: Draft) -> None:
-    """A root with a cotangent that is not all ones."""
+    """Draws a backward call with a cotangent that is not all ones."""
     root = b.ops.root()
     shape = b.shape(root)
     value = b.operands.tensor(shape, b.dtypes[root])
@@ -149,7 +151,7 @@ def weighted_roots(b: Draft) -> None:
 
 @situation
 def equal_leaves(b: Draft) -> None:
-    """Two leaves with equal values that reach one root on different paths."""
+    """Draws two leaves with equal values that reach one root on different paths."""
     first = b.leaf_of(((3,), (2,), (), (2, 3)))
     step = b.reference.steps[first.at]
     assert isinstance(step, Leaf)
@@ -161,7 +163,9 @@ def equal_leaves(b: Draft) -> None:
 
 @situation
 def shared_contributions(b: Draft) -> None:
-    """Two or three leaves that receive the same gradient, which an implementation might return as one shared object."""
+    """Draws two or three leaves that receive the same gradient, which an implementation might return as one shared
+    object.
+    """
     shape = b.pick(b.alphabet.shapes(((3,), (), (2, 3), (1,))))
     leaves = [b.leaf(shape) for _ in range(2 + b.below(2))]
     made = joined(b, leaves) if b.below(3) < 2 else joined(b, [b.ops.successor(leaf) for leaf in leaves])
@@ -172,7 +176,7 @@ def shared_contributions(b: Draft) -> None:
 
 @situation
 def forms(b: Draft) -> None:
-    """Leaves of every rank, with dimensions of size zero and one, that reach a root by few ops."""
+    """Draws leaves of every rank, with dimensions of size zero and one, that reach a root by few ops."""
     shapes = ((), (1,), (0,), (2, 1), (0, 3), (2, 2, 3), (1, 2, 1, 2), (2, 3))
     value = b.leaf_of(shapes)
     made = b.ops.nonlinear(value) if b.below(2) else b.ops.successor(value)

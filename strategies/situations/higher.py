@@ -1,4 +1,6 @@
-"""Situations of higher-order gradients, up to the third order, from `.grad` and from the functional form."""
+"""Programs drawn for the rules about higher-order gradients, up to the third order, from `.grad` and from functional
+calls.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,15 @@ SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh", "exp", "cos")
 """Ops that save tensors and have moderate derivatives of every order."""
 
 MOVING = ("sum", "reshape", "matrix_transpose", "expand_dims", "mean", "negative", "slice", "select", "concat", "clone")
-"""Ops whose derivative moves or scales elements."""
+"""Ops whose derivatives only move or scale elements."""
 
 JOINING = ("multiply", "matmul", "add", "subtract", "linear")
 
 
 def _step(b: Draft, value: Ref, leaves: list[Ref]) -> Ref:
-    """Apply one op to a value, of a kind whose derivatives can be computed to the last place."""
+    """Applies one op of a kind whose higher derivatives have small rounding errors: one that moves elements, a product
+    with a leaf, or a smooth op.
+    """
     kind = b.below(4)
     able = b.alphabet.third_order.ops
     moving = [n for n in MOVING if n in able]
@@ -37,14 +41,16 @@ def _step(b: Draft, value: Ref, leaves: list[Ref]) -> Ref:
 
 
 def _smooth(b: Draft, value: Ref) -> Ref:
-    """Apply a smooth op; to a large value, one that neither grows nor saturates, because rounding would dominate."""
+    """Applies a smooth op to a value; if the value is large, `sin` or `cos`, because with other ops rounding errors
+    would dominate.
+    """
     large = abs(b.reference.values[value]).max() > 2.5
     able = [n for n in SMOOTH if n in b.alphabet.third_order.ops]
     return b.ops.nonlinear(value, b.pick(b.available(*([n for n in ("sin", "cos") if n in able] if large else able))))
 
 
 def _smooth_function(b: Draft, leaves: list[Ref], most: int = 3) -> Ref:
-    """A value that depends on all leaves by a few smooth ops."""
+    """Draws a value that depends on all leaves by a few smooth ops."""
     made = joined(b, [_step(b, leaf, leaves) for leaf in leaves])
     for _ in range(b.below(most)):
         made = _step(b, made, leaves)
@@ -53,7 +59,9 @@ def _smooth_function(b: Draft, leaves: list[Ref], most: int = 3) -> Ref:
 
 @action_situation
 def derivatives_of_grads(b: Draft) -> None:
-    """A leaf's `.grad` after a call with create_graph, used and differentiated, up to the third order."""
+    """Draws backward calls with create_graph after which a leaf's `.grad` is used and differentiated, up to the third
+    order.
+    """
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS, Capability.ZERO_TO_NONE)
     leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     root = _smooth_function(b, leaves)
@@ -69,7 +77,7 @@ def derivatives_of_grads(b: Draft) -> None:
 
 @action_situation
 def functional_derivatives(b: Draft) -> None:
-    """Gradients from the functional form with create_graph, differentiated again, up to the third order."""
+    """Draws functional calls with create_graph whose gradients are differentiated again, up to the third order."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
     leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     root = _smooth_function(b, leaves)
@@ -88,7 +96,7 @@ def functional_derivatives(b: Draft) -> None:
 
 @action_situation
 def penalised_gradients(b: Draft) -> None:
-    """A gradient penalty: the square of the gradient is added to the loss, and backward is called on the sum."""
+    """Draws a gradient penalty: the squares of gradients are added to the loss, and backward is called on the sum."""
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
     leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     loss = _smooth_function(b, leaves)
@@ -101,8 +109,8 @@ def penalised_gradients(b: Draft) -> None:
 
 @action_situation
 def created_graphs(b: Draft) -> None:
-    """A graph retained by create_graph unless retain_graph is False, and further calls on it and on the gradient's
-    graph.
+    """Draws a functional call with create_graph, which retains its graph unless retain_graph is False, and further
+    calls on that graph and on the gradient's graph.
     """
     b.require(Capability.CREATE_GRAPH, Capability.FUNCTIONAL, Capability.RETAIN)
     leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
@@ -114,7 +122,9 @@ def created_graphs(b: Draft) -> None:
 
 @action_situation
 def plain_results(b: Draft) -> None:
-    """A gradient computed without create_graph, in either form, used as a root: it has no history."""
+    """Draws a backward call on a gradient from a functional call without create_graph, or on a value computed from the
+    gradient; both have no history.
+    """
     b.require(Capability.FUNCTIONAL)
     leaves = [b.leaf_of(SHAPES) for _ in range(1 + b.below(2))]
     root = _smooth_function(b, leaves)
@@ -126,7 +136,9 @@ def plain_results(b: Draft) -> None:
 
 @action_situation
 def second_derivatives(b: Draft) -> None:
-    """A gradient computed with create_graph, used in a computation and differentiated, up to the third order."""
+    """Draws backward calls with create_graph after which a leaf's `.grad` is used in a computation and differentiated,
+    up to the third order.
+    """
     b.require(Capability.CREATES_IN_LEAVES, Capability.ASSIGNS)
     leaf = b.leaf_of(LEAF_SHAPES)
     root = chain(b, leaf)
@@ -140,7 +152,7 @@ def second_derivatives(b: Draft) -> None:
 
 @action_situation
 def plain_gradients(b: Draft) -> None:
-    """A gradient computed without create_graph, with or without retain_graph, used as a root."""
+    """Draws a backward call on a gradient that was computed without create_graph, with or without retain_graph."""
     b.require(Capability.ASSIGNS)
     leaf = b.leaf_of(LEAF_SHAPES)
     keep = b.pick((None, True)) if b.can(Capability.RETAIN) else None

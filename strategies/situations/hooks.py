@@ -1,4 +1,4 @@
-"""Situations of hooks, and of values that are no leaves and retain their gradient."""
+"""Programs drawn for the rules about hooks, and about values that are no leaves and retain their gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGING = (("scale", 2.0), ("replace", 0.5), ("scale", -0.5), ("replace", 0.0),
 
 
 def _hooked(b: Draft) -> tuple[Ref, Ref]:
-    """A value to hook (a leaf, a result or a view), and the leaf that it depends on."""
+    """Draws a value to hook (a leaf, a result or a view), and the leaf that the value depends on."""
     leaf = b.leaf_of(SHAPES)
     match b.below(4):
         case 0:
@@ -33,13 +33,13 @@ def _hooked(b: Draft) -> tuple[Ref, Ref]:
 
 
 def _root(b: Draft, value: Ref) -> Ref:
-    """A root that depends on a value, perhaps on several paths."""
+    """Draws a root that depends on a value, perhaps on several paths."""
     uses = [b.ops.nonlinear(value), *(b.ops.successor(value) for _ in range(b.below(3)))]
     return joined(b, uses)
 
 
 def _call(b: Draft, root: Ref, *values: Ref, last: bool = True) -> None:
-    """A backward, restricted or functional call whose traversal reaches `values`."""
+    """Adds a backward call, a backward call restricted to `values`, or a functional call for their gradients."""
     retain = None if last or not b.can(Capability.RETAIN) else True
     match b.below(4):
         case 3 if b.can(Capability.FUNCTIONAL):
@@ -52,7 +52,7 @@ def _call(b: Draft, root: Ref, *values: Ref, last: bool = True) -> None:
 
 @action_situation
 def observed(b: Draft) -> None:
-    """A hook that observes a leaf, a result or a view, during one to three calls."""
+    """Draws a hook that observes the gradient of a leaf, a result or a view, during one to three calls."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     before = b.below(2)
@@ -66,7 +66,7 @@ def observed(b: Draft) -> None:
 
 @action_situation
 def changing_hooks(b: Draft) -> None:
-    """Hooks that scale or replace the gradient that is passed on."""
+    """Draws hooks that scale or replace the gradient that a backward call passes on."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
@@ -80,7 +80,7 @@ def changing_hooks(b: Draft) -> None:
 
 @action_situation
 def ordered_hooks(b: Draft) -> None:
-    """Two to four hooks on one value, some of which change the gradient; one may be removed and another added."""
+    """Draws two to four hooks on one value, some of which change the gradient; one may be removed and another added."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
@@ -97,7 +97,9 @@ def ordered_hooks(b: Draft) -> None:
 
 @action_situation
 def hooks_and_writes(b: Draft) -> None:
-    """Hooks on a value before and after a recorded write to it: each belongs to the version that it was added to."""
+    """Draws hooks on a value before and after a recorded in-place write to the value: each hook belongs to the version
+    to which it was added.
+    """
     b.require(Capability.HOOKS, Capability.WRITES)
     value = computed(b, *SHAPES)
     b.actions.hook(value, *b.pick((("observe", 1.0), *CHANGING[:2])))
@@ -110,7 +112,7 @@ def hooks_and_writes(b: Draft) -> None:
 
 @action_situation
 def removed_hooks(b: Draft) -> None:
-    """One to four hooks on a value, some of which are removed, in any order, before or between calls."""
+    """Draws one to four hooks on a value, some of which are removed, in any order, before or between backward calls."""
     b.require(Capability.HOOKS)
     value, leaf = _hooked(b)
     root = _root(b, value)
@@ -124,7 +126,7 @@ def removed_hooks(b: Draft) -> None:
 
 @action_situation
 def accumulated_hooks(b: Draft) -> None:
-    """Hooks after accumulation, on leaves with and without a gradient, perhaps with other hooks."""
+    """Draws hooks that run after accumulation in a leaf, which may have a gradient already and other hooks."""
     b.require(Capability.ACCUMULATED_HOOKS)
     leaf = b.leaf_of(SHAPES)
     root = _root(b, leaf)
@@ -146,7 +148,9 @@ def accumulated_hooks(b: Draft) -> None:
 
 @action_situation
 def refused_hooks(b: Draft) -> None:
-    """A hook on a constant or a detached value, or one after accumulation on a result, which is rejected."""
+    """Draws a hook that is rejected: on a constant or a detached value, or a hook after accumulation on a value that is
+    no leaf.
+    """
     b.require(Capability.HOOKS)
     value = computed(b, *SHAPES)
     if b.can(Capability.ACCUMULATED_HOOKS) and b.below(2):
@@ -182,14 +186,16 @@ def _failing_hook(b: Draft, effect: str) -> None:
 
 @action_situation
 def raising_hooks(b: Draft) -> None:
-    """A hook that raises; after its removal the next call works."""
+    """Draws a backward call that fails because a hook raises, and perhaps the hook's removal and a call that works."""
     b.require(Capability.HOOKS)
     _failing_hook(b, "raise")
 
 
 @action_situation
 def misshaping_hooks(b: Draft) -> None:
-    """A hook that returns a gradient of another shape; after its removal the next call works."""
+    """Draws a backward call that fails because a hook returns a gradient of another shape, and perhaps the hook's
+    removal and a call that works.
+    """
     b.require(Capability.HOOKS)
     _failing_hook(b, "misshape")
 
@@ -199,7 +205,9 @@ def misshaping_hooks(b: Draft) -> None:
 
 @action_situation
 def retained_gradients(b: Draft) -> None:
-    """Values that retain their gradient, over several calls, with hooks, after writes, and with functional calls."""
+    """Draws values that retain their gradient (`retain_grad`), over several calls, with hooks, after in-place writes,
+    and with functional calls.
+    """
     b.require(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
     value = view(b, value, 1) if b.can(Capability.VIEWS) and b.below(4) == 3 else value
@@ -226,7 +234,7 @@ def retained_gradients(b: Draft) -> None:
 
 @action_situation
 def refused_retains(b: Draft) -> None:
-    """`retain_grad` on a constant or a detached value, which is rejected."""
+    """Draws `retain_grad` on a constant or a detached value, which is rejected."""
     b.require(Capability.RETAINS_GRAD)
     value = computed(b, *SHAPES)
     if b.can(Capability.DETACH) and b.below(2):

@@ -1,4 +1,6 @@
-"""Situations of a graph's lifetime: traversed twice, retained, freed in part, rebuilt, or without saved tensors."""
+"""Programs drawn for the rules about a graph's lifetime: graphs traversed twice, retained, freed in part, rebuilt, or
+without saved tensors.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from autograd_conformance.strategies.situations.base import (
 
 @situation
 def backward_twice(b: Draft) -> None:
-    """A call that frees its graph, then another one on the same root, perhaps with other roots, and on each of these
-    again.
+    """Draws a backward call that frees its graph, then one on the same root, perhaps together with another root, and
+    then perhaps one on each of the two roots.
     """
     root = b.ops.root()
     b.actions.backward(root, retain=b.pick(FREEING))
@@ -30,7 +32,7 @@ def backward_twice(b: Draft) -> None:
 
 @situation
 def default_frees(b: Draft) -> None:
-    """A call without retain_graph, and another one on the same root."""
+    """Draws a backward call without retain_graph, and another one on the same root."""
     root = b.ops.root()
     b.actions.backward(root)
     b.actions.backward(root)
@@ -38,7 +40,7 @@ def default_frees(b: Draft) -> None:
 
 @situation
 def new_root_on_freed(b: Draft) -> None:
-    """A freed graph, and a call on a new root computed from a value inside it."""
+    """Draws a backward call that frees its graph, and one on a new root computed from a value inside that graph."""
     root = b.ops.root()
     b.actions.backward(root, retain=b.pick(FREEING))
     new = b.ops.successor(root)
@@ -49,7 +51,7 @@ def new_root_on_freed(b: Draft) -> None:
 
 @situation
 def late_retains(b: Draft) -> None:
-    """A freed graph, and a later call with retain_graph=True."""
+    """Draws a backward call that frees its graph, and a later call on that graph with retain_graph=True."""
     root = b.ops.root()
     b.actions.backward(root, retain=b.pick(FREEING))
     b.actions.backward(*maybe_add_root(b, b.ops.successor(root) if b.below(3) == 2 else root), retain=True)
@@ -57,7 +59,7 @@ def late_retains(b: Draft) -> None:
 
 @situation
 def last_calls(b: Draft) -> None:
-    """One to three calls that retain the graph, one that frees it, and one more."""
+    """Draws one to three backward calls that retain the graph, one that frees the graph, and one more."""
     root = b.ops.root()
     for _ in range(1 + b.below(3)):
         b.actions.backward(root, retain=True)
@@ -67,7 +69,7 @@ def last_calls(b: Draft) -> None:
 
 @situation
 def retained(b: Draft) -> None:
-    """A graph traversed two to five times and retained until the last call, with ops and clearing of gradients in
+    """Draws a graph traversed two to five times and retained until the last call, with ops and clearing of gradients in
     between.
     """
     root = b.ops.root()
@@ -87,7 +89,7 @@ def retained(b: Draft) -> None:
 
 @situation
 def branches(b: Draft) -> None:
-    """One graph with two branches: a call on the first must not free the second."""
+    """Draws a graph with two branches: a backward call on the first must not free the second."""
     left = b.ops.nonlinear(b.leaf((3,)))
     if b.below(2):
         left = b.ops.successor(left)
@@ -105,7 +107,7 @@ def branches(b: Draft) -> None:
 
 @situation
 def independent_graphs(b: Draft) -> None:
-    """Two graphs that share only leaves: one is freed and the other traversed."""
+    """Draws two graphs that share only leaves: one is freed and the other traversed."""
     shared = b.leaf_of(((3,), (2, 3), ()))
     first = b.ops.nonlinear(shared)
     maybe_end_region(b)
@@ -116,7 +118,7 @@ def independent_graphs(b: Draft) -> None:
 
 @situation
 def rebuilt(b: Draft) -> None:
-    """A graph that is freed, rebuilt by the same ops from the same leaves, and traversed again, perhaps several
+    """Draws a graph that is freed, built by the same ops from the same leaf, and traversed again, perhaps several
     times.
     """
     leaf = b.leaf_of(((3,), (2, 3), (), (1,)))
@@ -130,7 +132,7 @@ def rebuilt(b: Draft) -> None:
 
 @situation
 def nothing_saved(b: Draft) -> None:
-    """A graph of ops that save no tensor, traversed two or three times without retaining it."""
+    """Draws a graph of ops that save no tensor, traversed two or three times without retaining the graph."""
     value = b.leaf_of(((3,), (2, 3), ()))
     linear = b.available("negative", "sum", "reshape", "expand_dims", "add")
     for _ in range(1 + b.below(4)):

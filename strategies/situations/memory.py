@@ -1,6 +1,7 @@
-"""Situations of saved tensors: graphs traversed, retained, deleted, kept alive by their gradients, or built again.
+"""Programs drawn for the rules about saved tensors' memory: graphs traversed, retained, deleted, kept alive by their
+gradients, or built again.
 
-A program keeps every value alive until it deletes it, even if no later instruction uses the value.
+Every value of a program stays alive until an instruction deletes the value, even if no later instruction uses it.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
 """Ops that save tensors and can be differentiated twice."""
 
 TIMES = (2, 3, 4, 5, 100)
-"""Numbers of repetitions."""
+"""The numbers of repetitions of instructions in `repeated`, drawn evenly."""
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
 def _backward(a: Draft, root: Ref, retain: bool | None, create: bool = False) -> None:
-    """A call of either form: on the whole graph, or restricted to a leaf or an intermediate value."""
+    """Adds a backward call on the whole graph, or a backward or functional call restricted to a leaf or an intermediate
+    value.
+    """
     reached = a.reference.pullbacks.of(Backward((root,), (a.actions.cotangent(root),)))
     inputs = [r for r in a.script.live if a.requires(r) and a.reference.tape.edge(r) in reached and r != root]
     form = a.below(4) if inputs else 0
@@ -57,7 +60,7 @@ def _delete(a: Draft, values: Sequence[Ref]) -> None:
 
 
 def _values_since(a: Draft, start: int = 0) -> list[Ref]:
-    """The values made since instruction `start`; for 0, all that are no leaves."""
+    """Returns the values made since instruction `start`; for 0, all that are no leaves."""
     return [r for r in a.script.live if r.at >= start and (start or r not in a.script.leaves)]
 
 
@@ -76,7 +79,9 @@ def _clear(a: Draft) -> None:
 
 @action_situation
 def freed(a: Draft) -> None:
-    """A graph traversed and freed, perhaps with another graph, or as part of a larger one, that is not traversed."""
+    """Draws a graph that is traversed and freed, which may be a part of a larger graph that is not traversed, and
+    perhaps a second graph.
+    """
     root = a.ops.root()
     if a.below(2):
         other = a.ops.nonlinear(a.ops.required())
@@ -90,8 +95,8 @@ def freed(a: Draft) -> None:
 
 @action_situation
 def retained(a: Draft) -> None:
-    """A graph traversed two to four times, retained each time except perhaps the last, with values created and deleted
-    between.
+    """Draws a graph traversed two to four times, retained each time except perhaps the last, with values created and
+    deleted between.
     """
     root = a.ops.root()
     for _ in range(1 + a.below(3)):
@@ -109,8 +114,8 @@ def retained(a: Draft) -> None:
 
 @action_situation
 def deleted(a: Draft) -> None:
-    """A graph that is deleted after no traversal, or after a traversal of all or a part of it that retains it. Detached
-    values may be kept, and values may have hooks.
+    """Draws a graph whose values are deleted after up to two calls on all or a part of the graph, which may retain it.
+    Detached values may be kept, and values may have hooks.
     """
     root = a.ops.root()
     if a.can(Capability.HOOKS) and a.below(4) == 3:
@@ -132,8 +137,8 @@ def deleted(a: Draft) -> None:
 
 @action_situation
 def failed(a: Draft) -> None:
-    """A call that reaches a freed part or a raising hook, perhaps before other parts. Then all values are deleted.
-    Another call may return before or after that.
+    """Draws backward calls that reach a freed part or a raising hook, perhaps before other parts, after which all
+    values are deleted. Another call may return before or after the deletion.
     """
     first = a.ops.nonlinear(a.leaf_of(LEAF_SHAPES))
     parts = [a.ops.nonlinear(a.ops.required()) for _ in range(1 + a.below(2))]
@@ -155,8 +160,8 @@ def failed(a: Draft) -> None:
 
 @action_situation
 def cycles(a: Draft) -> None:
-    """Differentiable gradients, perhaps differentiated, then cleared. All values are deleted before or after that,
-    except perhaps a detached gradient.
+    """Draws gradients computed with create_graph, perhaps differentiated, then cleared. All values are deleted before
+    or after the clearing, except perhaps a detached gradient.
     """
     a.require(Capability.CREATE_GRAPH)
     stays: list[Ref] = []
@@ -237,7 +242,9 @@ BODIES: tuple[Callable[[Draft, Ref], None], ...] = (
 
 @st.composite
 def repeated(draw: Draw) -> Program:
-    """The same instructions two to a hundred times: build, call (or fail, or do not call), clear, delete."""
+    """Draws instructions that run two to a hundred times: build a graph, call backward (or fail, or do not call), clear
+    gradients, delete values.
+    """
     a = Draft(Choices(draw))
     leaf = a.leaf_of(LEAF_SHAPES)
     start = len(a.reference.steps)
@@ -249,7 +256,9 @@ def repeated(draw: Draw) -> Program:
 
 
 def repeat(program: Program, start: int, times: int) -> Program:
-    """The program with its instructions from index `start` repeated. They use older values as before."""
+    """Returns the program with its instructions from index `start` run `times` times in all. Each repetition uses the
+    values made before `start` as they were used originally.
+    """
     body, count = range(start, len(program)), len(program) - start
     new = {Ref(at, k): Ref(at, k) for at in range(start) for k in range(results(program[at]))}
     steps: list[Instruction] = list(program.instructions[:start])

@@ -1,4 +1,6 @@
-"""Situations of grad modes: ops, writes and calls under `no_grad` and `enable_grad`, and changes of `requires_grad`."""
+"""Programs drawn for the rules about grad modes: ops, in-place writes and calls under `no_grad` and `enable_grad`, and
+changes of `requires_grad`.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,18 @@ ON = (("no_grad", "enable_grad"), ("enable_grad",), ("no_grad", "no_grad", "enab
 
 
 def _source(b: Draft) -> Ref:
-    """A leaf or a result that requires grad."""
+    """Draws a leaf or a result that requires grad."""
     return computed(b) if b.below(2) else b.leaf_of(((3,), (2, 3), (), (2, 2)))
 
 
 def _uses(b: Draft, *values: Ref) -> Ref:
-    """A value that depends on all given ones."""
+    """Combines values into one, some after an op."""
     return joined(b, [b.ops.nonlinear(v) if b.below(2) else v for v in values])
 
 
 @action_situation
 def unrecorded(b: Draft) -> None:
-    """Ops under nested `no_grad` on values that require grad."""
+    """Draws ops under nested `no_grad` on values that require grad."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
@@ -48,7 +50,7 @@ def unrecorded(b: Draft) -> None:
 
 @action_situation
 def unrecorded_views(b: Draft) -> None:
-    """Views of values that require grad, made under `no_grad`."""
+    """Draws a view, made under `no_grad`, of a value that requires grad, and a backward call on that value."""
     b.require(Capability.MODES)
     source = _source(b)
     b.ops.portable = False
@@ -59,7 +61,9 @@ def unrecorded_views(b: Draft) -> None:
 
 @action_situation
 def recorded(b: Draft) -> None:
-    """Ops under `enable_grad` inside `no_grad`, which are recorded, and a call on their result."""
+    """Draws ops under `enable_grad`, alone or inside `no_grad`, which are recorded, and a backward call on their
+    result.
+    """
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(ON)):
@@ -73,7 +77,7 @@ def recorded(b: Draft) -> None:
 
 @action_situation
 def restored(b: Draft) -> None:
-    """A `no_grad` block that ends normally or by an error, then ops, perhaps the same as inside it."""
+    """Draws a `no_grad` block that ends normally or by an error, then ops, perhaps the same as inside it."""
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
@@ -85,7 +89,9 @@ def restored(b: Draft) -> None:
 
 
 def _fail(b: Draft, source: Ref) -> None:
-    """An error under `no_grad`, if the framework claims one that can be provoked."""
+    """Adds, with some probability, an instruction that raises under `no_grad`, if the framework claims to raise any
+    error that can be provoked there.
+    """
     options = [
         *(["root"] if b.can(Capability.NO_GRAD_CHECK) else []),
         *(["set_requires_grad"] if b.can(Capability.SWITCHES) and not b.reference.tape.is_leaf(source) else []),
@@ -108,7 +114,9 @@ def _fail(b: Draft, source: Ref) -> None:
 
 @action_situation
 def constants(b: Draft) -> None:
-    """A value computed under `no_grad` as an operand, with an operand that requires grad."""
+    """Draws an op with one operand computed under `no_grad` and one that requires grad, and a backward call on the
+    result.
+    """
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):
@@ -121,7 +129,7 @@ def constants(b: Draft) -> None:
 
 @action_situation
 def constant_roots(b: Draft) -> None:
-    """A backward call, under `no_grad` or after it, on a value computed under `no_grad`."""
+    """Draws a backward call, under `no_grad` or after it, on a value computed under `no_grad`."""
     b.require(Capability.MODES)
     source = _source(b)
     modes = b.pick(OFF)
@@ -135,7 +143,7 @@ def constant_roots(b: Draft) -> None:
 
 @action_situation
 def unrecorded_calls(b: Draft) -> None:
-    """A backward or functional call under `no_grad` on a graph that was recorded before."""
+    """Draws a backward or functional call under `no_grad` on a graph that was recorded before."""
     b.require(Capability.MODES)
     root = _uses(b, *(_source(b) for _ in range(1 + b.below(2))))
     root = b.ops.nonlinear(root)
@@ -150,8 +158,8 @@ def unrecorded_calls(b: Draft) -> None:
 
 @action_situation
 def unrecorded_writes(b: Draft) -> None:
-    """A write under `no_grad` to a leaf or a result, which leaves its history unchanged; or a write of a value that
-    requires grad into a constant, which stays a constant.
+    """Draws an in-place write under `no_grad` to a leaf or a result, whose history stays unchanged; or a write of a
+    value that requires grad into a constant, which stays a constant.
     """
     b.require(Capability.MODES, Capability.WRITES)
     target = _source(b)
@@ -174,7 +182,7 @@ def unrecorded_writes(b: Draft) -> None:
 
 @action_situation
 def frozen_leaves(b: Draft) -> None:
-    """A leaf whose `requires_grad` is set to False between forward and backward, and perhaps to True again."""
+    """Draws a leaf whose `requires_grad` is set to False between forward and backward, and perhaps to True again."""
     b.require(Capability.SWITCHES)
     leaf, other = b.leaf_of(((3,), (2, 3), ())), b.leaf((3,))
     root = _uses(b, b.ops.nonlinear(leaf), other) if b.below(2) else b.ops.nonlinear(leaf)
@@ -189,8 +197,8 @@ def frozen_leaves(b: Draft) -> None:
 
 @action_situation
 def frozen_results(b: Draft) -> None:
-    """Setting `requires_grad` to False on a value that is no leaf, which is rejected; a call on its graph stays
-    legal.
+    """Draws an instruction that sets `requires_grad` to False on a value that is no leaf, which is rejected, and a
+    backward call on the value's graph, which stays legal.
     """
     b.require(Capability.SWITCHES)
     value = computed(b)
@@ -202,7 +210,9 @@ def frozen_results(b: Draft) -> None:
 
 @action_situation
 def unfrozen_constants(b: Draft) -> None:
-    """Setting `requires_grad` to True on a constant or a detached value, which gets gradients from then on."""
+    """Draws an instruction that sets `requires_grad` to True on a constant or a detached value, and backward calls,
+    which give the value gradients.
+    """
     b.require(Capability.SWITCHES)
     if b.can(Capability.DETACH) and b.below(2):
         source = computed(b)

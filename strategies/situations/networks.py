@@ -1,4 +1,6 @@
-"""Situations of networks from a framework's modules, and of random ops: one or several calls on some or all results."""
+"""Programs drawn for the rules about networks made of a framework's modules, and about random ops: one or several
+backward calls on some or all results.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,18 @@ KINDS: tuple[Callable[[Draft], Network], ...] = (
 
 
 def network(b: Draft) -> Network:
-    """A network from modules, of any kind except recurrent ones. Some parameters may require no grad."""
+    """Draws a network made of the framework's modules, of any kind except recurrent ones. Some parameters may require
+    no grad.
+    """
     made = b.pick(KINDS)(b)
     made.needs_modules(b)
     return made
 
 
 def roots(b: Draft, results: Sequence[Ref]) -> list[Ref]:
-    """The roots of a call: all results of a network, one of them, a value computed from one, or a loss."""
+    """Draws the roots of a backward call: all results of a network, one of them, a value computed from one, or a
+    loss.
+    """
     match b.pick(("one", "all", "loss", "beyond")):
         case "all":
             return list(results)
@@ -46,8 +52,8 @@ def roots(b: Draft, results: Sequence[Ref]) -> list[Ref]:
 
 
 def passes_and_calls(b: Draft, made: Network, once: bool) -> None:
-    """One or two forward passes, and calls on them. With `once`, one pass and one call; otherwise calls may retain the
-    graph.
+    """Adds one or two forward passes of a network, and backward calls on their results. With `once`, there is one pass
+    and one call; otherwise calls may retain the graph.
     """
     passes = []
     for _ in range(1 if once else 1 + b.below(2)):
@@ -66,19 +72,19 @@ def passes_and_calls(b: Draft, made: Network, once: bool) -> None:
 
 @action_situation
 def single(b: Draft) -> None:
-    """One forward pass and one call on it."""
+    """Draws a network, one forward pass, and one backward call on its results."""
     passes_and_calls(b, network(b), once=True)
 
 
 @action_situation
 def several(b: Draft) -> None:
-    """Forward passes of one network, and calls that retain the graph."""
+    """Draws a network, one or two forward passes, and backward calls that may retain the graph."""
     passes_and_calls(b, network(b), once=False)
 
 
 @action_situation
 def chained(b: Draft) -> None:
-    """Two networks in a row, which may share their parameters."""
+    """Draws two networks in a row, which may share their parameters."""
     width = 2
     first = mlp(b, width, width, 1 + b.below(2))
     first.needs_modules(b)
@@ -108,7 +114,7 @@ def _attributes(b: Draft, name: str, value: Ref) -> Attrs:
 
 @action_situation
 def dropouts(b: Draft) -> None:
-    """Dropout once or several times, with fresh masks or the same one, and calls through it."""
+    """Draws dropout once or several times, with fresh masks or the same one, and backward calls through it."""
     _claims(b)
     leaf = b.leaf_of(LEAF_SHAPES)
     value = chain(b, leaf, 2) if b.below(2) else leaf
@@ -126,7 +132,9 @@ def dropouts(b: Draft) -> None:
 
 @action_situation
 def noisy(b: Draft) -> None:
-    """A location plus a scale times noise: the noise is a constant for any distribution."""
+    """Draws samples that are a location plus a scale times random noise, and a backward call on each; for the gradients
+    the noise is a constant.
+    """
     _claims(b)
     location = b.leaf_of(LEAF_SHAPES)
     scale = b.leaf(b.shape(location))

@@ -1,4 +1,6 @@
-"""Situations of optimizers: steps of each formula, state between steps, parameter groups, clearing and clipping."""
+"""Programs drawn for the rules about optimizers: steps of each formula, state between steps, parameter groups, clearing
+and clipping.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from autograd_conformance.strategies.building.optimizers import OptimizerChoice,
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain
 
 BOUNDS = (1.0, 0.25, 4.0, 0.0625, 64.0)
-"""Bounds for clipping."""
+"""The bounds to which gradients are clipped, by norm or by value."""
 
 
 def _leaves(b: Draft, least: int = 1) -> list[Ref]:
@@ -18,18 +20,18 @@ def _leaves(b: Draft, least: int = 1) -> list[Ref]:
 
 
 def _others(b: Draft) -> list[Ref]:
-    """With probability one half, a leaf that the optimizer does not have."""
+    """Draws, with probability one half, a leaf that the optimizer does not have."""
     return [b.leaf_of(LEAF_SHAPES)] if b.below(2) else []
 
 
 def _differentiate(b: Draft, leaves: list[Ref]) -> None:
-    """A backward call on a function of each leaf."""
+    """Adds a backward call on a function of each leaf."""
     for leaf in leaves:
         b.actions.backward(chain(b, leaf, 2))
 
 
 def _renew(b: Draft, leaves: list[Ref]) -> None:
-    """Compute new gradients, mostly after clearing the old ones."""
+    """Adds backward calls that compute new gradients, mostly after clearing the old ones."""
     if b.below(3) < 2:
         b.actions.zero_grad(*leaves, to_none=not b.below(2))
     _differentiate(b, leaves)
@@ -37,7 +39,9 @@ def _renew(b: Draft, leaves: list[Ref]) -> None:
 
 @action_situation
 def steps(b: Draft, name: str | None = None) -> None:
-    """One to four iterations of forward, backward and step. Some do not clear, and some leaves have no gradient."""
+    """Draws one to four iterations of forward, backward and an optimizer's step. Some iterations do not clear the
+    gradients, and some leaves have no gradient.
+    """
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves), name)
     for _ in range(1 + b.below(4)):
@@ -49,7 +53,7 @@ def steps(b: Draft, name: str | None = None) -> None:
 
 @action_situation
 def remembered(b: Draft, name: str | None = None) -> None:
-    """Two to six steps of one optimizer on leaves that all have gradients each time."""
+    """Draws two to six steps of one optimizer on leaves that all have gradients each time."""
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves), name)
     _differentiate(b, leaves)
@@ -61,7 +65,7 @@ def remembered(b: Draft, name: str | None = None) -> None:
 
 @action_situation
 def skipped(b: Draft) -> None:
-    """A leaf without a gradient in some steps, between steps that change it."""
+    """Draws optimizer steps in some of which a leaf has no gradient, mostly between steps that change the leaf."""
     b.alphabet.require_absent_grad()
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
@@ -79,7 +83,7 @@ def skipped(b: Draft) -> None:
 
 @action_situation
 def grouped(b: Draft) -> None:
-    """Steps on leaves in parameter groups with different settings."""
+    """Draws optimizer steps on leaves in parameter groups with different settings."""
     b.require(Capability.OPTIMIZERS, Capability.GROUPS)
     leaves = _leaves(b, 2)
     drawn = optimizer(b, len(leaves), grouped=True)
@@ -90,7 +94,7 @@ def grouped(b: Draft) -> None:
 
 @action_situation
 def varied(b: Draft) -> None:
-    """Steps of an optimizer in one of its implementations."""
+    """Draws steps of an optimizer in one of its implementations, such as PyTorch's foreach or fused ones."""
     b.require(Capability.OPTIMIZERS, Capability.FOREACH)
     leaves = _leaves(b)
     name, settings, groups = optimizer(b, len(leaves))
@@ -103,7 +107,7 @@ def varied(b: Draft) -> None:
 
 @action_situation
 def layouts(b: Draft) -> None:
-    """Steps on leaves that are not contiguous, or whose layout differs from their gradient's."""
+    """Draws optimizer steps on leaves that are not contiguous, or whose memory layout differs from their gradient's."""
     b.require(Capability.OPTIMIZERS, Capability.VIEWS, Capability.DETACH, Capability.SWITCHES, Capability.ASSIGNS)
     leaves = [_spread(b), *_leaves(b)[1:]]
     name, settings, groups = optimizer(b, len(leaves))
@@ -119,7 +123,7 @@ def layouts(b: Draft) -> None:
 
 
 def _spread(b: Draft) -> Ref:
-    """A leaf that is a slice or the transpose of another value, or contiguous."""
+    """Draws a leaf that is the detached slice or transpose of another value, or contiguous."""
     (transpose,) = b.available("matrix_transpose")
     base = b.leaf_of(((2, 3), (3, 2), (2, 2)), requires_grad=False)
     if b.requires(base):
@@ -138,7 +142,9 @@ def _spread(b: Draft) -> Ref:
 
 @action_situation
 def kept_gradients(b: Draft) -> None:
-    """A step, which must not change gradients, and a second step with the same gradients; other leaves may exist."""
+    """Draws an optimizer's step, which must not change gradients, and perhaps a second step with the same gradients;
+    other leaves may exist.
+    """
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves))
     _differentiate(b, [*leaves, *_others(b)])
@@ -148,7 +154,7 @@ def kept_gradients(b: Draft) -> None:
 
 @action_situation
 def cleared(b: Draft) -> None:
-    """Gradients cleared by an optimizer for its leaves in all groups, while other leaves keep theirs."""
+    """Draws gradients that are cleared for an optimizer's leaves in all groups, while other leaves keep theirs."""
     b.require(Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS)
     leaves = _leaves(b)
     drawn: OptimizerChoice = optimizer(b, len(leaves))
@@ -163,7 +169,7 @@ def cleared(b: Draft) -> None:
 
 @action_situation
 def clipped(b: Draft) -> None:
-    """Gradients clipped by norm or value, above or within the bound. Some leaves may have no gradient, or another
+    """Draws gradients clipped by norm or value, above or within the bound. Some leaves may have no gradient, or another
     dtype.
     """
     b.require(Capability.CLIPS)

@@ -1,5 +1,5 @@
-"""Situations of recurrent networks: whole sequences, and sequences in parts with the state carried over, detached or
-not.
+"""Programs drawn for the rules about recurrent networks: whole sequences, and sequences in parts with the state carried
+over, detached or not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from autograd_conformance.strategies.situations import networks
 from autograd_conformance.strategies.situations.base import FREEING, action_situation
 
 SHORT = ((2, 1), (1, 2), (3, 2), (1, 0))
-"""Lengths and batch sizes of a sequence's parts; 0 is no batch."""
+"""Lengths and batch sizes of a sequence's parts, of which only the batch size is used; 0 is no batch."""
 
 
 def _network(b: Draft, cell: str | None = None) -> Recurrent:
@@ -30,19 +30,19 @@ def _network(b: Draft, cell: str | None = None) -> Recurrent:
 
 @action_situation
 def single(b: Draft) -> None:
-    """One sequence through a module, and one call on its results."""
+    """Draws one sequence through a recurrent module, and one backward call on its results."""
     networks.passes_and_calls(b, _network(b), once=True)
 
 
 @action_situation
 def several(b: Draft) -> None:
-    """One or two sequences through one module, and calls that retain the graph."""
+    """Draws one or two sequences through one recurrent module, and backward calls that may retain the graph."""
     networks.passes_and_calls(b, _network(b), once=False)
 
 
 @action_situation
 def partial_roots(b: Draft) -> None:
-    """Calls on the output at one time, or on one part of the last state."""
+    """Draws backward calls on a recurrent module's output at one time, or on one part of its last state."""
     made = _network(b)
     inputs = made.inputs(b, bool(b.below(3)))
     out, *last = made.module(b, *inputs)
@@ -58,7 +58,9 @@ def partial_roots(b: Draft) -> None:
 
 @action_situation
 def composed(b: Draft) -> None:
-    """A sequence through cells composed of ops, and one or two calls on the output."""
+    """Draws one or two parts of a sequence through recurrent cells composed of ops, and one to three backward calls on
+    their outputs.
+    """
     part = _composed(b)
     state: Sequence[Ref] = ()
     for _ in range(1 + b.below(2)):
@@ -109,7 +111,9 @@ def _composed(b: Draft) -> Part:
 
 
 def _parts(b: Draft, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
-    """A recurrent network in any form that the framework supports: its parameters, and the function of a part."""
+    """Draws a recurrent network in any form that the framework supports. Returns its parameters, and the function that
+    computes a part of a sequence.
+    """
     known = [f"nn_{cell}" for cell in CELLS]
     ways = [lambda: _elementwise(b)]
     if any(composable(b, cell) for cell in CELLS):
@@ -120,7 +124,9 @@ def _parts(b: Draft, modules: bool = True) -> tuple[tuple[Ref, ...], Part]:
 
 
 def _truncated(b: Draft, detaches: bool) -> None:
-    """A sequence in two to four parts, with a call on each part and perhaps steps between them."""
+    """Draws a sequence in two to four parts, with a backward call on each part and perhaps optimizer steps in
+    between.
+    """
     parameters, part = _parts(b)
     steps = optimizer(b, len(parameters)) if b.can(Capability.OPTIMIZERS) and b.below(3) == 2 else None
     state: Sequence[Ref] = ()
@@ -139,12 +145,12 @@ def _truncated(b: Draft, detaches: bool) -> None:
 
 @action_situation
 def detached_states(b: Draft) -> None:
-    """A sequence in parts, each of which begins with the detached last state of the part before it."""
+    """Draws a sequence in parts, each of which begins with the detached last state of the part before it."""
     b.require(Capability.DETACH)
     _truncated(b, detaches=True)
 
 
 @action_situation
 def carried_states(b: Draft) -> None:
-    """A sequence in parts, each of which begins with the last state of the part before it."""
+    """Draws a sequence in parts, each of which begins with the last state of the part before it."""
     _truncated(b, detaches=False)

@@ -1,7 +1,8 @@
-"""Situations of regions: ops that a framework compiles or recomputes together, with their inputs and results.
+"""Programs drawn for the rules about regions (instructions that run as one compiled or checkpointed function), with
+their inputs and results.
 
-An action ends a region, so these programs put an action between instructions that need separate regions. They are drawn
-only for frameworks that compile or recompute regions.
+An instruction that computes nothing, such as backward, ends a region, so these programs put one between instructions
+that need separate regions. They are drawn only for frameworks that compile or checkpoint.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ RETAINING = (True, None, False)
 
 
 def for_regions(write: Callable[[Draft], None]) -> Callable[..., Programs]:
-    """Make a strategy of a function for frameworks that compile or recompute regions. Others raise `Unsupported`."""
+    """Makes a strategy of programs from a function, for frameworks that compile or checkpoint several instructions as
+    one function. For others the strategy raises `Unsupported`.
+    """
 
     def with_regions(b: Draft) -> None:
         b.alphabet.require_regions()
@@ -47,12 +50,14 @@ def for_regions(write: Callable[[Draft], None]) -> Callable[..., Programs]:
 
 
 def retain(b: Draft) -> bool | None:
-    """A drawn value of `retain_graph`, or None if the framework has no such option."""
+    """Draws a value of `retain_graph`; returns None if the framework has no such option."""
     return b.pick(RETAINING) if b.can(Capability.RETAIN) else None
 
 
 def call_some(b: Draft, roots: Sequence[Ref], least: int) -> None:
-    """At least `least` calls on drawn values of those that require grad, in any order, with any `retain_graph`."""
+    """Adds at least `least` backward calls, with any `retain_graph`, on drawn ones of the roots that require grad; none
+    if no root does.
+    """
     options = [root for root in roots if b.requires(root)]
     for _ in range(least + b.below(3) if options else 0):
         b.actions.backward(b.pick(options), retain=retain(b))
@@ -62,7 +67,9 @@ def call_some(b: Draft, roots: Sequence[Ref], least: int) -> None:
 
 
 def viewed(b: Draft, value: Ref) -> Ref:
-    """The value detached, or a view of it by an op that always returns one; the value itself if neither is possible."""
+    """Returns the value detached, or a view of it by an op that always returns a view; the value itself if neither is
+    possible.
+    """
     fitting = [name for name in VIEWING if name in b.alphabet.ops and takes(b.alphabet.row(name), b.shape(value))]
     if b.can(Capability.DETACH) and (not fitting or b.below(2)):
         return b.detach(value)
@@ -72,7 +79,9 @@ def viewed(b: Draft, value: Ref) -> Ref:
 
 @for_regions
 def results_apart(b: Draft) -> None:
-    """Several results of one region, with or without a common part, and calls on one after another."""
+    """Draws several results of one compiled or checkpointed function, with or without a common part, and backward calls
+    on one after another.
+    """
     shape = b.pick(b.alphabet.shapes(SHAPES))
     trunk = chain(b, b.leaf(shape), 2)
     results = [chain(b, trunk if b.below(2) else b.leaf(shape), 2) for _ in range(2 + b.below(2))]
@@ -83,7 +92,9 @@ def results_apart(b: Draft) -> None:
 
 @for_regions
 def branches_apart(b: Draft) -> None:
-    """One graph with its branches in separate regions: a call on the first must not free the second."""
+    """Draws one graph with its branches in separate compiled or checkpointed functions: a backward call on the first
+    must not free the second.
+    """
     shape = b.pick(b.alphabet.shapes(SHAPES))
     left = chain(b, b.leaf(shape), 2)
     end_region(b)
@@ -97,8 +108,8 @@ def branches_apart(b: Draft) -> None:
 
 @for_regions
 def viewed_results(b: Draft) -> None:
-    """A value and views or detached aliases of it as results of one region. One is written to, and the others are
-    used.
+    """Draws a value and views or detached aliases of it as results of one compiled or checkpointed function. One is
+    written to in place, and the others are used.
     """
     b.require(Capability.WRITES, Capability.VIEWS)
     base = chain(b, b.leaf_of(((3,), (2, 2), (2, 3))), 2)
@@ -120,8 +131,8 @@ def viewed_results(b: Draft) -> None:
 
 @for_regions
 def unneeded_written(b: Draft) -> None:
-    """A result that no derivative of its region needs. It is written to after the region, before a call on a later
-    value.
+    """Draws a value that no derivative of its compiled or checkpointed function needs, an in-place write to the value
+    after the function, and a backward call on the function's result.
     """
     b.require(Capability.WRITES)
     require_known_needs(b)
@@ -137,8 +148,8 @@ def unneeded_written(b: Draft) -> None:
 
 @for_regions
 def inputs_given_out(b: Draft) -> None:
-    """Results of a region that are views, detached aliases or copies of an input, some of which are written to or
-    used.
+    """Draws results of a compiled or checkpointed function that are views, detached aliases or copies of an input, some
+    of which are written to in place or used.
     """
     shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     value = chain(b, b.leaf(shape), 1) if b.below(2) else b.leaf(shape, requires_grad=bool(b.below(4)))
@@ -167,7 +178,9 @@ def inputs_given_out(b: Draft) -> None:
 
 @for_regions
 def inputs_written(b: Draft) -> None:
-    """An input or a result of a region, or an alias of it, written to between the region and a call through it."""
+    """Draws an in-place write to an input or a result of a compiled or checkpointed function, or to an alias of one,
+    between the function and a backward call through it.
+    """
     b.require(Capability.WRITES)
     shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     given = b.leaf(shape, requires_grad=bool(b.below(3))) if b.below(2) else chain(b, b.leaf(shape), 1)
@@ -191,7 +204,9 @@ def inputs_written(b: Draft) -> None:
 
 @for_regions
 def weights_stepped(b: Draft) -> None:
-    """A region whose weights are changed by a step between two calls on it, and the same region on the new weights."""
+    """Draws a compiled or checkpointed function whose weights are changed by an optimizer's step after a backward call,
+    perhaps a second call on the old graph, and the same function on the new weights.
+    """
     b.require(Capability.OPTIMIZERS, Capability.RETAIN)
     weight = b.leaf_of(((3,), (2, 3), ()))
     names = [b.pick(b.available(*SMOOTH)) for _ in range(1 + b.below(2))]
@@ -211,7 +226,9 @@ def weights_stepped(b: Draft) -> None:
 
 @for_regions
 def hooked_between(b: Draft) -> None:
-    """Hooks on inputs and results of a region, or retained gradients, added between the region and calls through it."""
+    """Draws hooks or `retain_grad` on inputs and results of a compiled or checkpointed function, added between the
+    function and backward calls through it.
+    """
     b.require(Capability.HOOKS)
     shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     given = chain(b, b.leaf(shape), 1)
@@ -229,7 +246,9 @@ def hooked_between(b: Draft) -> None:
 
 @for_regions
 def twins(b: Draft) -> None:
-    """Inputs of a region that share memory (a value, and the value detached or a view), read and written inside it."""
+    """Draws a compiled or checkpointed function with inputs that share memory (a value, and the value detached or a
+    view), which it reads and perhaps writes in place.
+    """
     b.require(Capability.VIEWS)
     shape = b.pick(b.alphabet.shapes(((3,), (2, 2))))
     value = chain(b, b.leaf(shape), 1) if b.below(3) else b.leaf(shape, requires_grad=bool(b.below(2)))
@@ -244,7 +263,9 @@ def twins(b: Draft) -> None:
 
 @for_regions
 def numbers_and_empties(b: Draft) -> None:
-    """Scalars and tensors without elements as inputs of a region, with other inputs."""
+    """Draws a compiled or checkpointed function with a scalar and perhaps a tensor without elements among its
+    inputs.
+    """
     shape = b.pick(b.alphabet.shapes(((3,), (2, 3), (0,), (2, 0))))
     number = b.leaf((), requires_grad=bool(b.below(4)))
     several = chain(b, b.leaf(shape), 1)

@@ -1,4 +1,6 @@
-"""Situations of a region run several times: on other values, after an error, in other grad modes, recomputed."""
+"""Programs that run the same compiled or checkpointed function (a region) several times: on other values, after an
+error, in other grad modes, recomputed.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,21 @@ from autograd_conformance.strategies.situations.regions import call_some, for_re
 
 @dataclass(frozen=True)
 class Recipe:
-    """The computation of a region on two values. Equal recipes in separate regions are the same compiled region."""
+    """A computation on two values that a framework runs as one compiled or checkpointed function (a region). Equal
+    recipes in separate regions are the same compiled function.
+    """
 
     ops: tuple[str, ...]
-    """Ops, each on the result of the one before, with the second value as the other operand if they take two. "detach"
-    and "write" are no ops: they detach the result, and write it to the second value.
+    """The ops, each applied to the result of the one before, with the second value as the other operand of `multiply`
+    and `add`. "detach" detaches the result; "write" multiplies the second value by it in place.
     """
     branch: str
-    """An op on the first op's result, for a second result of the region."""
+    """The op that is applied to the first op's result, for a second result of the recipe."""
     unrecorded: tuple[int, ...] = ()
     """Indices of the ops under `no_grad`."""
 
     def applied(self, b: Draft, first: Ref, second: Ref) -> list[Ref]:
-        """Apply the recipe to two values. Return the two results that it does not use itself, which are the region's
-        results.
-        """
+        """Applies the recipe to two values, and returns its two results: of the last op, and of `branch`."""
         made = [first]
         for k, op in enumerate(self.ops):
             with b.under(*(["no_grad"] if k in self.unrecorded else [])):
@@ -47,7 +49,7 @@ class Recipe:
 
 
 def drawn_recipe(b: Draft, writes: bool = False) -> Recipe:
-    """A recipe of two to four ops and a branch."""
+    """Draws a recipe of two or three ops and a branch; with `writes`, also an in-place write."""
     ops = [b.pick(b.available("multiply", "add"))]
     kinds = [*b.available(*SMOOTH[:5]), *(["detach"] if b.can(Capability.DETACH) else [])]
     ops += [b.pick(kinds) for _ in range(1 + b.below(2))]
@@ -61,12 +63,16 @@ def drawn_recipe(b: Draft, writes: bool = False) -> Recipe:
 OF_ONE_SIZE: tuple[tuple[Shape, ...], ...] = (
     ((3,), (1, 3), (3, 1), (2,)), ((2, 2), (4,), (1, 4), (2, 3)), ((), (1,), (1, 1), (3,)),
 )  # fmt: skip
-"""Shapes for repeated runs of a region: most of a row have equally many elements, the last has another number."""
+"""Shapes for repeated runs of a compiled function: most of a row have equally many elements, the last has another
+number.
+"""
 
 
 @for_regions
 def called_again(b: Draft) -> None:
-    """One region two or three times, on values that differ, perhaps in shape or dtype, too, with calls in between."""
+    """Draws one compiled or checkpointed function run two or three times, on values that differ, perhaps also in shape
+    or dtype, with backward calls in between.
+    """
     writes = b.can(Capability.WRITES, Capability.CONSTANTS) and b.below(4) == 3
     recipe = drawn_recipe(b, writes)
     roots: list[Ref] = []
@@ -92,7 +98,7 @@ def called_again(b: Draft) -> None:
 
 
 def _fresh(b: Draft, shape: Shape, dtype: str) -> Ref:
-    """A fresh leaf or constant, sometimes transposed."""
+    """Draws a fresh leaf or constant of the given shape, sometimes the transpose of one."""
     kind = b.below(6)
     value = b.leaf(value=b.operands.tensor(shape[::-1], dtype), requires_grad=kind < 4)
     if len(shape) == 2 and kind % 2 and "matrix_transpose" in b.alphabet.ops:
@@ -102,7 +108,9 @@ def _fresh(b: Draft, shape: Shape, dtype: str) -> Ref:
 
 @for_regions
 def inputs_toggled(b: Draft) -> None:
-    """A leaf whose `requires_grad` changes between a region and a call through it; then the same region again."""
+    """Draws a leaf whose `requires_grad` changes between a compiled or checkpointed function and a backward call
+    through it; then the same function again.
+    """
     b.require(Capability.SWITCHES)
     shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     first = bool(b.below(3)) or not b.can(Capability.CONSTANTS)
@@ -121,7 +129,9 @@ def inputs_toggled(b: Draft) -> None:
 
 @for_regions
 def called_after_an_error(b: Draft) -> None:
-    """A region that raises because it writes to a leaf, then the same region on values that may be written to."""
+    """Draws a compiled or checkpointed function that raises because it writes to a leaf in place, then the same
+    function on values that may be written to.
+    """
     b.require(Capability.WRITES, Capability.WRITE_CHECKS, Capability.CONSTANTS)
     shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))
     recipe = drawn_recipe(b, writes=True)
@@ -139,7 +149,9 @@ def called_after_an_error(b: Draft) -> None:
 
 @for_regions
 def modes_inside(b: Draft) -> None:
-    """One computation several times in a region, each time in other grad modes, which may be nested."""
+    """Draws one computation several times in a compiled or checkpointed function, each time in other grad modes, which
+    may be nested.
+    """
     b.require(Capability.MODES)
     value = chain(b, b.leaf_of(((3,), (2, 3), ())), 1)
     if b.below(2):
@@ -157,7 +169,9 @@ def modes_inside(b: Draft) -> None:
 
 @for_regions
 def computed_again(b: Draft) -> None:
-    """One computation several times in a region, with writes to its operand or its results in between."""
+    """Draws one computation several times in a compiled or checkpointed function, with in-place writes to its operand
+    or its results in between.
+    """
     b.require(Capability.WRITES)
     value = chain(b, b.leaf_of(((3,), (2, 3), ())), 1)
     if b.below(2):
@@ -175,7 +189,9 @@ def computed_again(b: Draft) -> None:
 
 @for_regions
 def masks_inside(b: Draft) -> None:
-    """Dropout in a region, once or several times, with an observable mask; calls and other random ops in between."""
+    """Draws dropout, once or twice, in a compiled or checkpointed function that gets the mask as an input, so that the
+    mask is observable.
+    """
     b.require(Capability.RANDOM)
     if not {"dropout", "dropout_mask"} <= {*b.alphabet.modules}:
         raise Unsupported("the framework has no dropout")

@@ -1,4 +1,4 @@
-"""Situations of views: values that share memory, and values that must not."""
+"""Programs drawn for the rules about views: values that share memory, and values that must not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.strategies.situations.base import action_situation, al
 
 
 def _touch(b: Draft, target: Ref) -> None:
-    """A write that changes any value, under `no_grad` if it is a leaf that requires grad."""
+    """Adds an in-place write, under `no_grad` if the target is a leaf that requires grad or a view of one."""
     leaf = b.requires(target) and b.reference.tape.is_leaf(b.reference.storages.base(target))
     if leaf and not b.can(Capability.MODES):
         return
@@ -21,7 +21,9 @@ def _touch(b: Draft, target: Ref) -> None:
 
 @action_situation
 def views(b: Draft) -> None:
-    """Views of leaves and of results, views of views, detached values; a write makes observable which share memory."""
+    """Draws views of leaves and of results, views of views, and detached values; an in-place write shows which of them
+    share memory.
+    """
     b.require(Capability.WRITES, Capability.VIEWS)
     source = b.leaf_of(((3,), (2, 3), (2, 2, 3))) if b.below(2) else computed(b)
     values = [source]
@@ -36,7 +38,9 @@ def views(b: Draft) -> None:
 
 @action_situation
 def copies(b: Draft) -> None:
-    """Results that must not share memory with their operand, even if equal to it; a write makes sharing observable."""
+    """Draws results that must not share memory with their operand, even if equal to it; an in-place write would show
+    sharing.
+    """
     b.require(Capability.WRITES)
     source = b.leaf_of(((3,), (2, 3), (2, 2))) if b.below(2) else computed(b)
     same = [
@@ -55,7 +59,9 @@ def copies(b: Draft) -> None:
 
 @action_situation
 def view_histories(b: Draft) -> None:
-    """A recorded write to a view or to its base; then the base and other views of it are used and differentiated."""
+    """Draws a recorded in-place write to a view or to its base, and a backward call on values computed from the base
+    and other views of it.
+    """
     b.require(Capability.WRITES, Capability.VIEWS)
     base = computed(b, (3,), (2, 3), (2, 2), (2, 2, 3))
     others = [view(b, base) for _ in range(1 + b.below(2))]
@@ -77,7 +83,9 @@ def view_histories(b: Draft) -> None:
 
 @action_situation
 def buffered_histories(b: Draft) -> None:
-    """A constant buffer whose rows are overwritten by values that require grad; then the whole is used."""
+    """Draws a constant buffer whose rows are overwritten in place by values that require grad, and a backward call on
+    the whole buffer or a value computed from it.
+    """
     b.require(Capability.WRITES, Capability.VIEWS)
     buffer = b.leaf_of(((2, 3), (3, 2), (2, 2), (3,)), requires_grad=False)
     if "select" not in b.alphabet.ops:
@@ -91,7 +99,9 @@ def buffered_histories(b: Draft) -> None:
 
 @action_situation
 def restricted_views(b: Draft) -> None:
-    """A view made under `no_grad`, or one of several views of one op, written to, or used after a write to its base."""
+    """Draws a view made under `no_grad`, or one of several views of one op, which is written to in place, perhaps after
+    a write to its base.
+    """
     b.require(Capability.WRITES, Capability.VIEWS)
     if b.can(Capability.MODES, Capability.CONSTANTS) and b.below(2):
         base = b.leaf_of(((2, 3), (3,), (2, 2)), requires_grad=False)

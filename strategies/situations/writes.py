@@ -1,4 +1,6 @@
-"""Situations of in-place writes: to values, aliases and leaves, and to tensors that a graph saved."""
+"""Programs drawn for the rules about in-place writes: to values, aliases and leaves, and to tensors that a graph
+saved.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,14 @@ LINEAR = ("negative", "add", "subtract", "mean", "sum", "flip")
 
 
 def around(b: Draft) -> list[str]:
-    """The grad modes of a write: mostly none."""
+    """Draws the grad modes of an in-place write: mostly none, sometimes `no_grad`."""
     return ["no_grad"] if b.can(Capability.MODES) and b.below(4) == 3 else []
 
 
 @action_situation
 def single_writes(b: Draft, name: str) -> None:
-    """One write to a copy of a fresh leaf, or to a strided part of the copy, with operands that may require grad. Then
-    a backward call on the target or on the whole copy.
+    """Draws one in-place write, by the op called `name`, to a copy of a fresh leaf or to a strided part of the copy,
+    with operands that may require grad; then a backward call on the target or on the whole copy.
     """
     b.require(Capability.WRITES)
     if name not in b.writes.known[1]:
@@ -53,7 +55,9 @@ def single_writes(b: Draft, name: str) -> None:
 
 
 def _copied(b: Draft, value: Literal, requires_grad: bool) -> tuple[Ref, Ref]:
-    """A copy of a leaf, and the copy or the strided part of it that contains `value`."""
+    """Makes a copy of a leaf, and returns the copy and the strided part of it that contains `value`, or the copy twice
+    if it contains nothing else.
+    """
     (clone,) = b.available("clone")
     array = np.array(value.data, value.dtype).reshape(value.shape)
     layout = b.pick((None, None, *GAPS)) if b.can(Capability.VIEWS) else None
@@ -67,7 +71,7 @@ def _copied(b: Draft, value: Literal, requires_grad: bool) -> tuple[Ref, Ref]:
 
 @action_situation
 def written_values(b: Draft) -> None:
-    """One to four writes to values of every kind, with unrelated values beside them."""
+    """Draws one to four in-place writes to results, constants and leaves, with unrelated values beside them."""
     b.require(Capability.WRITES)
     values = [computed(b), b.leaf(requires_grad=False), b.leaf()][: 2 + b.below(2)]
     for _ in range(1 + b.below(4)):
@@ -83,14 +87,16 @@ def written_values(b: Draft) -> None:
 
 
 def _call(b: Draft, values: list[Ref]) -> None:
-    """A backward call on a new value, computed from one of the values that require grad if there is one."""
+    """Adds a backward call on a new value, computed from one of `values` that requires grad if there is one."""
     roots = [r for r in values if b.requires(r) and b.reference.values[r].size]
     b.actions.backward(unaliased(b, b.choices.recent(roots) if roots else computed(b)))
 
 
 @action_situation
 def written_aliases(b: Draft) -> None:
-    """Values that share memory (views, views of views, detached ones), and writes to one or two of them."""
+    """Draws values that share memory (views, views of views, detached ones), and in-place writes to one or two of
+    them.
+    """
     b.require(Capability.WRITES, Capability.VIEWS)
     buffer = not b.below(4)
     values = [b.leaf_of(((3,), (2, 3), (2, 2)), requires_grad=False) if buffer else computed(b)]
@@ -105,7 +111,9 @@ def written_aliases(b: Draft) -> None:
 
 @action_situation
 def recorded_writes(b: Draft) -> None:
-    """A computed value with a recorded write to it, which is used afterwards; perhaps several times."""
+    """Draws a value, one to three recorded in-place writes to it, and a backward call on it or on a value computed from
+    it.
+    """
     b.require(Capability.WRITES)
     if b.below(3):
         target = computed(b)
@@ -125,7 +133,9 @@ def recorded_writes(b: Draft) -> None:
 
 
 def _record(b: Draft, target: Ref) -> None:
-    """A recorded write: to a value that requires grad, or of one."""
+    """Adds a recorded in-place write to `target`: any write if it requires grad, else a write of a value that requires
+    grad.
+    """
     if b.requires(target):
         b.writes.to(target)
         return
@@ -139,7 +149,9 @@ def _record(b: Draft, target: Ref) -> None:
 
 @action_situation
 def requiring_writes(b: Draft) -> None:
-    """A value that requires grad, written into one that may not: the target then has to require grad."""
+    """Draws an in-place write of a value that requires grad into one that may not: the target then has to require
+    grad.
+    """
     b.require(Capability.WRITES)
     if b.below(2):
         target = b.leaf_of(((3,), (2, 3), ()), requires_grad=False)
@@ -154,7 +166,9 @@ def requiring_writes(b: Draft) -> None:
 
 @action_situation
 def written_leaves(b: Draft) -> None:
-    """A recorded write to a leaf that requires grad, or to a view of one, which is rejected; other calls stay legal."""
+    """Draws a recorded in-place write to a leaf that requires grad, or to a view of one, which is rejected, and a
+    backward call, which stays legal.
+    """
     b.require(Capability.WRITES, Capability.WRITE_CHECKS)
     leaf = b.leaf_of(((3,), (2, 3), (), (2, 2)))
     root = unaliased(b, leaf)
@@ -172,7 +186,9 @@ def written_leaves(b: Draft) -> None:
 
 @action_situation
 def written_saved(b: Draft) -> None:
-    """A saved tensor that a derivative needs, written to directly or through an alias."""
+    """Draws an in-place write, directly or through an alias, to a saved tensor that a derivative needs, and a backward
+    call.
+    """
     b.require(Capability.WRITES)
     value = computed(b, most=1)
     names = b.available(
@@ -190,7 +206,7 @@ def written_saved(b: Draft) -> None:
 
 
 def _reach(b: Draft, target: Ref) -> None:
-    """A write to a value, a view of it or its detached alias, recorded or not."""
+    """Adds an in-place write to a value, a view of it or its detached alias, recorded or not."""
     if b.can(Capability.VIEWS) and b.below(2):
         target = alias(b, target)
     with b.under(*around(b)):
@@ -200,7 +216,9 @@ def _reach(b: Draft, target: Ref) -> None:
 
 @action_situation
 def written_parameters(b: Draft) -> None:
-    """A saved leaf, written to under `no_grad` as a hand-written optimizer does; then a call on the old graph."""
+    """Draws an in-place write under `no_grad` to a leaf that a retained graph saved, as a hand-written optimizer does;
+    then a backward call on that graph.
+    """
     b.require(Capability.WRITES, Capability.MODES, Capability.RETAIN)
     leaf = b.leaf_of(((3,), (2, 3), ()))
     target = view(b, leaf) if b.can(Capability.VIEWS) and b.below(3) == 2 else leaf
@@ -216,7 +234,9 @@ def written_parameters(b: Draft) -> None:
 
 @action_situation
 def written_unneeded(b: Draft) -> None:
-    """A value that no derivative needs, written to before a call on values computed from it."""
+    """Draws an in-place write to a value that no derivative needs, and a backward call on a value computed from it
+    earlier.
+    """
     b.require(Capability.WRITES)
     require_known_needs(b)
     start = computed(b, (3,), (2, 3), (2, 2), most=1) if b.below(2) else b.leaf_of(((3,), (2, 3), (2, 2)))
@@ -228,13 +248,17 @@ def written_unneeded(b: Draft) -> None:
 
 
 def require_known_needs(b: Draft) -> None:
-    """Raise `Unsupported` if a region is one graph node, because its derivative may need any value of the region."""
+    """Raises `Unsupported` if the framework makes one graph node of several instructions that it compiles or
+    checkpoints as one function, because the node's derivative may need any of their values.
+    """
     if b.alphabet.traits.one_node:
         raise Unsupported("a region is one graph node, whose derivative may need any of its values")
 
 
 def _unneeded(b: Draft, value: Ref) -> None:
-    """A write to a value, or to an alias of it, whose derivative does not need the value either."""
+    """Adds an in-place write to a value that no derivative needs, or to an alias of it; the write's own derivative does
+    not need the value either.
+    """
     target = alias(b, value) if b.can(Capability.VIEWS) and b.below(2) else value
     b.writes.to(target, b.pick(("add_", "zero_", "mul_scalar_", "fill_", "copy_")))
 
@@ -244,7 +268,7 @@ def _unneeded(b: Draft, value: Ref) -> None:
 
 @action_situation
 def overlapping_writes(b: Draft) -> None:
-    """A write to a value whose elements overlap in memory, or a write whose operand overlaps its target."""
+    """Draws an in-place write to a value whose elements overlap in memory, or one whose operand overlaps its target."""
     b.require(Capability.WRITES, Capability.VIEWS)
     value = computed(b, (3,), (3, 3), (2, 2))
     match b.below(3):
@@ -269,8 +293,8 @@ def overlapping_writes(b: Draft) -> None:
 
 @situation
 def written_between(b: Draft) -> None:
-    """A retained graph, a step on its saved leaf, and another call: an error, or the gradient of the recorded
-    values.
+    """Draws a backward call that retains its graph, an optimizer's step on a leaf that the graph saved, and another
+    call: an error, or the gradient of the recorded values.
     """
     leaf = b.leaf_of(LEAF_SHAPES)
     root = chain(b, leaf)
@@ -281,7 +305,9 @@ def written_between(b: Draft) -> None:
 
 @situation
 def written_unsaved(b: Draft) -> None:
-    """A retained graph that does not need the leaf that a step changes, and another call."""
+    """Draws a retained graph that does not need the leaf that an optimizer's step changes, and another backward
+    call.
+    """
     require_known_needs(b)
     leaf = b.leaf_of(LEAF_SHAPES)
     value = leaf
