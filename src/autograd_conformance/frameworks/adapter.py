@@ -122,7 +122,7 @@ class Target(Protocol):
     def simpler_modes(self) -> Mapping[str, Target]:
         """Returns the same framework with fewer layers, such as no compiler, closest first; empty for most frameworks.
 
-        Each key completes the sentence "it passes ...".
+        Each key completes the sentence "it passes ...": ``without the checkpoint``.
         """
 
     @property

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Raised:
-    """An exception that a call raised."""
+    """The exception that a call raised, which `attempt` returns in place of a result."""
 
     error: BaseException
 

@@ -72,7 +72,9 @@ def frameworks() -> Mapping[str, Entry]:
 
 
 def variable(name: str) -> Mapping[str, str]:
-    """Returns the environment variable that hands a framework's entry to a worker; empty if no package offers it."""
+    """Returns the environment variable, by its name, that hands a framework's entry to a worker; empty if no package
+    offers the framework.
+    """
     entry = frameworks().get(name)
     if entry is None:
         return {}
@@ -80,7 +82,9 @@ def variable(name: str) -> Mapping[str, str]:
 
 
 def known_file(name: str) -> Path | None:
-    """Returns the known differences that a package offers beside its adapter; None if there are none."""
+    """Returns the path of the file of known differences that a package has beside its adapter, ``known/NAME.toml``;
+    None if there is none.
+    """
     entry = frameworks().get(name)
     if entry is None:
         return None
@@ -104,7 +108,9 @@ def _name(distribution: Distribution) -> str:
 
 
 def _requirements(package: str, extra: str) -> str:
-    """Returns the requirements of a distribution's extra; empty if there is no such distribution or extra."""
+    """Returns the requirements of a distribution's extra, with spaces between them; empty if there is no such
+    distribution or extra.
+    """
     try:
         lines = requires(package) if package else None
     except PackageNotFoundError:

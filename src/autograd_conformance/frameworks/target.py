@@ -114,7 +114,7 @@ class InProcess:
 
     @property
     def prints(self) -> bool:
-        """Whether the adapter has a dialect."""
+        """Whether the adapter has a dialect, so that programs can also run as printed code."""
         return self.adapter.dialect is not None
 
     def observe_printed(self, program: Program) -> Observation:
@@ -219,7 +219,9 @@ class InProcess:
 
     @cached_property
     def dtypes(self) -> Sequence[str]:
-        """Names of the dtypes that the framework computes in, without those that leaves do not keep."""
+        """Names of the dtypes that the framework computes in, without those in which a leaf does not read back as
+        written.
+        """
         if not self.probed.dtypes:
             return self.adapter.dtypes
         return [dtype for dtype in self.adapter.dtypes if dtype not in self.probed.dtypes]

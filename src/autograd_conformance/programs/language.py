@@ -47,12 +47,12 @@ class Literal:
     """The elements in row-major order, exactly representable in `dtype`."""
     shape: Shape
     dtype: str = "float64"
-    """One of `DTYPES`."""
+    """The name of the dtype: ``float32`` or ``float64``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A tensor made from literal values."""
+    """Make a leaf, a tensor of literal values."""
 
     value: Literal
     requires_grad: bool = True
@@ -60,7 +60,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An op on earlier values."""
+    """Apply an op to earlier values."""
 
     op: str
     """The op's name in `ops.catalogue`, such as ``matmul``."""
@@ -81,7 +81,7 @@ class Detach:
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """An op applied in place."""
+    """Apply an op in place, which overwrites its target."""
 
     op: str
     """The in-place op's name in `ops.catalogue`, such as ``add_``."""
@@ -95,7 +95,7 @@ class InPlace:
 
 @dataclass(frozen=True, slots=True)
 class DetachInPlace:
-    """Detach a value in place: it loses its history."""
+    """Detach a value in place, so that the value loses its history."""
 
     target: Ref
 
@@ -202,7 +202,7 @@ class ZeroGrad:
 
 @dataclass(frozen=True, slots=True)
 class ReadGrad:
-    """The `.grad` of a leaf, or of a value that retains its gradient, as a value of the program."""
+    """Read the `.grad` of a leaf, or of a value that retains its gradient, as a value of the program."""
 
     leaf: Ref
 
@@ -273,7 +273,7 @@ class DefaultDtype:
     """
 
     dtype: str
-    """One of `DTYPES`."""
+    """The name of the dtype: ``float32`` or ``float64``."""
 
 
 Instruction = (

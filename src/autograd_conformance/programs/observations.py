@@ -83,7 +83,7 @@ class Gradient:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The instruction returned."""
+    """The outcome of an instruction that returned."""
 
     values: tuple[Tensor | None, ...] = ()
     """The results; after a step of an optimizer, the updated leaves. None is the gradient of an unused input, or any
@@ -94,7 +94,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The instruction raised an exception."""
+    """The outcome of an instruction that raised an exception."""
 
     kind: Kind
     """The kind of error, as the adapter classifies the exception."""
@@ -114,19 +114,19 @@ Outcome = Returned | Raised | Skipped
 
 @dataclass(frozen=True, slots=True)
 class HookCall:
-    """A hook was called."""
+    """One call of a hook."""
 
     hook: Ref
-    """The hook's handle."""
+    """The value of the program that is the hook's handle."""
     value: np.ndarray | None
     """The gradient with which the hook was called; None if the hook was called without a gradient."""
     dtype: str | None = None
-    """The dtype of that gradient, if known."""
+    """The dtype of the gradient with which the hook was called, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepObservation:
-    """The observation of one instruction."""
+    """The observation of one instruction: its outcome, and all that could be read after it."""
 
     outcome: Outcome
     """How the instruction ended: it returned, raised, or was skipped."""
@@ -158,7 +158,9 @@ Observation = tuple[StepObservation, ...]
 
 
 def region_steps(observation: Observation) -> dict[int, tuple[int, ...]]:
-    """Returns, for each instruction that ran in a region, the numbers of all instructions of that region."""
+    """Returns, for each instruction that ran in a region (one compiled or checkpointed function), the numbers of all
+    instructions of that region.
+    """
     return {at: step.region for step in observation for at in step.region}
 
 

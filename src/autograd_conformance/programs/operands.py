@@ -41,7 +41,7 @@ _REFS = {
 
 
 def results(step: Instruction) -> int:
-    """Returns the number of values that an instruction makes; a hook makes the handle that removes it."""
+    """Returns the number of values that an instruction makes; a `Hook` makes one, the handle that removes the hook."""
     match step:
         case Apply():
             return step.results

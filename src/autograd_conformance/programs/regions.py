@@ -15,7 +15,7 @@ from autograd_conformance.programs.observations import Observation, region_steps
 from autograd_conformance.programs.operands import operands, results
 
 Computing = Apply | Detach | InPlace
-"""The instructions that a region can contain."""
+"""The instructions that a region (one compiled or checkpointed function) can contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class Region:
 
 
 CanJoin = Callable[[Program, int, Sequence[int]], bool]
-"""A function that says whether an instruction, given by its number, can join the instructions that a region already
-contains.
+"""A function that says whether an instruction, given by its number, can join the instructions that a region (one
+compiled or checkpointed function) already contains.
 """
 
 
 LEAST, ONE_IN = 3, 8
-"""A region that has at least `LEAST` instructions is ended, although it could continue, at about one in `ONE_IN` of the
-following positions, which a hash of its length and ops selects.
+"""A region (one compiled or checkpointed function) that has at least `LEAST` instructions is ended, although it could
+continue, at about one in `ONE_IN` of the following positions, which a hash of its length and ops selects.
 """
 
 
@@ -105,7 +105,7 @@ def observed_regions(program: Program, observation: Observation) -> list[Region]
 
 
 def region_of(program: Program, steps: tuple[int, ...]) -> Region:
-    """Returns the region of some computing instructions, given by their numbers."""
+    """Returns the region that consists of some computing instructions, given by their numbers."""
     within = set(steps)
     made = [Ref(at, k) for at in steps for k in range(results(program[at]))]
     used = dict.fromkeys(ref for at in steps for ref in operands(program[at]))

@@ -17,7 +17,7 @@ Family = NewType("Family", str)
 
 
 def family(slug: Slug) -> Family:
-    """Returns the family of a rule."""
+    """Returns the family of a rule: ``accumulation`` for ``accumulation/adds``."""
     return Family(slug.partition("/")[0])
 
 

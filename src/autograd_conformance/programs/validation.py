@@ -57,7 +57,7 @@ def _any_settings(optimizer: str, settings: Attrs, groups: Groups) -> str | None
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The names that programs may use, with their attributes and settings; the op tables define it."""
+    """The names that programs may use, with their attributes and settings; the op tables define these names."""
 
     ops: Collection[str]
     """Ops that programs apply, including modules and random ops."""

@@ -79,7 +79,7 @@ class Traversal:
     leaves: frozenset[Ref] = frozenset()
     """The leaves to whose gradients the call adds."""
     uses: Mapping[GradientEdge, int] = field(default_factory=dict)
-    """For each edge, how many operands of the visited nodes it is."""
+    """For each edge, how many times the visited nodes have it as an operand."""
     maybe_nodes: tuple[Node, ...] = ()
     """The nodes that the call may go through: ancestors of a derivative's operands, which matter only if the derivative
     depends on them.

@@ -29,7 +29,7 @@ class TapeState(RecordedGraph):
         self.capabilities = frozenset(capabilities)
         """The capabilities that the framework claims."""
         self.frees = Capability.FREES in capabilities
-        """Whether the framework claims to free graphs."""
+        """Whether the framework claims to free the graph after a backward call that does not retain the graph."""
         self.imperative = Capability.IMPERATIVE in capabilities
         """Whether the framework claims that calls leave gradients in leaves. If not, the functional form is used
         instead.
@@ -39,9 +39,9 @@ class TapeState(RecordedGraph):
         self.counts = counts
         """Whether expectations list the rules that a call exercises."""
         self.leaves: dict[Ref, Leaf] = {}
-        """The instruction of each leaf."""
+        """The `Leaf` instruction of each leaf."""
         self.detached: dict[Ref, Ref] = {}
-        """The source of each detached value."""
+        """For each detached value, the value that it was detached from."""
         self.grads: dict[Ref, Gradient | None] = {}
         """The gradient that each value held when it was last observed."""
         self.used: set[Ref] = set()

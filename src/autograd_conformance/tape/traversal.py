@@ -35,7 +35,7 @@ class Ancestry:
     visited: list[Node] = field(default_factory=list)
     """The nodes of `nodes` and `maybe_nodes` together, newest first."""
     uses: dict[GradientEdge, int] = field(default_factory=dict)
-    """For each edge, the number of node operands that use it."""
+    """For each edge, how many times the nodes have it as an operand."""
     must_reach: set[GradientEdge] = field(default_factory=set)
     """The edges that certainly get a cotangent."""
     may_reach: set[GradientEdge] = field(default_factory=set)
@@ -173,7 +173,9 @@ class RecordedGraph:
         return beside
 
     def _inputs(self, region: tuple[int, ...]) -> Iterator[GradientEdge]:
-        """Yields the gradient edges of the values from outside that a region uses."""
+        """Yields the gradient edges of the values from outside that a region (one compiled or checkpointed function)
+        uses.
+        """
         reference = self.reference
         for ref in (ref for at in region for ref in operands(reference.steps[at])):
             if ref.at not in region and reference.requires_grad.get(ref):

@@ -1,4 +1,6 @@
-"""Version checks: whether a tensor that a node saved, or that a region received, was written to since."""
+"""Version checks: whether a tensor that a node saved, or that a region (one compiled or checkpointed function)
+received, was written to since.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ def version_mismatch(graph: RecordedGraph, node: Node) -> bool:
 
 
 def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
-    """Whether a node's region is recomputed in backward, and an input of the region was written to, or began or ceased
-    to require grad, since.
+    """Whether a node belongs to a region (one compiled or checkpointed function) that backward recomputes, and an input
+    of the region was written to, or began or ceased to require grad, since.
     """
     reference, region = graph.reference, graph.region(node)
     if not (region and reference.traits.captures):
@@ -46,26 +48,28 @@ def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
 
 
 def _region_inputs(graph: RecordedGraph, region: tuple[int, ...]) -> set[Ref]:
-    """Returns the values from outside that a region uses."""
+    """Returns the values from outside that a region (one compiled or checkpointed function) uses."""
     return {ref for at in region for ref in operands(graph.reference.steps[at]) if ref.at not in region}
 
 
 def _inputs_written_since(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
-    """Whether an input of a region was written to after the region ran."""
+    """Whether an input of a region (one compiled or checkpointed function) was written to after the region ran."""
     storages = graph.reference.storages
     return any(storages.versions.get(storages.storage(ref), -1) > region[-1] for ref in _region_inputs(graph, region))
 
 
 def _saves_inputs_only(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
-    """Whether a region saves nothing but its inputs: it is recomputed, contains no writes, and each op has a separate
-    node.
+    """Whether a region (one compiled or checkpointed function) saves nothing but its inputs: it is recomputed, contains
+    no writes, and each op has a separate node.
     """
     traits, steps = graph.reference.traits, graph.reference.steps
     return traits.recomputes and not traits.one_node and not any(isinstance(steps[at], InPlace) for at in region)
 
 
 def _any_part_written_since(graph: RecordedGraph, region: tuple[int, ...]) -> bool:
-    """Whether any operand or result of a region's nodes was written to after the node was recorded."""
+    """Whether any operand or result of the nodes of a region (one compiled or checkpointed function) was written to
+    after the node was recorded.
+    """
     return any(written_since(graph, part) for part in graph.region_nodes(region))
 
 

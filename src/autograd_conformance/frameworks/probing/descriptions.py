@@ -1,7 +1,8 @@
 """A description of a framework as plain text, for comparing a framework that is loaded again with the first load.
 
-A run loads a framework in several processes: the user's, pytest workers, the audit, processes that repeat a failure,
-and a server that is restarted after a crash. The framework must be the same in all of them.
+A run loads a framework in several processes: the user's, pytest workers, the check that runs each op alone before the
+tests, processes that repeat a failure, and a server that is restarted after a crash. The framework must be the same in
+all of them.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _ordered(limit: Limit) -> Limit:
 
 
 SINGLE = ("name", "version")
-"""Parts that have a single text."""
+"""Parts of a description that have a single text; the other parts are lists of names."""
 
 
 def _differences(name: str, earlier: tuple[str, ...], now: tuple[str, ...]) -> Iterator[str]:

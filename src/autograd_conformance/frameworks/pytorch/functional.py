@@ -27,9 +27,9 @@ class TorchFunc(Functional):
             Capability.LAYOUT, Capability.MATERIALIZES,
         }
     )  # fmt: skip
-    """The documentation of `torch.func.vjp` says that a cotangent has the size of its output, and that calls can be
-    nested. That of `torch.func` says that transforms apply to PyTorch's own functions, which have views and promote
-    dtypes.
+    """The capabilities that PyTorch documents for transforms of functions. The documentation of `torch.func.vjp` says
+    that a cotangent has the size of its output, and that calls can be nested. That of `torch.func` says that transforms
+    apply to PyTorch's own functions, which have views and promote dtypes.
     """
     ops = TorchEager.ops
 

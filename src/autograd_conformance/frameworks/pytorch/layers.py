@@ -22,7 +22,7 @@ PLAIN = "{function}({inputs})"
 
 
 class Layer:
-    """A layer that changes nothing."""
+    """Base class of layers; its defaults change nothing."""
 
     label: str
     """The layer's part of a mode's name: ``checkpoint`` in ``torch-checkpoint``."""

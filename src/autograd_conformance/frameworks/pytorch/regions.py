@@ -31,11 +31,11 @@ class TorchRegions(TorchEager):
 
     insists = insists()
     capabilities = TorchEager.capabilities - {Capability.DEFAULT_DTYPE}
-    """The default dtype is not claimed: no documentation says what happens if it differs between definition and
-    call.
+    """The capabilities of eager PyTorch, without the default dtype: no documentation says what happens if that dtype
+    differs between definition and call.
     """
     layers: ClassVar[tuple[Layer, ...]] = ()
-    """The layers around each region, outermost first."""
+    """The layers around the function of each region, such as a checkpoint, outermost first."""
 
     prelude = ""
     """Additional lines at the top of a script."""
@@ -91,7 +91,7 @@ class TorchRegions(TorchEager):
         return {words: partial(mode, self.requested_device) for words, mode in found.items()}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:
-        """Whether every layer accepts an instruction in the region."""
+        """Whether every layer accepts an instruction in the region, whose instructions so far are `run`."""
         return all(layer.holds(program, at, run) for layer in self.layers)
 
     def unit(self, source: str, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:

@@ -11,7 +11,9 @@ from autograd_conformance.programs.operands import operands
 
 
 def is_repeatable(program: Program, at: int, run: Sequence[int]) -> bool:
-    """Whether an instruction gives the same result when its region runs again: it writes to no value from outside."""
+    """Whether an instruction gives the same result when its region (one checkpointed function) runs again: it writes to
+    no value from outside the region.
+    """
     step = program[at]
     return not isinstance(step, InPlace) or owner(program, step.target).at in run
 

@@ -1,1 +1,3 @@
-"""Runs programs on a framework: by instruction, by region, or as functions for a functional framework."""
+"""Runs programs on a framework: instruction by instruction, with several instructions as one function (a region), or as
+functions that a functional framework differentiates.
+"""

@@ -80,9 +80,9 @@ class _Printed(RegionRun):
             self.saved = self.lines.saved
 
     def do(self, at: int, step: Instruction) -> Sequence[Value | None]:
-        """Run the line of an instruction."""
+        """Run the printed line of an instruction, and return the values that it makes."""
         return self.lines.do(at, self.values)
 
     def computed(self, region: Region) -> Sequence[Value]:
-        """Run the function of a region."""
+        """Run the printed function of a region, and return its results."""
         return self.lines.computed(region)

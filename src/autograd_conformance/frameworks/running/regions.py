@@ -90,7 +90,7 @@ class RegionRun(Run):
         return tuple(steps)
 
     def _run_region(self, region: Region) -> dict[int, StepObservation]:
-        """Run a region, and return the observation of each of its instructions."""
+        """Run a region as one function, and return the observation of each of its instructions."""
         program, last = self.program, self.program[region.last]
         try:
             made = self.computed(region)
@@ -106,7 +106,7 @@ class RegionRun(Run):
         return {**observations, region.last: replace(observed, region=region.steps)}
 
     def computed(self, region: Region) -> Sequence[Value]:
-        """Run a region, and return its results."""
+        """Run a region as one function, and return its results."""
         adapter = self.adapter
         assert adapter.dialect is not None, "regions are printed in the dialect"
         self.modes.enter(region.modes)

@@ -91,7 +91,7 @@ def literal(value: Literal) -> np.ndarray:
 
 
 class Run:
-    """One run of a program, with its values so far by reference."""
+    """One run of a program, with the framework's values so far by `Ref`."""
 
     def __init__(self, program: Program, adapter: Adapter, unreadable: frozenset[Capability] = frozenset()) -> None:
         capabilities = adapter.capabilities

@@ -38,7 +38,7 @@ class Templates:
     scope: dict[str, Any] = field(default_factory=dict)
     """Values of the names in the dialect's code."""
     made: dict[tuple[str, Attrs, int], Callable[..., Any]] = field(default_factory=dict)
-    """Functions that were made so far."""
+    """Functions that were made so far, by the name of the op, its attributes and its number of operands."""
 
     @classmethod
     def of(cls, dialect: Dialect) -> Templates:

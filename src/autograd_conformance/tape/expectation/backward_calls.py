@@ -211,7 +211,9 @@ def _always_unused(tape: TapeState, call: BackwardCall, traversal: Traversal) ->
 
 
 def _may_be_unused(tape: TapeState, call: BackwardCall) -> bool:
-    """Whether a call raises for unused inputs, and the gradient of an input is zero, so that it may stay undefined."""
+    """Whether a call raises for unused inputs, and the gradient of one of its inputs is zero, so that the framework may
+    count that input as unused.
+    """
     return _refuses_unused(call) and any(tape.reference.pullbacks.is_zero(call, r) for r in call.inputs or ())
 
 

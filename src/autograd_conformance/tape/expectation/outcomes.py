@@ -195,7 +195,9 @@ def _writing_gradient(tape: TapeState, target: Ref, recorded: bool) -> dict[Kind
 
 
 def _reads_itself(storages: Storages, step: InPlace, source: Ref) -> bool:
-    """Whether a write reads its target otherwise than each element from its own place."""
+    """Whether an in-place op may read, through the operand `source`, other elements of its target than the one that it
+    writes.
+    """
     if storages.storage(source) != storages.storage(step.target):
         return False
     return step.op not in ELEMENTWISE or storages.overlaps_partly(source, step.target)
