@@ -37,7 +37,7 @@ class TapeState(RecordedGraph):
         self.accumulates = Capability.ACCUMULATES in capabilities
         """Whether the framework claims that calls add to the gradients of leaves. If not, calls replace them."""
         self.counts = counts
-        """Whether expectations list the rules that a call exercises."""
+        """Whether expectations list the rules that a call puts to the test."""
         self.leaves: dict[Ref, Leaf] = {}
         """The `Leaf` instruction of each leaf."""
         self.detached: dict[Ref, Ref] = {}

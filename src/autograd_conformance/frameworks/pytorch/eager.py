@@ -280,7 +280,7 @@ class TorchEager(Adapter):
     def identity(self, gradient: torch.Tensor) -> int:
         """Returns the address of a gradient's memory. Two gradients with the same memory count as one object.
 
-        Some derivatives are tensors of zeros without memory.
+        Some derivatives are tensors of zeros without memory; Python's `id` identifies these.
         """
         if gradient._is_zerotensor():
             return id(gradient)

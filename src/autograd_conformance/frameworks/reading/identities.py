@@ -22,7 +22,7 @@ from autograd_conformance.programs.observations import Gradient, StepObservation
 from autograd_conformance.programs.own_numpy import np
 
 NEEDED = frozenset({Capability.IMPERATIVE, Capability.COTANGENTS})
-"""Capabilities without which the check cannot run its program."""
+"""Capabilities without which the program that checks identities cannot run."""
 
 _COUNTS: dict[int, tuple[weakref.ref[Any], int]] = {}
 """Number of programs with equal identities, by the `id` of the adapter or target that ran them, while it exists."""

@@ -35,7 +35,7 @@ def message(error: BaseException) -> str:
 
 
 def whole_message(error: BaseException) -> str:
-    """Returns an exception's message as it is, to search in it."""
+    """Returns an exception's message, neither sanitised nor cut, so that it can be searched."""
     try:
         return str.__str__(str(error))
     except BaseException as inner:

@@ -71,7 +71,7 @@ def _stepped(tape: TapeState, traversal: Traversal) -> bool:
 
 
 WEIGHTS = "multiply"
-"""The op that may follow another op, so that the cotangent of that op is differentiable, too."""
+"""The op that may weight the result of a tested op, so that the cotangent of the tested op is differentiable, too."""
 
 
 def derived_op(traversal: Traversal) -> str | None:
@@ -95,7 +95,7 @@ def order(traversal: Traversal) -> int:
 
 
 def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
-    """Returns the rules exercised by the kind of the call and by its arguments."""
+    """Returns the rules that a call puts to the test by its kind and by its arguments."""
     rules: list[Slug] = []
     if isinstance(call, Grad):
         rules += [slugs.FUNCTIONAL_VALUE, slugs.FUNCTIONAL_NO_ACCUMULATION, slugs.GRADIENTS_FORM]
@@ -135,7 +135,9 @@ def _form(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slu
 
 
 def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: Collection[Ref]) -> list[Slug]:
-    """Returns the rules exercised by the gradients of some leaves, whether the call stores or returns them."""
+    """Returns the rules that the gradients of some leaves put to the test, whether the call stores or returns these
+    gradients.
+    """
     rules = [slugs.GRADIENTS_OP if traversal.alone else slugs.GRADIENTS_GRAPH, slugs.GRADIENTS_FORM] if leaves else []
     if len(leaves) > 1:
         values = [tape.leaves[leaf].value for leaf in leaves if leaf in tape.leaves]
@@ -149,7 +151,7 @@ def _linear(tape: TapeState, call: BackwardCall, traversal: Traversal, leaves: C
 
 
 def _graph(tape: TapeState, call: BackwardCall, traversal: Traversal) -> list[Slug]:
-    """Returns the rules exercised by the form of the graph."""
+    """Returns the rules that a call puts to the test by the form of the graph that it goes through."""
     rules = [slugs.GRADIENTS_FAN_OUT] if any(n > 1 for n in traversal.uses.values()) else []
     for node in traversal.nodes:
         entry = node.entry
