@@ -107,7 +107,7 @@ class Case:
 
     @cached_property
     def names(self) -> dict[Ref, str]:
-        """The printed name of each value."""
+        """The name of each value of the program in the printed code."""
         return names(self.program)
 
     @cached_property

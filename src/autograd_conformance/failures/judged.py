@@ -39,7 +39,9 @@ class Judged:
 
     @cached_property
     def _violations(self) -> tuple[Violation | None, tuple[Violation, ...]]:
-        """The first violation, and every violation up to it that the judge offered to a waiver, itself included."""
+        """The first violation, and every violation that the judge offered to a waiver until then, the first violation
+        included.
+        """
         questions: list[Violation] = []
 
         def waives(violation: Violation) -> bool:

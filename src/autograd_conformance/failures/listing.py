@@ -72,7 +72,9 @@ def statements(
 def _definition(
     program: Program, region: Region, dialect: Dialect, called: str, name: Mapping[Ref, str]
 ) -> tuple[str, ...]:
-    """Returns the definition of a region's function, with the numbers of its instructions."""
+    """Returns the lines that define the function for a region (instructions that run as one compiled or checkpointed
+    function), with the numbers of its instructions.
+    """
     lines = inside(program, region, dialect, name)
     width = max(map(len, lines))
     body = [f"    {line:{width}}  # {at + 1}" for at, line in zip(region.steps, lines, strict=True)]

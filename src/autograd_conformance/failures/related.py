@@ -1,4 +1,6 @@
-"""Printing and replaying a pair of related programs: its explanation, its script, and the failures of each program."""
+"""Makes the parts of a failure of two related programs: its explanation, its script, and the rules that each program
+breaks without the other.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +126,7 @@ def _program_lines(case: Case, program: Program, dialect: Dialect, failing: int 
 
 
 def _is_gradient(case: Case, program: Program, ref: Ref) -> bool:
-    """Whether the compared value is the `.grad` of a named value, and not the named value itself."""
+    """Whether the compared value is the `.grad` of the value `ref`, and not that value itself."""
     observed = case.violation.observed
     is_held = bool(case.pair.alike) or (isinstance(observed, ValuesDiffer) and observed.gradient)
     return is_held and not isinstance(program[ref.at], Grad)

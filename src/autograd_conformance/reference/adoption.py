@@ -21,7 +21,9 @@ def outputs(at: int, step: Instruction) -> list[Ref]:
 
 
 def record_step(reference: Reference, at: int, step: Instruction, modes: Modes, observed: StepObservation) -> None:
-    """Record an instruction and its observation in the reference."""
+    """Carries out in the reference an instruction that returned, or records one that raised or was not run; then adopts
+    the observation.
+    """
     if isinstance(observed.outcome, Returned):
         add_step(reference, at, step, modes, observed)
         adopt_observed(reference, at, step, observed)
@@ -52,7 +54,9 @@ def skip_step(reference: Reference, at: int, step: Instruction, observed: StepOb
 
 
 def adopt_observed(reference: Reference, at: int, step: Instruction, observed: StepObservation) -> None:
-    """Replace the reference's values by the observed ones, so that a rounding error counts only once."""
+    """Replaces the reference's values and gradients by those observed after an instruction, so that a rounding error
+    counts only once.
+    """
     values = reference.values
     if isinstance(step, Grad) and isinstance(observed.outcome, Returned):
         _record_same_objects(reference, at, step, observed.outcome)
@@ -75,7 +79,7 @@ def adopt_observed(reference: Reference, at: int, step: Instruction, observed: S
 
 
 def _record_layout(reference: Reference, ref: Ref, tensor: Tensor) -> None:
-    """Records the observed memory and strides of a value that was observed for the first time."""
+    """Records the observed memory and strides of the value `ref`, which was observed for the first time."""
     storages = reference.storages
     storages.record_strides(ref, tensor.value.shape, tensor.strides)
     if tensor.memory is not None and storages.storage(ref) not in storages.ids:

@@ -59,7 +59,7 @@ def stepped(optimizer: str, settings: Mapping[str, Attr], state: LeafState, valu
 
 
 def slack(optimizer: str, settings: Mapping[str, Attr], state: LeafState, dtype: str) -> Array:
-    """For each element, the largest distance from `state.moved` at which a correct step in `dtype` may end.
+    """Returns, for each element, the largest distance from `state.moved` at which a correct step in `dtype` may end.
 
     All steps so far are repeated in interval arithmetic, with each operation rounded outwards. Values and gradients are
     exact, as they were observed, and the averages accumulate the roundings of all steps. The result is infinite where

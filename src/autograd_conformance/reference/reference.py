@@ -88,7 +88,7 @@ class Reference:
         self.unspecified = False
         """Whether an instruction used something that the rules leave unspecified: from then on, nothing is judged."""
         self.optimizers: dict[tuple[Step, Ref], LeafState] = {}
-        """The state of each optimizer for each of its leaves."""
+        """The state of each optimizer for each of its leaves, by the optimizer's step and the leaf."""
         self.tape = ReferenceTape()
         self.values, self.requires_grad = self.tape.values, self.tape.requires_grad  # read most often
         self.storages = Storages(self.values)
@@ -131,7 +131,7 @@ class Reference:
         return is_finite_call(step) if isinstance(step, BackwardCall) else is_smooth(step, self.values)
 
     def add(self, step: Instruction, modes: Modes = (), observed: StepObservation | None = None) -> tuple[Array, ...]:
-        """Carry out an instruction that returned, and return the values that it makes."""
+        """Carries out an instruction that returned, and returns the values that it makes."""
         at = len(self.steps)
         self.steps.append(step)
         match step:

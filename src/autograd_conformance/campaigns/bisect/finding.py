@@ -42,7 +42,7 @@ class Finding:
     rule: str | None = None
     """The rule that the program breaks; None means any rule."""
     op: str | None = None
-    """The op that the violation is about, if the file names it."""
+    """The op that the violation is about; None if the file does not name the op."""
     before: tuple[Program, ...] = ()
     """Programs that must run earlier in the same process, because the failure for whose version the bisection searches
     does not occur without them."""

@@ -39,7 +39,7 @@ class Searches:
         self.plan, self.storage, self.suite = plan, storage, suite
         self.waiting = waiting or Waiting()
         self.trials: dict[Step, Trial] = {}
-        """The trials of finished steps."""
+        """The outcomes of finished steps."""
         self.given_up: dict[Step, str] = {}
         """The steps that were given up, each with the reason."""
         self._attempts: Counter[Step] = Counter()

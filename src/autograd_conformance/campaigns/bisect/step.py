@@ -66,7 +66,7 @@ class Step:
 
     @property
     def target(self) -> dict[str, Any]:
-        """The framework and the settings of its process, as plain data."""
+        """The framework, the device and the timeout, as plain data."""
         return {"framework": self.framework, "device": self.device, "patience": self.timeout}
 
     @property

@@ -20,7 +20,7 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 def run_trial(finding: Finding, framework: str, python: str | None, device: str, timeout: float) -> Trial:
-    """Run a finding's program in the environment of an interpreter, in a separate process.
+    """Runs a finding's program in the environment of an interpreter, in a separate process, and returns the outcome.
 
     The version is bad if the program shows the finding, ends its process, or exceeds the timeout; other violations do
     not matter then. A version in which the program shows only other violations is skipped.

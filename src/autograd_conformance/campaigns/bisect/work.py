@@ -29,7 +29,7 @@ class StepDone:
 
     trial: Trial
     worker: str
-    """The worker that ran the step."""
+    """The worker that ran the step, as text."""
     is_stored: bool
     """True if the outcome is in the storage."""
 

@@ -93,7 +93,7 @@ class Engine:
 
     @property
     def workers(self) -> Mapping[str, Any]:
-        """The scheduler's information about each worker, at most a few seconds old."""
+        """The scheduler's information about each worker, by the worker's address; it is at most a few seconds old."""
         self._check_scheduler()
         if self.client.status == "running" and time.monotonic() - self._refreshed > REFRESH_SECONDS:
             try:
@@ -152,7 +152,7 @@ class Engine:
             yield _task_end(self._tasks.pop(future.key).task, future)
 
     def cancel(self, tasks: Container[Hashable]) -> None:
-        """Cancel tasks, running or not. They end as lost."""
+        """Cancels tasks, running or not. The tasks end as lost."""
         futures = [submitted.future for submitted in self._tasks.values() if submitted.task in tasks]
         if futures:
             self.client.cancel(futures, asynchronous=False)

@@ -22,7 +22,7 @@ class SeriesProgress:
     running: set[int] = field(default_factory=set)
     """Seeds that were submitted to the scheduler and have not ended."""
     attempts: dict[int, int] = field(default_factory=dict)
-    """Number of failed attempts of each seed."""
+    """For each seed whose shard failed, the number of failed attempts."""
     given_up: dict[int, str] = field(default_factory=dict)
     """Seeds that were given up, each with the reason."""
     consecutive_failures: int = 0
@@ -30,7 +30,7 @@ class SeriesProgress:
     submitted: int = 0
     """Number of shards that this command submitted."""
     rejecting_workers: set[str] = field(default_factory=set)
-    """Addresses of workers that rejected a shard of this series. Other workers get the next one, if there are any."""
+    """Addresses of workers that rejected a shard of this series. Other workers get the next shard, if there are any."""
     rejection: str = ""
     """The reason why no shard of the series can succeed, if a shard reported one."""
     programs: int = 0

@@ -29,7 +29,7 @@ DRAW_SECONDS = 0.5
 
 
 class View:
-    """The display of a running campaign."""
+    """Shows a running campaign: a live table on a terminal, or else a line now and then."""
 
     def __init__(self, campaign: Campaign, engine: Engine, console: Console) -> None:
         self.campaign, self.engine, self.console = campaign, engine, console

@@ -60,7 +60,7 @@ class Series:
 
     @property
     def name(self) -> str:
-        """The name of the series' folder in the storage: its title, and a digest of `about`."""
+        """The name of the series' folder in the storage: words of its title, and a digest of `about`."""
         return digest_name(self.title, self.about)
 
     @property
@@ -73,7 +73,7 @@ class Series:
 
     @property
     def target(self) -> list[str]:
-        """The options that select the framework, its environment and the device."""
+        """The options that select the framework, its environment and the device: ``["--framework=torch"]``."""
         arguments = [f"--framework={self.framework}"]
         arguments += [f"--framework-python={self.python}"] if self.python else []
         return arguments + ([f"--device={self.device}"] if self.device != "cpu" else [])

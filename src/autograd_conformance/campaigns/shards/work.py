@@ -164,7 +164,7 @@ def last_output(done: Finished) -> str:
 
 
 def replay(series: Series, program: Mapping[str, Any]) -> ReplayResult:
-    """Replay a failing program in a separate process."""
+    """Runs a failing program of a series again in a separate process, and returns the result."""
     with TemporaryDirectory(prefix="autograd-conformance-") as name:
         folder = Path(name)
         path = folder / "program.json"

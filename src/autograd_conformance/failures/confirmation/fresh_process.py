@@ -78,9 +78,9 @@ class Result:
 
 
 def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = None) -> Result:
-    """Run programs in a fresh process; `variables` override variables of its environment.
+    """Runs a request in a fresh process; `variables` override variables of that process's environment.
 
-    Raises `BrokenAdapter` if the framework describes itself differently in that process.
+    Raises `AdapterError` if the framework describes itself differently in that process.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / "request.json"

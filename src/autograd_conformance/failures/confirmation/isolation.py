@@ -40,7 +40,7 @@ RANDOM_HASHES = "random"
 """The value of PYTHONHASHSEED with which each Python process draws its own seed for hashes."""
 
 MAX_OUTPUT = 2_000
-"""Number of characters of a script's output that are stored."""
+"""Maximum number of characters of a script's output that are stored."""
 
 
 def confirm(failure: Failure, session: Session, history: Sequence[Program] = (), always: bool = False) -> Failure:

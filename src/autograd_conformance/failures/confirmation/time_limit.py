@@ -1,4 +1,4 @@
-"""Confirming failures within the time limit of the run."""
+"""Confirms failures (runs each again in a fresh process) within the time limit of the run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARE, LEAST = 0.1, 5.0
 seconds."""
 
 SHORTEST = 2.0
-"""A failure is not confirmed if fewer seconds than this are left."""
+"""The least number of seconds that must be left for a failure to be confirmed."""
 
 NOT_RUN = Confirmation(runs=0, failed=0)
 """The confirmation of a failure that was not run again because the time limit of the run was reached."""

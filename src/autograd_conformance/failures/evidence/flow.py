@@ -158,8 +158,8 @@ class _Call:
         return {ref: None if made is None else made.value for ref, made in results}
 
     def _hooked(self) -> dict[Ref, np.ndarray | None]:
-        """Returns the gradients that hooks observed during the call, by value; empty if the program behaves differently
-        with hooks.
+        """Returns the gradients that added hooks observed during the call, by value; empty if the program behaves
+        differently with these hooks, or hooks cannot be added.
         """
         case, at = self.case, self.case.violation.at
         if Capability.HOOKS not in case.target.capabilities:
@@ -178,7 +178,9 @@ class _Call:
         return {target: calls.get(Ref(at + k)) for k, target in enumerate(targets)}
 
     def _is_hookable(self, ref: Ref) -> bool:
-        """Whether a hook on a value is safe. A hook on a view whose memory was written to has crashed PyTorch."""
+        """Whether a hook can be added to a value safely: it is not deleted, and no view whose memory was written to, as
+        such a hook has crashed PyTorch.
+        """
         reference = self.case.context.reference
         return ref not in reference.storages.deleted and not reference.views.may_be_written_view(ref)
 

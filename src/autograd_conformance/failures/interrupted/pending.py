@@ -28,7 +28,7 @@ def save(folder: Path, worker: str, *records: Record) -> None:
 
 
 def discard(folder: Path, worker: str) -> None:
-    """Remove a worker's file, as its records were sent."""
+    """Removes a worker's file, because its records were sent."""
     with suppress(OSError):
         (folder / f"{PREFIX}{worker}").unlink(missing_ok=True)
 

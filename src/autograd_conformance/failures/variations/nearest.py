@@ -100,8 +100,8 @@ def _shapes(observation: Observation) -> dict[Ref, Shape]:
 
 
 def _passes(judge: Callable[[Program], Judged], changed: Program, case: Case, by_rule: bool) -> bool:
-    """Whether a variation breaks no rule and still compares what failed; with `by_rule`, only a comparison under the
-    same rule counts.
+    """Whether a variation breaks no rule and still makes the comparison that failed in the original program; with
+    `by_rule`, only a comparison under the same rule counts.
     """
     try:
         judged = judge(changed)
@@ -112,7 +112,7 @@ def _passes(judge: Callable[[Program], Judged], changed: Program, case: Case, by
 
 
 def _compares_failure(judged: Judged, case: Case, by_rule: bool) -> bool:
-    """Whether the last instruction of a passing variation compares what failed."""
+    """Whether the last instruction of a passing variation makes the comparison that failed in the original program."""
     changed, observation = judged.program, judged.observation
     violation, last = case.violation, len(changed) - 1
     if isinstance(observation[last].outcome, Raised) != _has_to_raise(case):

@@ -31,7 +31,8 @@ class Calls:
     retained: set[Ref] = field(default_factory=set)
     """Non-leaf values for which `retain_grad` was called."""
     captured_inputs: set[Ref] = field(default_factory=set)
-    """Non-leaf values that were `inputs` of a backward call: later calls may accumulate into their `.grad`, too."""
+    """Non-leaf values that were `inputs` of a backward call: later calls may accumulate into the `.grad` of such
+    values, too."""
 
     def call(self, at: int, call: BackwardCall, observing: bool) -> tuple[Array, ...]:
         """Carries out instruction `at`, a backward call, and returns the values that it makes. `observing` is true if

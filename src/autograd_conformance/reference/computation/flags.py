@@ -27,7 +27,7 @@ class Flags:
     """The values that became leaves by `detach_` and then require grad, by their edges."""
 
     def detach_in_place(self, at: int, target: Ref) -> None:
-        """Remove the history of a value, and of all values that are the same object."""
+        """Removes the history of a value, and of all values that are the same object, as `detach_` does."""
         tape, names = self.tape, self.tape.same_objects([target])
         if not tape.is_leaf(target):
             tape.edges[tape.same_object.get(target, target)] = tape.constant(at, tape.values[target])

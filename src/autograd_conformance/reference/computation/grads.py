@@ -92,7 +92,9 @@ class Grads:
                     self.histories.pop(owner, None)
 
     def release(self, tensor: Ref | None) -> None:
-        """Release the memory of a tensor that was a `.grad`, if the program has no name for the tensor."""
+        """Marks a tensor that was a `.grad` as deleted, so that its memory may be used again, if the program has no
+        name for the tensor.
+        """
         if isinstance(tensor, GradTensor):
             self.storages.forget([tensor])
 

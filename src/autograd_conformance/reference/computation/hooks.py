@@ -1,4 +1,4 @@
-"""The hooks on gradient edges."""
+"""The hooks on gradient edges in the reference, with their handles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Hooks:
     """For each edge of a leaf, the hooks that are called after the leaf's gradient was accumulated."""
 
     def add(self, edge: GradientEdge, handle: Ref, hook: Hook) -> None:
-        """Add a hook to an edge, after the existing ones."""
+        """Adds a hook to an edge, after the edge's existing hooks."""
         hooks = self.accumulated if hook.accumulated else self.on
         hooks.setdefault(edge, []).append((handle, hook))
 

@@ -32,7 +32,7 @@ class Moves:
     ways: tuple[tuple[Array, Array], ...]
     """For each operand, the positions read in the operand and the corresponding positions written in the result."""
     shape: Shape
-    """The shape of the result."""
+    """The shape of the move's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +42,21 @@ class TapeEntry:
     at: int
     """The number of the instruction that recorded the op."""
     outs: tuple[GradientEdge, ...]
-    """The edges of its results."""
+    """The gradient edges of the op's results."""
     op: RecordedOp
     """The name of an op of the op table, a derivative of one (`Vjp`), or `MOVE`."""
     attrs: Any
     """The op's keywords (`Attrs`), such as ``dim``; for a `MOVE`, its `Moves`."""
     args: tuple[GradientEdge, ...]
-    """The edges of its operands at the time of recording."""
+    """The gradient edges of the op's operands at the time of recording."""
     operands: tuple[Array, ...]
-    """The values of its operands at the time of recording."""
+    """The values of the op's operands at the time of recording."""
     needs_input_grad: tuple[bool, ...]
-    """For each operand, whether a gradient flows to it."""
+    """For each operand of the op, whether a gradient flows to the operand."""
     operand_storages: tuple[Ref | None, ...] = ()
-    """For each operand, its storage; None for intermediate cotangents."""
+    """For each operand of the op, the storage that the operand uses; None for intermediate cotangents."""
     result_storages: tuple[Ref | None, ...] = ()
-    """For each result, its storage."""
+    """For each result of the op, the storage that the result uses."""
     via: tuple[GradientEdge, ...] = ()
     """For a derivative, the results of the differentiated op: an implementation may compute the derivative from these
     instead of from the operands."""

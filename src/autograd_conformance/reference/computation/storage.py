@@ -24,15 +24,15 @@ class Derived:
     """Says how a value was made from the value whose storage it uses."""
 
     source: Ref
-    """The value whose storage it uses."""
+    """The value whose storage the derived value uses."""
     op: str | None = None
     """The view op that made the value; None if the value has the same elements as its source."""
     attrs: Attrs = ()
-    """The op's keywords."""
+    """The keywords of the view op, such as ``dim``."""
     args: tuple[Ref, ...] = ()
-    """The op's operands, including the source."""
+    """The operands of the view op, including the source."""
     output: int = 0
-    """The position of the value among the op's results."""
+    """The position of the derived value among the results of the view op."""
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +92,9 @@ class Storages:
         self.alias_lists.setdefault(storage, [storage]).append(ref)
 
     def add_view(self, ref: Ref, derived: Derived, restricted: bool) -> None:
-        """Add a value that is a view, and so belongs to the view family of its source."""
+        """Adds a value that is a view, and so belongs to the view family of its source. `restricted` says that
+        frameworks may refuse recorded writes to the view.
+        """
         self.add_alias(ref, derived)
         base = self.base(derived.source)
         self.bases[ref] = base
@@ -117,7 +119,7 @@ class Storages:
         return self.alias_lists.get(storage, [storage])
 
     def record_memory(self, ref: Ref, number: int) -> None:
-        """Record the observed memory of a new value, as a number. Storages with the same number overlap."""
+        """Records the observed memory of a new value, as a number; storages with the same number overlap."""
         storage = self.storage(ref)
         for other, known in self.ids.items():
             if known == number and other != storage:
@@ -126,7 +128,9 @@ class Storages:
         self.ids[storage] = number
 
     def record_strides(self, ref: Ref, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-        """Record the observed strides of a new value that has a separate storage."""
+        """Records the observed strides of a new value that has a separate storage, and whether its elements may
+        overlap.
+        """
         if strides is None or ref in self.storage_of_view:
             return
         self.strides_observed.add(ref)

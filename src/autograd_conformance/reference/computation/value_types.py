@@ -19,8 +19,8 @@ class GradTensor(Ref):
 
 
 class InternalValue(Ref):
-    """An intermediate value of an instruction, such as a write's result or an intermediate cotangent of a backward call
-    with create_graph. The program has no name for it, but it is on the tape.
+    """An intermediate value on the tape for which the program has no name, such as the result of an in-place write or
+    an intermediate cotangent of a backward call with create_graph.
     """
 
     __slots__ = ()

@@ -73,7 +73,9 @@ class Writes:
         self.grads.renew_histories(family)
 
     def _scatter(self, at: int, target: Ref, base: Ref, made: Array, written: GradientEdge) -> GradientEdge:
-        """Record the move of a written view's elements into its base, and return the base's new edge."""
+        """Records that the elements of a view that was written to are copied into its base, and returns the base's new
+        edge.
+        """
         tape, offsets, old = self.tape, self.storages.offsets_in(target, base).ravel(), self.tape.values[base]
         kept = np.setdiff1d(np.arange(old.size), offsets)
         moves = Moves(((kept, kept), (np.arange(len(offsets)), offsets)), old.shape)

@@ -67,9 +67,10 @@ class Bound:
     measure: Measure | None
     """The function that computes the number in a perturbed run; None if the number is always zero."""
     squares: Array = field(default_factory=lambda: np.zeros(()))
-    """The sum of squared differences from the exact number, over all runs so far."""
+    """The sum, over all perturbed runs so far, of the squared difference from the exact number."""
     roundings: int = 1
-    """The largest number of roundings in a run so far."""
+    """Twice the largest number of elements perturbed in the forward pass of a run so far: an estimate for both
+    passes."""
     runs: int = 0
     """Number of perturbed runs so far."""
 

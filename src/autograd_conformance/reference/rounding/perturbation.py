@@ -59,7 +59,7 @@ class PerturbedRun:
         """The narrowest dtype in which the program computes; numbers of wider dtypes are perturbed by correspondingly
         less."""
         self.random = np.random.default_rng(seed)
-        """The source of random perturbations."""
+        """The random number generator for the perturbations."""
         self.roundings = 0
         """Number of array elements perturbed so far, each counted once per perturbation."""
         self.values: dict[GradientEdge, Array] = dict(reference.values)

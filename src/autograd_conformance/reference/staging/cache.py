@@ -71,7 +71,8 @@ class Store:
         self.fresh: dict[str, bytes] = {}
         self.process = os.getpid()
         self._reader: tuple[int, sqlite3.Connection | None] | None = None
-        """The id of the process that reads, and its connection: a connection does not survive a fork."""
+        """The ID of the process that opened the connection for reading, and the connection, which does not survive a
+        fork."""
         atexit.register(self.close)
 
     def _open(self) -> sqlite3.Connection:
@@ -84,7 +85,7 @@ class Store:
         return database
 
     def _reading(self) -> sqlite3.Connection | None:
-        """This process's connection for reading; None if nothing can be read."""
+        """Returns this process's database connection for reading; None if nothing can be read."""
         if self._reader is None or self._reader[0] != os.getpid():
             try:
                 self._reader = os.getpid(), self._open()

@@ -54,7 +54,7 @@ def forward_of(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Stage
 
 
 def reaching(op: RecordedOp, attrs: Attrs, shapes: tuple[Shape, ...]) -> Reads:
-    """For each result of an op, the operands on which it depends."""
+    """Returns, for each result of an op, the positions of the operands on which the result depends."""
     return _forward(op, attrs, shapes).reads
 
 

@@ -46,7 +46,7 @@ class Interval(NamedTuple):
 
     @property
     def size(self) -> Array:
-        """The largest magnitude in the interval."""
+        """The largest magnitude in the interval, for each element."""
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 

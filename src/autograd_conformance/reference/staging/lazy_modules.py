@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 class LazyModule(ModuleType):
-    """A placeholder for a module, which imports it when an attribute is first read."""
+    """A placeholder for a module, which imports the module when an attribute is first read."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # code that inspects modules reads these without using the module

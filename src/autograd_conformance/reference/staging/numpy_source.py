@@ -98,7 +98,7 @@ _SCOPE = {"np": np, "special": special, **HELPERS}
 
 
 class _Line(NamedTuple):
-    """An assignment: the names that it makes, its left-hand side, its expression, and the names that it reads.
+    """A line of NumPy source: the names that it makes, its left-hand side, its expression, and the names that it reads.
 
     `depends` lists, for each name that it makes, the positions in `args` of the names on which that one depends; None
     means all.
@@ -222,7 +222,7 @@ class _Writer:
         return reversed(kept)
 
     def _reads(self, arguments: list[str], results: list[str]) -> Reads:
-        """For each result, the positions of the arguments on which it depends."""
+        """Returns, for each result, the positions of the arguments on which the result depends."""
         nothing: frozenset[int] = frozenset()
         read = {name: frozenset([at]) for at, name in enumerate(arguments)}
         for line in self.body:
