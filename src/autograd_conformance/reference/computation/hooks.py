@@ -34,7 +34,7 @@ class Hooks:
             on_edge[:] = [entry for entry in on_edge if entry[0] != handle]
 
     def functions(self, calls: HookCalls | None = None) -> Hooked:
-        """Returns the hooks of each edge as functions of a cotangent; each call of such a function is appended to
+        """Returns the hooks in `on` as functions of a cotangent, by edge; each call of such a function is appended to
         `calls`.
         """
         into = [] if calls is None else calls
