@@ -1,7 +1,8 @@
-"""Generalised examples of the articles: other shapes, ops, depths and numbers of calls than those of the documents.
+"""Programs that generalise the examples of articles about autograd: other shapes, ops, depths and numbers of calls than
+in the articles.
 
 The point of an example is fixed: that two networks share nothing, or their parameters, or are chained; that one model
-is run twice; that an optimizer steps between two calls; that a value is carried over to the next iteration.
+is run twice; that an optimizer steps between two backward calls; that a value is carried over to the next iteration.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def _layer(b: Draft, inputs: int, outputs: int) -> Layer:
 
 
 def _model(b: Draft, inputs: int, depth: int, outputs: int = 0) -> list[Layer]:
-    """Linear layers for inputs of a width; the widths between them are drawn."""
+    """Adds the parameters of `depth` linear layers for inputs of width `inputs`; the widths between layers are
+    drawn.
+    """
     widths = [inputs, *(1 + b.below(2) for _ in range(depth - 1)), outputs or 1 + b.below(2)]
     return [_layer(b, *pair) for pair in pairwise(widths)]
 
@@ -51,7 +54,7 @@ def _data(b: Draft, width: int, batch: int = 1) -> Ref:
 
 
 def _run(b: Draft, model: Sequence[Layer], value: Ref) -> Ref:
-    """The output of a model, with an activation between layers."""
+    """Adds a forward pass of a model, with an activation between layers, and returns the output."""
     for n, (name, parameters) in enumerate(model):
         if n:
             value = b.apply(b.available("tanh", "sigmoid", "sin")[0], (value,))[0]
@@ -60,7 +63,7 @@ def _run(b: Draft, model: Sequence[Layer], value: Ref) -> Ref:
 
 
 def _loss(b: Draft, output: Ref) -> Ref:
-    """A loss of an output: its sum, or the sum of its squares."""
+    """Adds a loss of an output: its sum, or the sum of its squares."""
     squares = b.available("square", "multiply")[0] if b.below(2) else None
     return b.ops.total(output if squares is None else b.ops.nonlinear(output, squares))
 
@@ -74,7 +77,7 @@ def _step(b: Draft, leaves: Sequence[Ref], which: tuple[str, Attrs] | None = Non
 
 
 def _read_grad(b: Draft, leaf: Ref) -> Ref:
-    """A leaf's `.grad` as a value."""
+    """Adds a read of a leaf's `.grad`, and returns the gradient as a value."""
     _needs(b, Capability.ASSIGNS)
     return Ref(b.script.add(ReadGrad(leaf)))
 
@@ -84,7 +87,9 @@ def _read_grad(b: Draft, leaf: Ref) -> Ref:
 
 @situation
 def two_networks(b: Draft) -> None:
-    """Two or three networks that share nothing, with a call on each, after all forward passes or after each."""
+    """Draws two or three networks that share nothing, with a backward call on each one's loss, after all forward passes
+    or after each.
+    """
     first = bool(b.below(2))
     losses = []
     for _ in range(2 + b.below(2)):
@@ -99,7 +104,9 @@ def two_networks(b: Draft) -> None:
 
 @situation
 def shared_parameters(b: Draft) -> None:
-    """Two or three graphs with the same parameters: one model on several inputs, or models with a common layer."""
+    """Draws two or three graphs with the same parameters: one model on several inputs, or models with a common
+    layer.
+    """
     width = 1 + b.below(3)
     shared = _model(b, width, 1 + b.below(2), 2)
     losses = []
@@ -112,7 +119,9 @@ def shared_parameters(b: Draft) -> None:
 
 @situation
 def chained_networks(b: Draft) -> None:
-    """A network whose input is another one's output, perhaps detached; a call on the first, then on the second."""
+    """Draws a network whose input is another one's output, perhaps detached; a backward call on the first one's loss,
+    then on the second one's.
+    """
     first, second = _model(b, 2, 1 + b.below(2), 2), _model(b, 2, 1 + b.below(2))
     output = _run(b, first, _data(b, 2))
     b.actions.backward(_loss(b, output), retain=b.pick(KEEPING))
@@ -122,7 +131,7 @@ def chained_networks(b: Draft) -> None:
 
 @situation
 def two_forwards(b: Draft) -> None:
-    """One model run two or three times on the same input, and a call on the loss of each run."""
+    """Draws one model run two or three times on the same input, and a backward call on the loss of each run."""
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(3)), _data(b, width, 1 + b.below(2))
     losses = [_loss(b, _run(b, model, data)) for _ in range(2 + b.below(2))]
@@ -135,7 +144,7 @@ def two_forwards(b: Draft) -> None:
 
 @situation
 def rebuilt_last_op(b: Draft) -> None:
-    """A freed graph whose last op is repeated, and a call on its result."""
+    """Draws a freed graph whose last op is applied again, and a backward call on the new result."""
     root = b.ops.successor(b.ops.root(3)) if b.below(2) else b.ops.root(3)
     b.actions.backward(root, retain=b.pick(FREEING))
     step = b.reference.steps[root.at]
@@ -146,7 +155,7 @@ def rebuilt_last_op(b: Draft) -> None:
 
 @situation
 def zeroed_then_backward(b: Draft) -> None:
-    """A call, clearing of the gradients, and a call on the same root."""
+    """Draws a backward call, clearing of the gradients, and another call on the same root."""
     root = b.ops.root()
     b.actions.backward(root, retain=b.pick((None, False, True)))
     b.actions.zero_grad(*(leaf for leaf in b.script.leaves if b.requires(leaf)), to_none=bool(b.below(2)))
@@ -155,7 +164,7 @@ def zeroed_then_backward(b: Draft) -> None:
 
 @situation
 def carried_state(b: Draft) -> None:
-    """Two to four iterations, each of which computes a state from the previous one, perhaps detached, and calls
+    """Draws two to four iterations, each of which computes a state from the previous one, perhaps detached, and calls
     backward.
     """
     shape = b.pick(b.alphabet.shapes(((3,), (), (2, 3))))
@@ -173,8 +182,8 @@ def carried_state(b: Draft) -> None:
 
 @situation
 def recurrent_two_losses(b: Draft) -> None:
-    """A recurrent network over one to four steps, and two losses of its last state, perhaps with a step or detach
-    between.
+    """Draws a recurrent network over one to four time steps, and two losses of its last state, perhaps with an
+    optimizer's step or a detach in between.
     """
     inputs, again = _model(b, 2, 1, 2), _model(b, 2, 1, 2)
     parameters = _parameters(inputs, again)
@@ -199,7 +208,7 @@ def recurrent_two_losses(b: Draft) -> None:
 
 @situation
 def backward_on_gradients(b: Draft) -> None:
-    """A backward call with create_graph, retain_graph or neither, and a backward call on the gradient."""
+    """Draws a backward call with create_graph, retain_graph or neither, and a backward call on the gradient."""
     leaf = b.leaf_of(((3,), (), (2, 3), (1,)))
     root = b.ops.nonlinear(leaf)
     for _ in range(b.below(3)):
@@ -234,19 +243,23 @@ def _stepping(b: Draft, depth: int) -> None:
 
 @situation
 def steps_between_calls(b: Draft) -> None:
-    """One linear layer, and calls on its retained graph with steps in between."""
+    """Draws one linear layer, and backward calls on its retained graph with optimizer steps in between."""
     _stepping(b, 1)
 
 
 @situation
 def deep_steps_between_calls(b: Draft) -> None:
-    """Two or three linear layers, whose weights the graph saved, with calls and steps in turn."""
+    """Draws two or three linear layers, whose weights the graph saved, with backward calls and optimizer steps in
+    turn.
+    """
     _stepping(b, 2 + b.below(2))
 
 
 @situation
 def accumulating_iterations(b: Draft) -> None:
-    """Two to five iterations of a training loop; gradients are cleared in all, some or none, with steps or without."""
+    """Draws two to five iterations of a training loop; gradients are cleared in all, some or none, with steps or
+    without.
+    """
     width = 1 + b.below(3)
     model = _model(b, width, 1 + b.below(2))
     parameters, data = _parameters(model), _data(b, width)
@@ -262,7 +275,9 @@ def accumulating_iterations(b: Draft) -> None:
 
 @situation
 def reassigned_gradients(b: Draft) -> None:
-    """A model's gradients copied, cleared and assigned again, then used by a step, or added to by another call."""
+    """Draws a model's gradients that are copied, cleared and assigned again, and perhaps an optimizer's step or another
+    backward call, which adds to them.
+    """
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(2)), _data(b, width)
     loss = _loss(b, _run(b, model, data))
@@ -297,4 +312,4 @@ DOCUMENTED: dict[str, st.SearchStrategy[Drawn]] = {
         reassigned_gradients,
     )
 }
-"""All situations of this module by name."""
+"""The strategies of this module by name, such as "two_networks"."""

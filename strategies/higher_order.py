@@ -21,7 +21,9 @@ WEIGHT_OP = "multiply"
 
 @situation
 def derivatives_of(b: Draft, name: str, times: int = 2) -> None:
-    """One op on fresh leaves, differentiated two or three times, with or without weights on its results."""
+    """Draws the op called `name` on fresh leaves, differentiated `times` times, with or without weights on its
+    results.
+    """
     made = b.ops.draw(name, fresh=True)
     for _ in range(2):  # `op` replaces draws with too large results or tied operands
         if getattr(b.reference.steps[made[0].at], "op", None) == name:
@@ -31,8 +33,8 @@ def derivatives_of(b: Draft, name: str, times: int = 2) -> None:
 
 
 def differentiate(b: Draft, made: Sequence[Ref], weighted: bool, times: int = 2) -> bool:
-    """Differentiate an op's results, and then repeatedly their gradients that depend on any leaf, `times` times in all.
-    Return False if a gradient before the last depends on no leaf.
+    """Adds calls that differentiate an op's results, and then repeatedly the gradients that depend on any leaf, `times`
+    times in all. Returns False if a gradient before the last depends on no leaf.
     """
     roots = [r for r in made if b.requires(r)]
     if weighted and WEIGHT_OP in b.alphabet.ops:
@@ -57,7 +59,9 @@ def differentiate(b: Draft, made: Sequence[Ref], weighted: bool, times: int = 2)
 
 
 def _within_capabilities(b: Draft, roots: Sequence[Ref]) -> list[Ref]:
-    """The roots that one call supports: all or the last, or sums if the framework has no cotangents."""
+    """Returns the roots that one backward call supports: all or the last, or their sums if the framework has no
+    explicit cotangents.
+    """
     roots = list(roots if b.can(Capability.MULTIPLE_ROOTS) else roots[-1:])
     return roots if b.can(Capability.COTANGENTS) else [b.ops.total(r) for r in roots]
 
@@ -71,7 +75,9 @@ def _depends(b: Draft, gradient: Ref) -> bool:
 
 
 def _with_zero(cotangent: Literal | None) -> Literal | None:
-    """A cotangent that is zero somewhere, which second derivatives are prone to divide by."""
+    """Sets the first element of a cotangent to zero, because second derivatives are prone to divide by a cotangent.
+    None and cotangents of one element are returned unchanged.
+    """
     if cotangent is None or len(cotangent.data) < 2:
         return cotangent
     return replace(cotangent, data=(0.0, *cotangent.data[1:]))
@@ -83,5 +89,5 @@ def _weigh(b: Draft, value: Ref) -> Ref:
 
 
 def applies(b: Draft, name: str) -> bool:
-    """Whether a draft contains an op."""
+    """Whether a program under construction contains an op."""
     return any(isinstance(step, Apply) and step.op == name for step in b.reference.steps)

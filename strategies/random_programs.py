@@ -1,4 +1,4 @@
-"""Programs of every kind: ops and calls in any order, legal and illegal, not aimed at a situation."""
+"""Programs of every kind: ops and backward calls in any order, legal and illegal, not aimed at any rule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ STEPS = (
 
 @st.composite
 def programs(draw: Draw, most: int = 18) -> Drawn:
-    """Up to `most` drawn steps: on average about ten ops and four calls."""
+    """Draws programs of up to `most` steps, such as an op or a backward call: on average about ten ops and four
+    calls.
+    """
     b = Draft(Choices(draw), tracked=False)
     b.begin()
     b.leaf()
@@ -34,7 +36,9 @@ def programs(draw: Draw, most: int = 18) -> Drawn:
 
 
 def _add(b: Draft, kind: str, called: list[Ref]) -> None:
-    """One step of a kind, or nothing if no value suits it. `called` are the roots of earlier calls."""
+    """Adds one step of a kind, such as "op" or "backward", or nothing if no value suits the kind. `called` are the
+    roots of earlier backward calls.
+    """
     match kind:
         case "op":
             b.ops.draw()

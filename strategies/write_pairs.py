@@ -1,9 +1,10 @@
-"""Write pairs: for each op, a program for each operand or result, each way to write to it, and each time of the write.
+"""Programs that change one operand or result of one op in place: for each op, each operand or result, each way to
+change the value, and each time.
 
-A derivative may need an operand or a result. If a framework misses a write to it before the backward call, it computes
-a wrong gradient without an error. So no pair is left to chance: every row of the catalogue has a program for each value
-that it reads or makes, each way to change the value in place, and each time to do so. The programs are fixed: operands
-come from a generator seeded with the row's name.
+A derivative may need an operand or a result. If a framework misses an in-place change of it before the backward call,
+it computes a wrong gradient without an error. So nothing is left to chance: every row of the op tables has a program
+for each value that its op reads or makes, each way to change the value, and each time to do so. The programs are fixed:
+operands come from a generator seeded with the row's name.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from autograd_conformance.reference.staging.derivatives import array, forward_of
 from autograd_conformance.strategies.building.tensors import literal
 
 ATTEMPTS = 50
-"""Number of draws of operands before a sample is given up."""
+"""Number of draws of operands after which a sample (an op on fixed operands) is given up."""
 
 LARGEST = 1e3
-"""Largest magnitude of a result; a write to larger ones could cause infinities."""
+"""Largest magnitude of an op's result; an in-place change of larger ones could cause infinities."""
 
 
 class Way(Enum):
@@ -57,7 +58,7 @@ class Way(Enum):
 
 
 class Time(Enum):
-    """The time of the write."""
+    """The time of the in-place change."""
 
     BEFORE = "before the only backward call"
     BETWEEN = "between two backward calls"
@@ -65,7 +66,7 @@ class Time(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WrittenValue:
-    """An operand or a result of an op that is written to."""
+    """An operand or a result of an op that a program changes in place."""
 
     operand: bool
     """Whether the value is an operand; otherwise it is a result."""
@@ -79,10 +80,10 @@ class WrittenValue:
 
 @dataclass(frozen=True)
 class Sample:
-    """An op or a write on fixed operands."""
+    """An op or an in-place op on fixed operands, from which programs with an in-place change of a value are made."""
 
     row: Op
-    """The op's row in the catalogue."""
+    """The op's row in the op tables."""
 
     attrs: Attrs
     """The op's attributes."""
@@ -101,8 +102,8 @@ class Sample:
 
     @property
     def targets(self) -> tuple[WrittenValue, ...]:
-        """The operands and results that can be written to. The target of a write is no operand, because the write
-        overwrites its value. A result whose elements overlap in memory cannot be written to.
+        """The operands and results that can be changed in place. The target of an in-place op is no operand here,
+        because the op overwrites its value. A result whose elements overlap in memory cannot be changed in place.
         """
         first = 1 if self.row.name in WRITES else 0
         operands = tuple(WrittenValue(True, k) for k in range(first, len(self.operands)))
@@ -113,7 +114,7 @@ class Sample:
         return (self.operands if target.operand else self.cotangents)[target.number].shape
 
     def ways(self, target: WrittenValue) -> tuple[Way, ...]:
-        """The ways in which a value can be written to."""
+        """Returns the ways in which a value can be changed in place."""
         ways = [Way.DIRECT, Way.VIEW, Way.DETACHED]
         if target.operand or not self.row.multi:  # one of several views of a value may reject recorded writes
             ways.append(Way.RECORDED)
@@ -123,17 +124,21 @@ class Sample:
 
     @property
     def pairs(self) -> tuple[tuple[WrittenValue, Way, Time], ...]:
-        """All combinations of target, way and time."""
+        """All combinations of a value to change in place, a way and a time."""
         return tuple((t, way, time) for t in self.targets for way, time in product(self.ways(t), Time))
 
     def untouched(self) -> Program:
-        """The program without the write. If it breaks a rule, the pairs of the sample show nothing about writes."""
+        """Returns the program without an in-place change. If this program breaks a rule, the other programs of the
+        sample show nothing about in-place changes.
+        """
         draft = _PairDraft(self, None)
         draft.backward(retain=True)
         return draft.program()
 
     def program(self, target: WrittenValue, way: Way, time: Time) -> Program:
-        """The program of a pair: the op on its operands, the write, and one or two backward calls."""
+        """Returns the program of one value, way and time: the op on its operands, the in-place change, and one or two
+        backward calls.
+        """
         draft = _PairDraft(self, target.number if way is Way.STEP else None)
         if time is Time.BETWEEN:
             draft.backward(retain=True)
@@ -143,8 +148,8 @@ class Sample:
 
 
 class _PairDraft:
-    """A program under construction. `leaf_operand` is the index of the operand that is used as a leaf, not as a copy of
-    one.
+    """A program of a sample under construction. `leaf_operand` is the index of the operand that is used as a leaf, not
+    as a copy of one.
     """
 
     def __init__(self, sample: Sample, leaf_operand: int | None) -> None:
@@ -169,7 +174,7 @@ class _PairDraft:
         return Ref(len(self.steps) - 1)
 
     def leaf_value(self, value: Literal) -> Literal:
-        """The value of a leaf: transposed if its operand is to be a transposed view."""
+        """Returns the value of the leaf for an operand: transposed if the operand is to be a transposed view."""
         if not self.is_transposed(value):
             return value
         return Literal(tuple(array(value).swapaxes(-1, -2).ravel().tolist()), _swapped(value.shape), value.dtype)
@@ -178,7 +183,7 @@ class _PairDraft:
         return self.sample.transposed and len(value.shape) > 1
 
     def operand(self, k: int, value: Literal) -> Ref:
-        """An operand: a copy of its leaf, or the leaf itself if it is stepped."""
+        """Adds an operand: a copy of its leaf, or the leaf itself if an optimizer steps it."""
         made = self.leaves[k] if k == self.leaf_operand else self.add(Apply("clone", (self.leaves[k],)))
         return self.add(Apply("matrix_transpose", (made,))) if self.is_transposed(value) else made
 
@@ -213,7 +218,7 @@ def _swapped(shape: Shape) -> Shape:
 
 
 def _changed(value: Ref) -> InPlace:
-    """A write that changes sign and size of every element except zeros."""
+    """Makes an in-place op that multiplies a value by -0.5."""
     return InPlace("mul_scalar_", value, (), (("scalar", -0.5),))
 
 
@@ -225,7 +230,9 @@ def _ones(like: Literal) -> Literal:
 
 
 def subsets(count: int) -> tuple[tuple[bool, ...], ...]:
-    """Choices of the operands that require grad: all subsets for up to two operands, all or one for more."""
+    """Returns choices of the operands that require grad, one flag for each operand: all subsets for up to two operands,
+    all or one for more.
+    """
     if count <= 2:
         return tuple(r for r in product((True, False), repeat=count) if any(r))
     return ((True,) * count, *(tuple(i == k for i in range(count)) for k in range(count)))
@@ -233,8 +240,8 @@ def subsets(count: int) -> tuple[tuple[bool, ...], ...]:
 
 @lru_cache(maxsize=None)
 def samples(name: str, dtypes: tuple[str, ...]) -> tuple[Sample, ...]:
-    """Samples of a row: for each choice of the operands that require grad, one with contiguous operands and one with
-    transposed views. Samples take the dtypes in turn.
+    """Returns the samples of the op (or in-place op) called `name`: for each choice of the operands that require grad,
+    one with contiguous operands and one with transposed views. Samples take the dtypes in turn.
     """
     row = row_of(name)
     shapes = [
@@ -279,18 +286,22 @@ def _sample(
 
 
 Pair = tuple[Sample, WrittenValue, Way, Time]
-"""A sample, the value written to, the way and the time."""
+"""One program: an op on fixed operands, which operand or result is changed in place, how, and whether before the only
+backward call or between two.
+"""
 
 
 def pairs(name: str, dtypes: Sequence[str]) -> Iterator[Pair]:
-    """All pairs of all samples of a row."""
+    """Yields all pairs (a sample, a value to change in place, a way and a time) of the op called `name`."""
     for sample in samples(name, tuple(dtypes)):
         for pair in sample.pairs:
             yield (sample, *pair)
 
 
 def some_pairs(name: str, dtypes: Sequence[str], most: int) -> Sequence[Pair]:
-    """At most `most` pairs of a row, in order. The selection is seeded with the row's name."""
+    """Returns at most `most` of an op's pairs (a sample, a value to change in place, a way and a time), in order. The
+    selection is seeded with the op's name.
+    """
     found = list(pairs(name, dtypes))
     if len(found) <= most:
         return found
@@ -303,10 +314,10 @@ class Coverage:
     """Numbers of ops, values, pairs and programs that a set of programs covers."""
 
     rows: int
-    """Number of ops and writes that have a program."""
+    """Number of ops and in-place ops that have a program."""
 
     values: int
-    """Number of operands and results that are written to."""
+    """Number of operands and results that are changed in place."""
 
     pairs: int
     """Number of combinations of an operand or result, a way and a time."""
@@ -316,7 +327,7 @@ class Coverage:
 
 
 def coverage(names: Sequence[str], dtypes: Sequence[str] = ("float64",)) -> Coverage:
-    """The coverage of the programs of these rows."""
+    """Counts what the programs of these ops cover."""
     found = [(name, *rest) for name in names for _, *rest in pairs(name, dtypes)]
     return Coverage(
         len({name for name, *_ in found}),

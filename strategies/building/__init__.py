@@ -1,1 +1,3 @@
-"""Drafts of programs, and the parts of a draft: choices, the script so far, operands, ops, writes and actions."""
+"""Drafts (programs under construction), and the parts of a draft: choices, the script so far, operands, ops, writes and
+actions.
+"""

@@ -1,4 +1,6 @@
-"""Adds actions: calls of backward, and all other instructions that change gradients, hooks, flags or parameters."""
+"""Adds actions (instructions other than ops, such as backward) to a program: backward calls, and changes of gradients,
+hooks, flags or parameters.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,14 @@ from autograd_conformance.tape.versions import version_mismatch
 
 
 class Actions:
-    """Adds actions to a script. A call that needs more than the framework's capabilities is changed or left out."""
+    """Adds actions (instructions other than ops, such as backward) to a program. A call that needs more than the
+    framework's capabilities is changed or left out.
+    """
 
     explicit = False
-    """Whether every cotangent is drawn, and none of them is zero, because a zero cotangent hides every error."""
+    """Whether every backward call gets a cotangent with a nonzero element, if the framework has cotangents, because a
+    zero cotangent hides every error.
+    """
 
     def __init__(self, script: Script, choices: Choices, operands: Operands, ops: Ops) -> None:
         self._script, self._choices, self._operands, self._ops = script, choices, operands, ops
@@ -69,8 +75,9 @@ class Actions:
     def backward_call(
         self, roots: Sequence[Ref], cotangents: Sequence[Literal | None], retain: bool | None, create: bool = False
     ) -> BackwardCall:
-        """A backward call whose gradients reach leaves. If the framework has no imperative form, or `create` is set and
-        only the functional form can create a graph, it is a functional call for all or some leaves.
+        """Makes a backward call whose gradients reach leaves, without adding it. If the framework has no imperative
+        form, or `create` is set and only the functional form can create a graph, it is a functional call for all or
+        some leaves.
         """
         if self._can(Capability.IMPERATIVE) and (self._can(Capability.CREATES_IN_LEAVES) or not create):
             return Backward(tuple(roots), tuple(cotangents), retain, create)
@@ -105,8 +112,8 @@ class Actions:
     def _supported(
         self, roots: tuple[Ref, ...], retain: bool | None, cotangents: Sequence[Literal | None] | None
     ) -> tuple[tuple[Ref, ...], bool | None, Sequence[Literal | None]]:
-        """The roots, `retain` and cotangents of the most similar call that the framework supports: one root, its sum,
-        distinct roots, or no `retain_graph`. Cotangents are drawn if none are given.
+        """Returns the roots, `retain` and cotangents of the most similar call that the framework supports: one root,
+        its sum, distinct roots, or no `retain_graph`. Cotangents are drawn if none are given.
         """
         if self._limited:
             if not self._can(Capability.MULTIPLE_ROOTS):
@@ -120,7 +127,7 @@ class Actions:
         return roots, retain, [self.cotangent(r) for r in roots] if cotangents is None else cotangents
 
     def cotangent(self, root: Ref) -> Literal | None:
-        """A legal cotangent for a root; None may be drawn if the root has one element."""
+        """Draws a legal cotangent for a root; None may be drawn if the root has one element."""
         shape, dtype = self._script.shape(root), self._script.dtypes[root]
         may, must = self._script.alphabet.traits.implies(shape), not self._can(Capability.COTANGENTS)
         if self.explicit:
@@ -133,7 +140,7 @@ class Actions:
         return self._operands.tensor(shape, dtype)
 
     def refused_cotangents(self, root: Ref) -> list[Literal | None]:
-        """Illegal cotangents of a root that the framework rejects: None, or one of two elements. If the framework
+        """Draws illegal cotangents of a root that the framework rejects: None, or one of two elements. If the framework
         neither supports a cotangent nor claims to reject it, its behaviour is unspecified.
         """
         shape, dtype = self._script.shape(root), self._script.dtypes[root]
@@ -203,12 +210,12 @@ class Actions:
         self._script.add(Delete(values))
 
     def holds_grad(self, leaf: Ref) -> bool:
-        """Whether a leaf's `.grad` will be a tensor."""
+        """Whether a leaf's `.grad` will be a tensor after the instructions so far."""
         assert self._script.tape is not None
         return self._script.tape.grads.get(leaf) is not None
 
     def traverse(self, root: Ref) -> Traversal:
-        """The nodes that a backward call on a value traverses."""
+        """Returns the nodes that a backward call on a value traverses."""
         assert self._script.tape is not None
         return self._script.tape.traverse(Backward((root,), (None,)))
 

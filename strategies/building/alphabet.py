@@ -51,7 +51,7 @@ class Alphabet:
     """The capabilities that the framework claims. Programs require no others."""
 
     excluded: frozenset[str] = frozenset()
-    """Ops of the framework that no program uses, because they break a rule in isolation."""
+    """Ops of the framework that no program uses, because they break a rule when each runs alone."""
 
     first_order_only: frozenset[str] = frozenset()
     """Ops not used in programs that differentiate twice or more."""
@@ -78,7 +78,7 @@ class Alphabet:
     """Whether the framework compiles or recomputes regions of several instructions."""
 
     absent_forms: frozenset[str] = frozenset()
-    """The forms of leaves, as named by `ops.rows.shapes.form`, that the framework does not have."""
+    """The forms of leaves, such as "vectors", as named by `ops.rows.shapes.form`, that the framework does not have."""
     retries: bool = False
     """Whether a draw that needs an unsupported op is rejected and repeated, instead of ending the test."""
 
@@ -127,7 +127,9 @@ class Alphabet:
         return not self.one_element or (shape == () if self.traits.scalars else prod(shape) == 1)
 
     def row(self, name: str) -> Op:
-        """The row of an op or a write, limited to the shapes and attributes that the framework supports."""
+        """Returns the table row of an op or an in-place op, limited to the shapes and attributes that the framework
+        supports.
+        """
         return self._limited.get(name) or row_of(name)
 
     @cached_property
@@ -140,7 +142,9 @@ class Alphabet:
         return bool(self.limits) or len({*self.writes}) < len(WRITES)
 
     def unsupported(self, op: str, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
-        """The unsupported part of an op or a write, in words; None if it is supported."""
+        """Describes why the framework does not support an op or an in-place op, as "sum with keepdim=True"; returns
+        None if it does.
+        """
         if op in WRITES and op not in self.writes:
             return op
         return outside(self.limits, op, shapes, attrs)
@@ -168,8 +172,8 @@ class Alphabet:
             raise Unsupported("needs leaves without a gradient; the framework gives every leaf a .grad of zeros")
 
     def available(self, *names: str) -> tuple[str, ...]:
-        """The named ops that can be drawn. Raises `UnsupportedOp` if there are none, or `UnsupportedShape` if such
-        draws are retried.
+        """Returns the named ops that can be drawn. Raises `UnsupportedOp` if there are none, or `UnsupportedShape` if
+        such draws are retried.
         """
         found = tuple(name for name in names if name in self.ops)
         if not found:
@@ -178,7 +182,7 @@ class Alphabet:
         return found
 
     def shapes(self, options: Sequence[Shape]) -> Sequence[Shape]:
-        """Those of some shapes that can be drawn. Raises `UnsupportedShape` if there are none."""
+        """Returns those of some shapes that can be drawn. Raises `UnsupportedShape` if there are none."""
         if not self.limits_shapes:
             return options
         found = tuple(filter(self.admits, options))
@@ -190,8 +194,8 @@ class Alphabet:
         return found
 
     def attributes(self, op: str, *shapes: Shape) -> Sequence[Attrs]:
-        """The attributes that an op may have on operands of these shapes. Raises `UnsupportedShape` if there are
-        none.
+        """Returns the sets of attributes that an op may have on operands of these shapes. Raises `UnsupportedShape` if
+        there are none.
         """
         found = choices_of(self.row(op), shapes)
         if not found:
@@ -201,11 +205,11 @@ class Alphabet:
     # -- other alphabets ----------------------------------------------------------------------------------------------
 
     def retrying(self) -> Alphabet:
-        """This alphabet, with draws that need unsupported ops rejected and repeated."""
+        """Returns this alphabet, with draws that need unsupported ops rejected and repeated."""
         return replace(self, retries=True)
 
     def without(self, ops: Collection[str]) -> Alphabet:
-        """This alphabet without some ops."""
+        """Returns this alphabet without some ops."""
         return replace(self, ops=tuple(name for name in self.ops if name not in ops))
 
     @cached_property
@@ -226,18 +230,22 @@ _in_use = ContextVar("alphabet", default=EVERYTHING)
 
 
 def current() -> Alphabet:
-    """The alphabet in use; `EVERYTHING` if none was set."""
+    """Returns the alphabet (the ops, dtypes and capabilities that programs may use) in use; `EVERYTHING` if none was
+    set.
+    """
     return _in_use.get()
 
 
 def use(alphabet: Alphabet) -> None:
-    """Set the alphabet for the rest of the run."""
+    """Sets the alphabet (the ops, dtypes and capabilities that programs may use) for the rest of the run."""
     _in_use.set(alphabet)
 
 
 @contextmanager
 def using(alphabet: Alphabet) -> Iterator[Alphabet]:
-    """Set the alphabet inside a `with` block. At its end the earlier one is restored, whatever was set inside."""
+    """Sets the alphabet (the ops, dtypes and capabilities that programs may use) inside a `with` block. At its end the
+    earlier one is restored, whatever was set inside.
+    """
     token = _in_use.set(alphabet)
     try:
         yield alphabet

@@ -22,10 +22,14 @@ RETAIN = (None, True, False, True)
 """Values of the argument `retain_graph`, drawn evenly."""
 
 Rarity = Literal["beside", "mixed", "default"]
-"""Rare features: the second operand is a view of the first; operands of several dtypes; another default dtype."""
+"""Names of rare features: "beside" (the second operand is a view of the first), "mixed" (operands of several dtypes),
+"default" (another default dtype).
+"""
 
 RARE: dict[Rarity, int] = {"beside": 16, "mixed": 12, "default": 12}
-"""One in this many ops or programs has the feature. Hypothesis treats ranges of up to 10 numbers as alternatives."""
+"""For each rare feature, one in this many ops or programs has it. Hypothesis treats ranges of up to 10 numbers as
+alternatives.
+"""
 
 
 @lru_cache(maxsize=None)
@@ -62,17 +66,17 @@ class Choices:
         self._draw, self._direct = draw, independent(draw)
 
     def below(self, n: int) -> int:
-        """A number from 0 to n - 1. For n of 1 or less nothing is drawn."""
+        """Draws a number from 0 to n - 1. For n of 1 or less, returns 0 without a draw."""
         if n <= 1:
             return 0
         return self._draw(_below(n)) if self._direct is None or n > MOST else self._direct.below(n)
 
     def coin(self) -> bool:
-        """A boolean; False is simpler."""
+        """Draws a boolean; False is simpler."""
         return self._draw(COIN) if self._direct is None else self._direct.coin()
 
     def raw(self, size: int) -> bytes:
-        """A number of bytes."""
+        """Draws `size` bytes."""
         return self._draw(_raw(size)) if self._direct is None else self._direct.raw(size)
 
     def part(self, act: Callable[[], T]) -> T:
@@ -80,15 +84,15 @@ class Choices:
         return self._draw(_part(self, act)) if self._direct is None else self._direct.part(act)
 
     def pick(self, options: Sequence[Any]) -> Any:
-        """One of several options, the first being the simplest."""
+        """Draws one of several options, the first being the simplest."""
         return options[self.below(len(options))]
 
     def recent(self, options: Sequence[Ref]) -> Ref:
-        """One of several values: with probability one half the newest, which is the simplest."""
+        """Draws one of several values: with probability one half the newest, which is the simplest."""
         return options[len(options) - 1 - self.back(len(options))]
 
     def back(self, n: int) -> int:
-        """A distance from 0 to n - 1: 0 with probability one half, so that graphs grow deep."""
+        """Draws a distance from 0 to n - 1: 0 with probability one half, so that graphs grow deep."""
         back = self.below(2 * n - 1)  # one number for both choices: numbers from n on mean 0, too
         return back if back < n else 0
 

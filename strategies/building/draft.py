@@ -19,8 +19,9 @@ OTHER_DEFAULT = "float64"
 class Draft:
     """A program under construction. It requires only capabilities that the framework claims.
 
-    A draft that is `tracked` follows the tape model, so later instructions build on the state of a framework that
-    follows the rules. One that is not tracked may contain only ops, calls, and instructions that always return.
+    A draft that is `tracked` follows the tape, the model of what a framework recorded, so later instructions build on
+    the state of a framework that follows the rules. One that is not tracked may contain only ops, backward calls, and
+    instructions that always return.
     """
 
     def __init__(self, choices: Choices, dtype: str | None = None, tracked: bool = True) -> None:
@@ -31,7 +32,7 @@ class Draft:
         """The ops, dtypes and capabilities that the program may use."""
 
         self.script = Script(self.alphabet, tracked)
-        """The instructions so far, with their values."""
+        """The instructions so far, with their exact values."""
 
         self.operands = Operands(self.script, choices, dtype)
         """Draws tensors and leaves."""

@@ -12,7 +12,7 @@ from autograd_conformance.reference.reference import Reference
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawn:
-    """A drawn program and its reference, so that the judge does not have to compute the values again."""
+    """A drawn program with its exact values, so that the judge does not have to compute the values again."""
 
     program: Program
 
@@ -20,7 +20,7 @@ class Drawn:
     """The exact values of the whole program, as if every instruction returned."""
 
     def __repr__(self) -> str:
-        """The program's text, shorter than a list of all fields."""
+        """Returns the program's text, shorter than a list of all fields."""
         return f"<drawn: {'; '.join(render(self.program).splitlines())}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

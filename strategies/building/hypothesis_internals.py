@@ -28,7 +28,8 @@ FILE = "strategies/building/hypothesis_internals.py"
 
 
 class Provider(HypothesisProvider):
-    """A Hypothesis backend with names of our own for the state of a program, and without drawn constants.
+    """A Hypothesis backend that publishes the state of a program as `data` and the seed's generator as `random`, and
+    draws no constants.
 
     Needs `PrimitiveProvider._cd`, `HypothesisProvider._random` and `HypothesisProvider._maybe_draw_constant`. The
     documented interface of backends has neither the state of the program nor the random numbers of the seed, and a test
@@ -46,7 +47,7 @@ class Provider(HypothesisProvider):
         self.data, self.random = self._cd, self._random
 
     def _maybe_draw_constant(self, *constraints: Any, **more: Any) -> None:
-        """None: no constants from the source code of loaded modules are drawn."""
+        """Returns None, so that Hypothesis draws no constants from the source code of loaded modules."""
 
 
 def register(name: str, provider: type[Provider]) -> None:
@@ -61,7 +62,7 @@ def has_providers() -> bool:
 
 
 def provider_of(draw: Callable[..., Any]) -> object:
-    """The backend that the `draw` of a composite strategy uses; None if `draw` is another function.
+    """Returns the backend that the `draw` of a composite strategy uses; None if `draw` is another function.
 
     Needs `draw` to be a method of `ConjectureData`, and `ConjectureData.provider`: a strategy has no public way to its
     backend.
@@ -85,8 +86,8 @@ def record(data: ConjectureData, choice: int | bytes | bool) -> None:
 
 
 def room(data: ConjectureData) -> int:
-    """Number of bytes that a program can still take. Needs `ConjectureData.max_length` and `.length`: Hypothesis
-    publishes neither its limit nor the size so far.
+    """Returns the number of bytes that a program can still take. Needs `ConjectureData.max_length` and `.length`:
+    Hypothesis publishes neither its limit nor the size so far.
     """
     return data.max_length - data.length
 
@@ -97,15 +98,15 @@ def has_ended(data: ConjectureData) -> bool:
 
 
 def examples_of(test: object) -> int | None:
-    """Number of examples that a test draws; None if it draws none. Needs `_hypothesis_internal_use_settings`: the
-    settings of another test cannot be read in public.
+    """Returns the number of examples that a test draws; None if it draws none. Needs
+    `_hypothesis_internal_use_settings`: the settings of another test cannot be read in public.
     """
     given = getattr(test, "_hypothesis_internal_use_settings", None)
     return None if given is None else given.max_examples
 
 
 def body_of(test: Callable[..., None]) -> tuple[Callable[..., None], dict[str, Any]]:
-    """The function under `@given`, and its strategies by name. Needs `_given_kwargs` of the test's handle: only
+    """Returns the function under `@given`, and its strategies by name. Needs `_given_kwargs` of the test's handle: only
     `inner_test` is public.
     """
     handle = test.hypothesis  # type: ignore[attr-defined]
@@ -119,12 +120,12 @@ def makes_strategy(function: object) -> bool:
 
 @st.composite
 def _nothing(draw: st.DrawFn) -> None:
-    """A strategy."""
+    """Draws None; an example of a composite strategy on which private names are checked."""
     draw(st.none())
 
 
 def _example(unused: None) -> None:
-    """A test that draws."""
+    """Does nothing; an example of a test with a drawn argument on which private names are checked."""
 
 
 def _draws_with_data() -> bool:
@@ -169,4 +170,4 @@ OF_TOOLS = _listed(
         "is_hypothesis_strategy_function": lambda: makes_strategy(_nothing),
     }
 )
-"""Those that only `evaluation/` and `tests/` need."""
+"""The private names that only `evaluation/` and `tests/` need, each with a check."""

@@ -29,7 +29,9 @@ MOST = 1 << 15
 """Upper bound of the numbers that take at most `NUMBER` bytes of a program's size in Hypothesis."""
 
 NUMBER, FRAME = 3, 4
-"""Largest numbers of bytes that Hypothesis counts for a number, and for bytes in addition to their own length."""
+"""The most bytes that Hypothesis counts for a drawn number (`NUMBER`), and for drawn bytes in addition to their length
+(`FRAME`).
+"""
 
 
 class Independent(Provider):
@@ -46,12 +48,14 @@ class Independent(Provider):
 
         self._pool = pool.current()
         self._drawing = None if self._pool is None or self.random is None else self._pool.draw(self.random)
-        """The choices of the earlier program that is repeated; None if there is no pool."""
+        """Draws the program's choices, most of them repeated from an earlier program; None if no pool of earlier
+        programs is in use.
+        """
 
     # -- called by our strategies -------------------------------------------------------------------------------------
 
     def below(self, n: int) -> int:
-        """A number from 0 to n - 1; n is at most `MOST`."""
+        """Draws a number from 0 to n - 1; n is at most `MOST`."""
         if self._drawing is None:
             assert self.random is not None
             bits, size = self.random.getrandbits, n.bit_length()  # as `randrange`, without its checks of arguments
@@ -64,14 +68,14 @@ class Independent(Provider):
         return number
 
     def coin(self) -> bool:
-        """A boolean."""
+        """Draws a boolean."""
         assert self.random is not None
         side = self.random.random() < 0.5 if self._drawing is None else self._drawing.coin()
         self._keep(side, NUMBER)
         return side
 
     def raw(self, size: int) -> bytes:
-        """A number of bytes."""
+        """Draws `size` bytes."""
         assert self.random is not None
         data = self.random.randbytes(size) if self._drawing is None else self._drawing.raw(size)
         self._keep(data, size + FRAME)
@@ -118,7 +122,7 @@ class Independent(Provider):
     # -- called by Hypothesis -----------------------------------------------------------------------------------------
 
     def draw_boolean(self, p: float = 0.5) -> bool:
-        """A boolean, drawn by Hypothesis."""
+        """Draws a boolean as Hypothesis does."""
         self._flush()
         return super().draw_boolean(p)
 
@@ -130,7 +134,7 @@ class Independent(Provider):
         weights: dict[int, float] | None = None,
         shrink_towards: int = 0,
     ) -> int:
-        """An integer between two bounds, drawn uniformly. Without both bounds, or with weights, Hypothesis draws it."""
+        """Draws an integer between two bounds uniformly. Without both bounds, or with weights, Hypothesis draws it."""
         self._flush()
         if min_value is None or max_value is None or weights is not None:
             return super().draw_integer(min_value, max_value, weights=weights, shrink_towards=shrink_towards)
@@ -138,7 +142,7 @@ class Independent(Provider):
         return self.random.randint(min_value, max_value)
 
     def draw_bytes(self, min_size: int = 0, max_size: int = 0) -> bytes:
-        """Bytes, drawn uniformly. If their number is not fixed, Hypothesis draws them."""
+        """Draws bytes uniformly. If their number is not fixed, Hypothesis draws them."""
         self._flush()
         if min_size != max_size:
             return super().draw_bytes(min_size, max_size)
@@ -146,17 +150,17 @@ class Independent(Provider):
         return self.random.randbytes(min_size)
 
     def draw_float(self, *bounds: Any, **constraints: Any) -> float:
-        """A float, drawn by Hypothesis."""
+        """Draws a float as Hypothesis does."""
         self._flush()
         return super().draw_float(*bounds, **constraints)
 
     def draw_string(self, *bounds: Any, **constraints: Any) -> str:
-        """Text, drawn by Hypothesis."""
+        """Draws text as Hypothesis does."""
         self._flush()
         return super().draw_string(*bounds, **constraints)
 
 
 def independent(draw: Any) -> Independent | None:
-    """The `Independent` backend of a composite strategy's `draw`; None if Hypothesis uses another backend."""
+    """Returns the `Independent` backend of a composite strategy's `draw`; None if Hypothesis uses another backend."""
     provider = provider_of(draw)
     return provider if isinstance(provider, Independent) else None

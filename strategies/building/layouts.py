@@ -45,8 +45,8 @@ class View:
 
 
 def view(value: np.ndarray, layout: Layout) -> View | None:
-    """The leaf and the view op that give a value a layout. None if the value has too few dimensions, or for "expanded"
-    no dimension along which all parts are equal.
+    """Returns the leaf and the view op that give a value a layout. None if the value has too few dimensions, or for
+    "expanded" no dimension along which all parts are equal.
     """
     if value.ndim < LEAST_RANK[layout]:
         return None
@@ -73,21 +73,23 @@ def view(value: np.ndarray, layout: Layout) -> View | None:
 
 
 def _narrow(value: np.ndarray, dim: int) -> View:
-    """A view of all but the first index along a dimension of a larger array."""
+    """Returns a view op that takes all but the first index along a dimension of a larger array, and that array."""
     count = value.shape[dim]
     base = _around(value, dim, count + 1, slice(1, count + 1))
     return View(base, "narrow", (("dim", dim), ("start", 1), ("length", count)))
 
 
 def _around(value: np.ndarray, dim: int, count: int, taken: slice) -> np.ndarray:
-    """An array that contains a value as a slice along a dimension."""
+    """Returns an array that contains a value as a slice along a dimension; the other elements are `FILLED`."""
     base = np.full((*value.shape[:dim], count, *value.shape[dim + 1 :]), FILLED, value.dtype)
     base[(*[slice(None)] * dim, taken)] = value
     return base
 
 
 def _expanded(value: np.ndarray) -> View | None:
-    """A view that repeats one part along the first dimension in which all parts are equal; None if there is none."""
+    """Returns a view op that repeats one part along the first dimension in which all parts are equal; None if there is
+    none.
+    """
     for dim, count in enumerate(value.shape):
         first = value.take([0], dim) if count > 1 else None
         if first is not None and np.array_equal(np.broadcast_to(first, value.shape), value):
@@ -96,7 +98,7 @@ def _expanded(value: np.ndarray) -> View | None:
 
 
 def equal_along(value: np.ndarray, dim: int) -> np.ndarray:
-    """The value with its first part along a dimension repeated in place of all others."""
+    """Returns the value with its first part along a dimension repeated in place of all others."""
     return np.broadcast_to(value.take([0], dim), value.shape) if value.shape[dim] else value
 
 
@@ -123,8 +125,8 @@ def differs_from_contiguous(shape: Shape, layout: Layout) -> bool:
 
 
 def downstream_op(shape: Shape, layout: Layout) -> tuple[str, Attrs] | None:
-    """The op, with its attributes, that gives the cotangent of its operand a layout when backward passes it. None if
-    the shape does not allow the layout.
+    """Returns the op, with its attributes, that gives the cotangent of its operand a layout when backward passes it.
+    None if the shape does not allow the layout.
     """
     if len(shape) < LEAST_RANK[layout]:
         return None

@@ -23,7 +23,7 @@ from autograd_conformance.strategies.building.unsupported import UnsupportedShap
 
 
 class Operands:
-    """Draws values for a script: fresh ones, and earlier ones that fit an op."""
+    """Draws operands for a program: fresh tensors and leaves, and earlier values that fit an op."""
 
     requiring: Sequence[bool] = (True, True, True, True, False)
     """Values to draw from evenly for `requires_grad` of a fresh operand. Also used for whether a leaf is an input of a
@@ -40,14 +40,14 @@ class Operands:
         """The dtype of new leaves."""
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
-        """A drawn literal of a shape, inside a domain."""
+        """Draws the values of a tensor of a shape, inside a domain."""
         data = self._choices.raw(size(shape)) if size(shape) else b""
         return literal(data, shape, dtype or self.dtype, domain)
 
     def leaf(
         self, shape: Shape | None = None, requires_grad: bool = True, domain: Domain = ANY, value: Literal | None = None
     ) -> Ref:
-        """A fresh leaf; its shape and values are drawn if not given."""
+        """Adds a fresh leaf; its shape and values are drawn if not given."""
         script, alphabet = self._script, self._script.alphabet
         if value is None:
             value = self.tensor(self._choices.pick(alphabet.shapes(POOL)) if shape is None else shape, domain=domain)
@@ -60,7 +60,7 @@ class Operands:
         return ref
 
     def leaf_of(self, shapes: Sequence[Shape], requires_grad: bool = True) -> Ref:
-        """A fresh leaf of one of some shapes that the framework has."""
+        """Adds a fresh leaf whose shape is drawn from those of `shapes` that the framework has."""
         return self.leaf(self._choices.pick(self._script.alphabet.shapes(shapes)), requires_grad)
 
     def operand(
@@ -73,7 +73,7 @@ class Operands:
         dtype: str | None = None,
         where: Callable[[Ref], bool] | None = None,
     ) -> Ref:
-        """An existing value that fits an op, preferably a recent one, or a fresh leaf in the op's domain."""
+        """Returns an existing value that fits an op, preferably a recent one, or a fresh leaf in the op's domain."""
         domain = op.domain(place)
         values, dtypes = self._script.reference.values, self._script.dtypes
         fitting = [] if fresh else [
@@ -92,8 +92,8 @@ class Operands:
         return self._leaf_in_layout(value, domain, self._choices.pick(self.requiring))
 
     def other_dtype(self, op: Op, first: Ref) -> str | None:
-        """A dtype for the other operands that differs from the first operand's; None if the op or the framework allows
-        none.
+        """Draws a dtype for the other operands that differs from the first operand's; None if the op or the framework
+        allows none.
         """
         alphabet = self._script.alphabet
         others = [dtype for dtype in alphabet.dtypes if dtype != self._script.dtypes[first]]
@@ -101,7 +101,9 @@ class Operands:
         return self._choices.pick(others) if fits else None
 
     def _leaf_in_layout(self, value: Literal, domain: Domain, requires_grad: bool) -> Ref:
-        """A fresh leaf, or a view of one in a drawn layout of `layouts` if its shape and domain allow it."""
+        """Adds a fresh leaf, and if its shape and domain allow it, a view of the leaf in a memory layout drawn from
+        `layouts`.
+        """
         layout = self._choices.pick(self.layouts)
         if layout is None or self._script.alphabet.one_element:
             return self.leaf(value=value, requires_grad=requires_grad)
@@ -115,8 +117,8 @@ class Operands:
         return self._script.apply(made.op, (self.leaf(value=made.literal, requires_grad=requires_grad),), made.attrs)[0]
 
     def with_cotangent_layout(self, value: Ref, layout: Layout | None) -> Ref:
-        """A view op applied to `value`, so that the cotangent of `value` gets a layout. If that is impossible, `value`
-        itself.
+        """Applies a view op to `value`, so that the cotangent of `value` gets a memory layout in backward, and returns
+        the result. If that is impossible, returns `value` itself.
         """
         shape = self._script.shape(value)
         made = None if layout is None or self._script.alphabet.one_element else downstream_op(shape, layout)

@@ -1,4 +1,4 @@
-"""Draws ops. Each op is valid when it is drawn. Choices run from the simplest op to the rarest, which is the order in
+"""Draws ops. Each op is valid where it is drawn. Choices run from the simplest op to the rarest, which is the order in
 which Hypothesis shrinks.
 """
 
@@ -27,7 +27,7 @@ _NONEMPTY = tuple(s for s in POOL if 0 not in s)
 
 
 class Ops:
-    """Draws ops into a script, and values that have a property."""
+    """Adds drawn ops to a program, and finds or makes values with a property, such as one that requires grad."""
 
     largest = 2 * LARGEST
     """Largest number of elements of a result."""
@@ -83,8 +83,8 @@ class Ops:
         return self.checked(op, args, attrs)
 
     def _beside(self, op: Op, first: Ref, options: Sequence[tuple[Shape, ...]]) -> list[Ref]:
-        """A view of the first operand that can be the second operand of an op. `options` are the shapes that the other
-        operands may have together. The list is empty if no view fits.
+        """Adds a view of the first operand that can be the second operand of an op, and returns it in a list, which is
+        empty if no view fits. `options` are the shapes that the other operands may have together.
         """
         reference, alphabet = self._script.reference, self._script.alphabet
         shape, shapes = self._script.shape(first), {shapes[0] for shapes in options}
@@ -104,9 +104,9 @@ class Ops:
         return []
 
     def checked(self, op: Op, args: tuple[Ref, ...], attrs: Attrs) -> list[Ref]:
-        """Append an op and return its results. If a result would be too large, or operands are tied, an op of `CALM` is
-        applied to the first operand instead, and `negative` in place of a view that is not `portable`; if the framework
-        has no such op, the first operand is returned.
+        """Appends an op and returns its results. If a result would be too large, or operands have equal or too close
+        elements (ties, as for `maximum`), an op of `CALM` is applied to the first operand instead, and `negative` in
+        place of a view that is not `portable`; if the framework has no such op, the first operand is returned.
         """
         script, alphabet = self._script, self._script.alphabet
         views = self.portable and op.aliases is not Certainty.NEVER
@@ -124,7 +124,7 @@ class Ops:
         return script.apply(calm, args[:1]) if calm else [args[0]]
 
     def _is_calm(self, made: Sequence[np.ndarray]) -> bool:
-        """Whether results are small enough, in number and in magnitude."""
+        """Whether results have few enough elements and small enough magnitudes."""
         return all(y.size <= self.largest and (not y.size or np.abs(y).max() <= LIMIT) for y in made)
 
     def form(self, op: Op, operands: Sequence[Shape], attrs: Attrs) -> list[Ref]:
@@ -141,36 +141,36 @@ class Ops:
     # -- values with a property ---------------------------------------------------------------------------------------
 
     def required(self) -> Ref:
-        """A non-empty value that requires grad: an existing one or a fresh leaf."""
+        """Returns a non-empty value that requires grad: an existing one or a fresh leaf."""
         script = self._script
         options = [r for r in script.live if script.requires(r) and script.reference.values[r].size]
         return self._one_of(options) or self._operands.leaf_of(_NONEMPTY)
 
     def _one_of(self, options: Sequence[Ref]) -> Ref | None:
-        """A recent one of some values, in three cases of four."""
+        """Draws a recent one of some values in three cases of four; otherwise, or if there are none, returns None."""
         return self._choices.recent(options) if options and self._choices.below(4) < 3 else None
 
     def nonlinear(self, value: Ref, name: str | None = None) -> Ref:
-        """The result of an op that saves tensors, with `value` for all its operands. If the framework has no such op,
-        the result of any op that accepts `value`.
+        """Applies an op that saves tensors, with `value` for all its operands, and returns the result. If the framework
+        has no such op, any op that accepts `value` is applied.
         """
         name = name or self._choices.pick(self.saving(value))
         return self._simplest(name, (value,) * arity(OPS[name]))
 
     def _simplest(self, name: str, args: tuple[Ref, ...]) -> Ref:
-        """The first result of an op with its simplest attributes."""
+        """Applies an op with its simplest attributes, and returns its first result."""
         attrs = choices_of(self._script.alphabet.row(name), tuple(map(self._script.shape, args)))
         return self._script.apply(name, args, attrs[0] if attrs else ())[0]
 
     def saving(self, value: Ref) -> tuple[str, ...]:
-        """The ops that `nonlinear` draws from: the usual ones that save tensors, or their substitutes."""
+        """Returns the ops that `nonlinear` draws from: the usual ones that save tensors, or their substitutes."""
         known = self._script.alphabet.ops
         usual, others = (tuple(n for n in names if n in known) for names in (SAVING[:5], SAVING[5:]))
         return usual or others or self._substitutes(value)
 
     def _substitutes(self, value: Ref) -> tuple[str, ...]:
-        """The ops that can replace the usual saving ops: those that always save and keep the shape of `value`, or if
-        the framework has none that saves, those that accept `value`. Raises `UnsupportedShape` if there are none.
+        """Returns the ops that can replace the usual saving ops: those that always save and keep the shape of `value`,
+        or if the framework has none that saves, those that accept `value`. Raises `UnsupportedShape` if there are none.
         """
         rows = [self._script.alphabet.row(name) for name in self._script.alphabet.ops]
         saving = [row for row in rows if row.saves is Certainty.ALWAYS]
@@ -182,8 +182,8 @@ class Ops:
         return found
 
     def _made(self, row: Op, args: tuple[Ref, ...]) -> Shape | None:
-        """The shape of an op's result on some values. None if the op does not accept them, or its result is too large,
-        or it has several results.
+        """Returns the shape of an op's result on some values. None if the op does not accept them, or its result is too
+        large, or it has several results.
         """
         values = [self._script.reference.values[ref] for ref in args]
         shapes = tuple(map(self._script.shape, args))
@@ -195,7 +195,7 @@ class Ops:
         return made[0].shape if len(made) == 1 and self._is_calm(made) else None
 
     def join(self, one: Ref, other: Ref) -> Ref:
-        """The sum of two values of one shape, or the result of another op of two operands."""
+        """Applies `add`, or another op of two operands, to two values of one shape, and returns the result."""
         alphabet = self._script.alphabet
         usual = ("add", "subtract", "multiply")
         pairs = [row for row in map(alphabet.row, alphabet.ops) if arity(row) == 2]
@@ -209,7 +209,7 @@ class Ops:
         return self._simplest(name, (one, other))
 
     def root(self, most: int = 5) -> Ref:
-        """A value, after up to `most` drawn ops, whose backward call needs saved tensors."""
+        """Draws up to `most` ops, and returns a value on which a backward call needs saved tensors."""
         if not self._script.leaves:
             self._operands.leaf_of(_NONEMPTY)
         self.grow(0, most)
@@ -217,7 +217,7 @@ class Ops:
         return self._one_of(saving) or self.nonlinear(self.required())
 
     def successor(self, value: Ref) -> Ref:
-        """A new value computed from `value` by one op."""
+        """Applies one drawn op to `value`, and returns its result."""
         script = self._script
         for _ in range(2):
             made = self.draw(on=value)[0]
@@ -227,7 +227,7 @@ class Ops:
         return script.apply(self._choices.pick(named), (value,))[0] if named else self.nonlinear(value)
 
     def rebuild(self, value: Ref) -> Ref:
-        """The value recomputed by the same ops from the same leaves."""
+        """Applies the ops that computed `value` again to the same leaves, and returns the new value."""
         new: dict[Ref, Ref] = {}
         for at in sorted(self._ancestors(value)):
             step = self._script.reference.steps[at]
@@ -237,7 +237,7 @@ class Ops:
         return new.get(value, value)
 
     def _ancestors(self, value: Ref) -> set[int]:
-        """Indices of the ops that a value was computed by."""
+        """Returns the indices of the ops that a value was computed by."""
         step = self._script.reference.steps[value.at]
         if not isinstance(step, Apply):
             return set()
@@ -246,7 +246,7 @@ class Ops:
     # -- sums ---------------------------------------------------------------------------------------------------------
 
     def total(self, root: Ref) -> Ref:
-        """The sum of a root's elements, computed once; the root itself if it needs no cotangent."""
+        """Returns the sum of a root's elements, computed once; the root itself if it needs no cotangent."""
         if self._script.alphabet.traits.implies(self._script.shape(root)):
             return root
         if root not in self._totals:
@@ -254,12 +254,12 @@ class Ops:
         return self._totals[root]
 
     def forget_totals(self) -> None:
-        """Compute all sums again, because values were written to or deleted."""
+        """Makes `total` compute all sums again, because values were written to or deleted."""
         self._totals.clear()
 
     def summed(self, value: Ref) -> Ref:
-        """The sum of all elements. Raises `UnsupportedShape` if the framework has no working `sum`; other shapes need
-        none.
+        """Adds the sum of all elements of `value`, and returns it. Raises `UnsupportedShape` if the framework has no
+        working `sum`; roots of other shapes need none.
         """
         alphabet = self._script.alphabet
         if "sum" not in alphabet.ops:

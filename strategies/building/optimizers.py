@@ -9,7 +9,7 @@ from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 
 OptimizerChoice = tuple[str, Attrs, Groups]
-"""An optimizer's name, settings and parameter groups."""
+"""An optimizer's name, settings and parameter groups, such as ("sgd", (("lr", 0.125),), ())."""
 
 PLAIN: tuple[tuple[str, Attrs], ...] = (
     ("sgd", (("lr", 0.125),)),
@@ -19,24 +19,30 @@ PLAIN: tuple[tuple[str, Attrs], ...] = (
     ("adam", (("lr", 0.125),)),
     ("adam", (("lr", 0.125), ("betas", (0.5, 0.75)), ("weight_decay", 0.25))),
 )
-"""Optimizers for programs about something else, with settings large enough that a step is visible."""
+"""Optimizers for programs about something else, with settings large enough that a step visibly changes the
+parameters.
+"""
 
 
 def plain_optimizer(b: Draft) -> tuple[str, Attrs]:
-    """An optimizer of any kind and implementation, for a program in which only the fact of a step matters."""
+    """Draws an optimizer of any kind and implementation, for a program in which only the fact of a step matters."""
     known = b.alphabet.optimizers
     found = [(row, given) for row, given in PLAIN if row in known and set(known[row]).issuperset(dict(given))]
     return _varied(b, *b.pick(found if found and b.can(Capability.OPTIMIZERS) else choices(b)))
 
 
 def _varied(b: Draft, row: str, settings: Attrs) -> tuple[str, Attrs]:
-    """An optimizer's name and settings; one time in three with another of its implementations."""
+    """Returns an optimizer's name and settings, one time in three with another of its implementations, such as
+    foreach.
+    """
     others = variants(b, row)
     return row, (*settings, *b.pick(others)) if others and b.below(3) == 2 else settings
 
 
 def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
-    """The optimizers, or those of a name, with settings that the framework supports, simplest first."""
+    """Returns all optimizers, or the one called `name`, each with every choice of settings that the framework supports,
+    simplest first.
+    """
     if not b.can(Capability.OPTIMIZERS):
         raise Unsupported("needs optimizers, not claimed")
     known = {row: set(settings) for row, settings in b.alphabet.optimizers.items() if name in (None, row)}
@@ -52,7 +58,7 @@ def choices(b: Draft, name: str | None = None) -> list[tuple[str, Attrs]]:
 
 
 def variants(b: Draft, name: str) -> list[Attrs]:
-    """The implementations of an optimizer that the framework claims, as settings."""
+    """Returns the implementations of an optimizer, such as foreach, that the framework claims, as settings."""
     return [
         variant
         for variant in OPTIMIZERS[name].variants
@@ -61,7 +67,9 @@ def variants(b: Draft, name: str) -> list[Attrs]:
 
 
 def optimizer(b: Draft, count: int, name: str | None = None, grouped: bool | None = None) -> OptimizerChoice:
-    """An optimizer of `count` leaves, mostly a plain one; sometimes in another implementation or with groups."""
+    """Draws an optimizer of `count` leaves, mostly a plain one; sometimes in another implementation or with parameter
+    groups.
+    """
     row, settings = _varied(b, *b.pick(choices(b, name)))
     if not b.can(Capability.GROUPS) or not (b.below(4) == 3 if grouped is None else grouped):
         return row, settings, ()
@@ -69,7 +77,7 @@ def optimizer(b: Draft, count: int, name: str | None = None, grouped: bool | Non
 
 
 def groups(b: Draft, name: str, settings: Attrs, count: int) -> Groups:
-    """Parameter groups for `count` leaves. Two groups in three override one setting."""
+    """Draws parameter groups for `count` leaves. On average two groups in three override one setting."""
     found: list[tuple[int, Attrs]] = []
     while count:
         size = 1 + b.below(count)
@@ -79,7 +87,7 @@ def groups(b: Draft, name: str, settings: Attrs, count: int) -> Groups:
 
 
 def _own(b: Draft, name: str, settings: Attrs) -> Attrs:
-    """A setting that a group may override, with a value other than the optimizer's."""
+    """Draws a setting that a parameter group may override, with a value other than the optimizer's."""
     row, given = OPTIMIZERS[name], dict(settings)
     others = [
         (key, value)

@@ -1,4 +1,5 @@
-"""Reuses compiled regions of earlier programs, for frameworks where compiling takes far longer than running.
+"""Draws programs that reuse the compiled regions (instructions that run as one compiled function) of earlier programs,
+for frameworks where compiling takes far longer than running.
 
 Most programs repeat the choices of an earlier program and change some of them: values of tensors, roots of calls,
 flags, hooks, whole actions. If a change makes a region that was not compiled before, the program is dropped before it
@@ -20,7 +21,9 @@ T = TypeVar("T")
 V = TypeVar("V", int, bytes, bool)
 
 PART_CHANGES = (0,) * 30 + (1, 2)
-"""Changes of a part, drawn evenly: 0 keeps it, 1 leaves one out, 2 inserts a new one."""
+"""Changes to a part (choices that belong together, such as those of one action), drawn evenly: 0 repeats the earlier
+program's next part, 1 leaves a part out, 2 inserts a new one.
+"""
 
 CHANGED_CHOICES = (0, 1, 1, 1, 1, 2, 2, 3)
 """Numbers of choices that a program changes besides its tensors, drawn evenly."""
@@ -28,26 +31,34 @@ CHANGED_TENSORS = (0.3, 1.0)
 """Probabilities that a tensor gets new values; one of them is drawn for each program."""
 
 TENSORS_ONLY_AFTER, STOP_AFTER = 3, 12
-"""Numbers of programs of a family dropped in a row after which only tensors change, and after which the family ends."""
+"""Numbers of programs of a family (a program and those that repeat its choices) dropped in a row: after the first
+number only tensors change, after the second the family ends.
+"""
 
 KEPT_PROGRAMS = 8
-"""Largest number of programs that a family keeps for later ones to repeat."""
+"""Largest number of programs that a family (a program and those that repeat its choices) keeps for later ones to
+repeat.
+"""
 
 IRRELEVANT_SHARE = 0.25
-"""Factor on a family's number of programs if its first program does not exercise the rule of its test."""
+"""Factor on the number of programs that repeat a program's choices, if that program does not exercise the rule of its
+test.
+"""
 
 FIRST_SHARES = (0.25, 0.5)
-"""Factors on the number of programs of the first two families."""
+"""Factors on the numbers of programs that repeat the choices of the first two programs."""
 
 
 @dataclass(slots=True)
 class Position:
-    """A choice that all programs of a family make, and how often programs ran after it was changed."""
+    """A choice that a program and those that repeat it make, and how often programs ran after the choice was
+    changed.
+    """
 
     accepted: float = 0.0
     """Number of programs that ran with this choice changed."""
     rejected: float = 0.0
-    """Number of dropped programs with this choice changed, each divided by its number of changed choices."""
+    """Number of dropped programs with this choice changed, each divided by the program's number of changed choices."""
 
     @property
     def acceptance(self) -> float:
@@ -74,9 +85,9 @@ class Family:
     programs: list[Part]
     """Choices of the programs that later ones may repeat; those of the first program come first."""
     remaining: float
-    """Number of programs that the family still has to draw."""
+    """Number of programs that are still to be drawn from this family's choices."""
     dropped: int = 0
-    """Number of programs dropped in a row."""
+    """Number of the family's programs that were dropped in a row, because they needed regions not compiled before."""
 
 
 class Drawing:
@@ -95,7 +106,7 @@ class Drawing:
         """The earlier program's choices that get other values."""
 
     def below(self, n: int) -> int:
-        """A number from 0 to n - 1."""
+        """Draws or repeats a number from 0 to n - 1."""
         old = self._next()
         number = old.value if old and type(old.value) is int and old.value < n else None
         if number is None:
@@ -105,13 +116,13 @@ class Drawing:
         return self._keep(number, old)
 
     def coin(self) -> bool:
-        """A boolean."""
+        """Draws or repeats a boolean."""
         old = self._next()
         side = old.value if old and isinstance(old.value, bool) else self._random.random() < 0.5
         return self._keep(side != (old in self.changed), old)
 
     def raw(self, size: int) -> bytes:
-        """A number of bytes."""
+        """Draws or repeats `size` bytes."""
         old = self._next()
         data = old.value if old and isinstance(old.value, bytes) and len(old.value) == size else None
         if data is None or self._random.random() < self._tensors:
@@ -119,7 +130,9 @@ class Drawing:
         return self._keep(data, old)
 
     def _next(self) -> Choice | None:
-        """The earlier program's choice at this position; None if it has a part here, or has ended."""
+        """Returns the earlier program's choice at this position; None if it has a part (a nested list of choices) here,
+        or has ended.
+        """
         old = self._old[self._at] if self._at < len(self._old) else None
         if isinstance(old, Choice):
             self._at += 1
@@ -150,7 +163,7 @@ class Drawing:
 
 
 def _some(part: Part, random: Random) -> list[Choice]:
-    """Choices of a program to change, preferably ones after whose change a program is likely to run."""
+    """Draws choices of a program to change, preferably ones after whose change a program is likely to run."""
     numbers = list(_numbers(part))
     acceptances = [each.position.acceptance for each in numbers]
     count = min(random.choice(CHANGED_CHOICES), math.ceil(sum(acceptances)))
@@ -167,14 +180,16 @@ def _numbers(part: Part) -> Iterator[Choice]:
 
 @dataclass
 class Pool:
-    """The regions that ran, and the choices of the programs that they came from."""
+    """The compiled regions (instructions that run as one function) that ran, and the choices of the programs that they
+    came from.
+    """
 
     programs_per_region: int
-    """Approximate number of programs to draw for each new region."""
+    """Approximate number of programs to draw for each new compiled region (instructions that run as one function)."""
     regions: set[Hashable] = field(default_factory=set)
-    """The regions that ran."""
+    """The compiled regions (instructions that run as one function) that ran."""
     dropped: int = 0
-    """Number of programs dropped because they needed other regions."""
+    """Number of programs that were dropped before they ran, because they needed regions not compiled before."""
     families: int = 0
     """Number of programs drawn without an earlier one."""
     _unfinished: list[Family] = field(default_factory=list)
@@ -228,7 +243,9 @@ class Pool:
             del family.programs[-1]
 
     def _start_family(self, drawing: Drawing, regions: int) -> None:
-        """Start a family with a program that repeats no earlier one and has so many new regions."""
+        """Starts a family (a program and those that repeat its choices) with a program that repeats no earlier one and
+        has so many new regions.
+        """
         share = FIRST_SHARES[self.families] if self.families < len(FIRST_SHARES) else 1.0
         self.families += 1
         if regions:
@@ -236,7 +253,9 @@ class Pool:
             self._unfinished.append(self._ran)
 
     def _record(self, family: Family, drawing: Drawing, runs: bool) -> None:
-        """Record that a program of a family runs or is dropped; end the family if it is finished."""
+        """Records that a program of a family runs or is dropped; ends the family if it has drawn its number of
+        programs, or too many in a row were dropped.
+        """
         if runs:
             self._ran = family
             family.remaining -= 1
@@ -255,13 +274,13 @@ _in_use: ContextVar[Pool | None] = ContextVar("pool", default=None)
 
 
 def current() -> Pool | None:
-    """The pool in use, if there is one."""
+    """Returns the pool of compiled regions in use, or None if there is none."""
     return _in_use.get()
 
 
 @contextmanager
 def using(pool: Pool | None) -> Iterator[None]:
-    """Draw programs with a pool inside a `with` block."""
+    """Draws programs with a pool of compiled regions inside a `with` block."""
     token = _in_use.set(pool)
     try:
         yield

@@ -81,14 +81,17 @@ class Script:
         """The grad modes of each instruction so far."""
 
         self.tape = Tape(self.reference, alphabet.capabilities, counts=False) if tracked else None
-        """The tape model, if the script has to know which instructions will raise; else None."""
+        """The tape, the model of what a framework recorded, if the script has to know which instructions will raise;
+        else None.
+        """
 
         self.expectations: list[Expectation] = []
-        """The outcomes that the tape model allows for each instruction. Empty without a tape model."""
+        """The outcomes that the tape, the model of what a framework recorded, allows for each instruction. Empty
+        without a tape.
+        """
 
         self.fails = False
-        """Whether the newest instruction will raise or has an unspecified outcome. Always False without a tape model.
-        """
+        """Whether the newest instruction will raise or has an unspecified outcome. Always False without a tape."""
 
     # -- adding instructions ------------------------------------------------------------------------------------------
 
@@ -121,19 +124,23 @@ class Script:
         return at
 
     def _require_supported(self, step: Apply | InPlace) -> None:
-        """Raise `UnsupportedShape` if the framework does not support this form of an op or a write."""
+        """Raises `UnsupportedShape` if the framework does not support an op or an in-place op with these shapes and
+        attributes.
+        """
         unsupported = self.unsupported_form(step)
         if unsupported is not None:
             raise UnsupportedShape(f"the framework does not support {unsupported}")
 
     def unsupported_form(self, step: Apply | InPlace) -> str | None:
-        """The unsupported part of an op or a write, in words; None if the framework supports it."""
+        """Describes why the framework does not support an op or an in-place op, as "sum with keepdim=True"; returns
+        None if it does.
+        """
         shapes = [self.shape(ref) for ref in operands(step)]
         return self.alphabet.unsupported(step.op, shapes, step.attrs)
 
     def _record(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
-        """Add an instruction to the reference, unless it will raise. Return its values, and set `fails` if
-        the script is tracked.
+        """Adds an instruction to the exact values, unless it will raise, and returns its values. Sets `fails` if the
+        script is tracked.
         """
         if self.tape is None:
             return self.reference.add(step, self.modes)
@@ -218,17 +225,17 @@ class Script:
         return Ref(self.add(Detach(source)))
 
     def program(self) -> Program:
-        """The program so far."""
+        """Returns the program so far."""
         return Program(tuple(self.reference.steps), tuple(self.under_modes))
 
     def drawn(self) -> Drawn:
-        """The program so far with its reference; nothing may be added afterwards."""
+        """Returns the program so far with its exact values; nothing may be added afterwards."""
         return Drawn(self.program(), self.reference)
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def shape(self, ref: Ref) -> Shape:
-        """The shape of a value."""
+        """Returns the shape of a value."""
         return self.reference.values[ref].shape
 
     def requires(self, ref: Ref) -> bool:
@@ -236,7 +243,7 @@ class Script:
         return self.reference.requires_grad[ref]
 
     def op_results(self) -> list[Ref]:
-        """The values that are results of ops and require grad."""
+        """Returns the values that are results of ops and require grad."""
         return [r for r in self.live if self.requires(r) and isinstance(self.reference.steps[r.at], Apply)]
 
 

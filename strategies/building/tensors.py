@@ -13,7 +13,7 @@ from autograd_conformance.programs.own_numpy import np
 
 
 def _plain() -> np.ndarray:
-    """256 multiples of 1/8 between -4 and 4: integers first, then halves, then the rest; every 16th is zero."""
+    """Returns 256 multiples of 1/8 between -4 and 4: integers first, then halves, then the rest; every 16th is zero."""
     grid = [n / 8 for n in range(-32, 33) if n]
     grid.sort(key=lambda x: (x % 1 != 0, x % 0.5 != 0, x < 0, abs(x)))
     values = [grid[n % len(grid)] for n in range(256)]
@@ -36,7 +36,7 @@ STYLES = 16
 
 
 def _styled(values: np.ndarray, style: int, domain: Domain) -> np.ndarray:
-    """The values with full mantissas, several zeros, or large; for most styles unchanged."""
+    """Returns the values, changed for some styles: to full mantissas, with several zeros, or to large ones."""
     match style:
         case 10 | 11 | 12 | 13:
             return domain.fit(values * FULL)
@@ -49,7 +49,7 @@ def _styled(values: np.ndarray, style: int, domain: Domain) -> np.ndarray:
 
 
 def literal(data: bytes, shape: Shape, dtype: str, domain: Domain = ANY) -> Literal:
-    """The tensor made from bytes, moved into a domain and exactly representable in its dtype."""
+    """Makes a tensor from bytes, with values inside a domain that are exactly representable in its dtype."""
     drawn = np.frombuffer(data, np.uint8)
     values = VALUES[(drawn + np.arange(len(data))) % 256].reshape(shape)
     values = _styled(values, int(drawn.sum()) % STYLES, domain).astype(dtype)

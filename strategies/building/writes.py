@@ -1,4 +1,4 @@
-"""Draws writes: in-place ops on values of a script."""
+"""Draws writes: in-place ops on values of a program under construction."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ USUAL = (
     "mul_", "add_", "zero_", "copy_", "mul_scalar_", "set_slice_", "set_index_", "exp_", "fill_", "sin_", "tanh_",
     "sub_", "add_scalar_", "set_columns_", "masked_fill_", "sigmoid_", "neg_", "div_",
 )  # fmt: skip
-"""The writes drawn most often, simplest first."""
+"""The in-place ops drawn most often, simplest first."""
 
 
 @lru_cache(maxsize=8)
 def writes_of(ops: tuple[str, ...], writes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The writes whose out-of-place op is in `ops`, and writes that have none: the usual ones, then all."""
+    """Returns two tuples of in-place ops, the usual ones and all, without those whose out-of-place op is not in
+    `ops`.
+    """
     absent = {row.reference for name, row in OPS.items() if name not in ops}
     known = tuple(name for name in writes if WRITES[name].reference not in absent)
     return tuple(name for name in USUAL if name in known), known
 
 
 class Writes:
-    """Draws writes into a script."""
+    """Adds drawn writes (in-place ops) to a program."""
 
     def __init__(self, script: Script, choices: Choices, operands: Operands, ops: Ops) -> None:
         self._script, self._choices, self._operands, self._ops = script, choices, operands, ops
 
     @property
     def known(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The writes that can be drawn: the usual ones, then all."""
+        """Two tuples of the in-place ops that can be drawn: the usual ones, and all."""
         return writes_of(tuple(self._script.alphabet.ops), tuple(self._script.alphabet.writes))
 
     def to(self, target: Ref, name: str | None = None, source: Ref | None = None) -> bool:
@@ -65,7 +67,9 @@ class Writes:
         return True
 
     def _fitting(self, target: Ref) -> Op | None:
-        """A drawn write, or the next one in the table that fits the value; one time in three from the whole table."""
+        """Draws an in-place op, one time in three from the whole table; if it does not fit the value, returns the next
+        one in the table that does, or None.
+        """
         usual, known = self.known
         names = usual if self._choices.below(3) else known
         at = self._choices.below(len(names)) if names else 0
@@ -76,7 +80,9 @@ class Writes:
         return takes(row, self._script.shape(target)) and row.domain(0).holds(self._script.reference.values[target])
 
     def _source(self, row: Op, place: int, shape: Shape, target: Ref, source: Ref | None) -> Ref:
-        """An operand of a write: a value that fits and shares no memory with the target, or a fresh leaf."""
+        """Returns an operand of an in-place op: a value that fits and shares no memory with the target, or a fresh
+        leaf.
+        """
         script, operands = self._script, self._operands
         other = operands.other_dtype(row, target) if row.promotes and self._choices.rarely("mixed") else None
         dtype, owner = other or script.dtypes[target], script.reference.storages.storage
