@@ -140,8 +140,9 @@ class Actions:
         return self._operands.tensor(shape, dtype)
 
     def refused_cotangents(self, root: Ref) -> list[Literal | None]:
-        """Draws illegal cotangents of a root that the framework rejects: None, or one of two elements. If the framework
-        neither supports a cotangent nor claims to reject it, its behaviour is unspecified.
+        """Draws cotangents most of which are illegal for a root: None, which is legal for one element, and one of two
+        elements, which is legal for that shape. Each is left out if the framework neither supports it nor claims to
+        reject it, because its behaviour is then unspecified.
         """
         shape, dtype = self._script.shape(root), self._script.dtypes[root]
         implicit = self._can(Capability.NON_SCALAR_CHECK) or self._script.alphabet.traits.implies(shape)

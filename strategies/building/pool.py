@@ -97,7 +97,9 @@ class Drawing:
         self.choices: Part = []
         """All choices so far."""
         self.family = family
-        """The family whose choices are repeated; None if every choice is new."""
+        """The family (a program and those that repeat its choices) whose choices are repeated; None if every choice is
+        new.
+        """
         self._random = random
         self._part, self._at = self.choices, 0
         self._old: Part = random.choice(family.programs) if family else []

@@ -1,4 +1,4 @@
-"""Networks: parameter leaves in a draft, and calls of them by a framework's modules or op by op.
+"""Networks: parameter leaves of a program under construction, to be called by a framework's modules or op by op.
 
 A `Network` has `parameters` (each leaf once), `operands` with their `names` (where a leaf may occur twice), and three
 ways to call it: `module`, `composed`, and `call`, which is one of these two, as drawn. A network can be called any

@@ -40,7 +40,7 @@ class Convolutional(Network):
     """The shape of inputs: samples, channels, positions."""
 
     convolution: Attrs
-    """The settings of the convolution."""
+    """The settings of the convolution: stride, padding, and whether it has a bias."""
 
     norm: str | None
     """The module of the normalisation; None if there is none."""
@@ -104,7 +104,7 @@ def convolutional(
     shape: Shape | None = None,
     frozen: bool = False,
 ) -> Convolutional:
-    """A convolutional network for inputs of `shape`. Arguments that are None are drawn."""
+    """Draws a convolutional network for inputs of `shape`. Arguments that are None are drawn."""
     rank = 1 + a.below(2) if rank is None else rank
     shape = a.pick(INPUTS[rank]) if shape is None else shape
     norm = norm or a.pick(NORMS)

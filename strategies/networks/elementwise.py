@@ -31,18 +31,18 @@ class Elementwise:
         return tuple(dict.fromkeys(self.weights))
 
     def step(self, a: Draft, x: Ref, state: Ref) -> Ref:
-        """The next state."""
+        """Computes the next state from an input and a state."""
         w, u = self.weights
         made = op(a, "add", op(a, "multiply", state, w), op(a, "multiply", x, u))
         return op(a, self.activation, made) if self.activation else made
 
     def input(self, a: Draft, requires_grad: bool = False) -> Ref:
-        """A fresh input or first state."""
+        """Adds a leaf that is an input or the first state."""
         return a.leaf(a.shape(self.weights[0]), requires_grad, WEIGHT)
 
 
 def elementwise(a: Draft) -> Elementwise:
-    """A drawn step; w and u may be the same leaf."""
+    """Draws a recurrent step f(w * h + u * x) whose elements do not mix; w and u may be the same leaf."""
     drawn, shape = Parameters(a), a.pick(SHAPES)
     weights = drawn.leaf("w", shape), drawn.leaf("u", shape)
     known = [name for name in ACTIVATIONS if name in a.alphabet.ops]

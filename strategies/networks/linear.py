@@ -75,14 +75,16 @@ class Mlp(Network):
 
 
 def linear(a: Draft, i: int, o: int, bias: bool = True, frozen: bool = False) -> Linear:
-    """A linear layer from `i` features to `o`."""
+    """Draws the parameters of a linear layer from `i` features to `o`."""
     drawn = Parameters(a, frozen)
     drawn.for_module("nn_linear", _settings(bias), inputs=i, outputs=o)
     return Linear(drawn.refs, drawn.names, by_module(a, "nn_linear"), bias)
 
 
 def mlp(a: Draft, width_in: int, width_out: int, layers: int | None = None, frozen: bool = False) -> Mlp:
-    """One to three linear layers, or `layers` of them. Layers of one shape may share their parameters."""
+    """Draws the parameters of one to three linear layers, or of `layers` of them. Layers of one shape may share their
+    parameters.
+    """
     count = 1 + a.below(3) if layers is None else layers
     widths = [width_in, *(a.pick(WIDTHS) for _ in range(count - 1)), width_out]
     bias = a.below(4) < 3

@@ -49,15 +49,15 @@ class Network(ABC):
 
     @abstractmethod
     def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
-        """The results of the framework's module."""
+        """Applies the framework's module to inputs, and returns its results."""
 
     @abstractmethod
     def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
-        """The results of the framework's module, computed op by op."""
+        """Computes the results of the framework's module op by op."""
 
     @abstractmethod
     def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
-        """Fresh leaves to call the network on."""
+        """Adds fresh leaves to call the network on."""
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class Network(ABC):
         """The names of the modules that the network consists of."""
 
     def call(self, a: Draft, *inputs: Ref) -> list[Ref]:
-        """The results of the network, by its module or op by op, as drawn."""
+        """Applies the framework's module, or computes its results op by op, as drawn for this network."""
         return (self.module if self.by_module else self.composed)(a, *inputs)
 
     def needs_modules(self, a: Draft) -> None:
@@ -84,7 +84,7 @@ class Parameters:
         self.named: list[tuple[str, Ref]] = []
 
     def leaf(self, name: str, shape: Shape, requires_grad: bool = True) -> Ref:
-        """One parameter: a fresh leaf, or sometimes an earlier one of the same shape."""
+        """Draws one parameter: a fresh leaf, or sometimes an earlier one of the same shape."""
         a = self.a
         same = [ref for _, ref in self.named if a.shape(ref) == shape and a.requires(ref)]
         if same and requires_grad and a.below(REUSED) == REUSED - 1:
@@ -96,7 +96,7 @@ class Parameters:
         return ref
 
     def for_module(self, module: str, attrs: Attrs, prefix: str = "", **sizes: int) -> tuple[Ref, ...]:
-        """Draw all parameters of a module."""
+        """Draws all parameters of a module, such as "nn_linear", of the given sizes."""
         return tuple([self.leaf(prefix + name, shape) for name, shape in parameters_of(module, attrs, sizes)])
 
     @property
@@ -133,7 +133,7 @@ def op(a: Draft, name: str, *operands: Ref, **attrs: object) -> Ref:
 
 
 def affine(a: Draft, x: Ref, weight: Ref, bias: Ref | None = None) -> Ref:
-    """The result of a linear layer."""
+    """Computes the result of a linear layer op by op."""
     if bias is not None and "linear_bias" in a.alphabet.ops:
         return op(a, "linear_bias", x, weight, bias)
     if "linear" in a.alphabet.ops:
@@ -144,7 +144,7 @@ def affine(a: Draft, x: Ref, weight: Ref, bias: Ref | None = None) -> Ref:
 
 
 def concatenated(a: Draft, parts: Sequence[Ref], dim: int) -> Ref:
-    """Values concatenated along a dimension."""
+    """Concatenates values along a dimension."""
     parts = list(parts)
     while len(parts) > 1:
         three = parts[:3] if len(parts) > 2 and "concat_three" in a.alphabet.ops else parts[:2]
@@ -153,17 +153,17 @@ def concatenated(a: Draft, parts: Sequence[Ref], dim: int) -> Ref:
 
 
 def stacked(a: Draft, parts: Sequence[Ref], dim: int) -> Ref:
-    """Values stacked along a new dimension."""
+    """Stacks values along a new dimension."""
     return concatenated(a, [op(a, "expand_dims", part, dim=dim) for part in parts], dim)
 
 
 def normalised(a: Draft, x: Ref, dims: tuple[int, ...]) -> Ref:
-    """Values minus their mean, divided by their standard deviation."""
+    """Computes values minus their mean over `dims`, divided by their standard deviation."""
     centred = op(a, "subtract", x, op(a, "mean", x, dim=dims, keepdim=True))
     variance = op(a, "mean", op(a, "square", centred), dim=dims, keepdim=True)
     return op(a, "divide", centred, op(a, "sqrt", op(a, "add_scalar", variance, scalar=1e-5)))
 
 
 def scaled(a: Draft, x: Ref, weight: Ref, bias: Ref) -> Ref:
-    """Values times a weight plus a bias."""
+    """Computes values times a weight plus a bias."""
     return op(a, "add", op(a, "multiply", x, weight), bias)

@@ -47,7 +47,7 @@ class LayerNorm(Network):
 
 
 def layer_norm(a: Draft, frozen: bool = False) -> LayerNorm:
-    """Layer normalisation of inputs of a drawn shape, with or without weight and bias."""
+    """Draws a layer normalisation of inputs of a drawn shape, with or without weight and bias."""
     shape, affine = a.pick(SHAPES), a.below(3) < 2
     over = shape[-1 - a.below(len(shape) - 1) :]
     settings: Attrs = (("normalized_shape", over), ("affine", affine))

@@ -43,7 +43,7 @@ class Settings(NamedTuple):
     """Whether the first state is an input; otherwise it is zeros."""
 
     def attrs(self, lengths: tuple[int, ...] | None = None) -> Attrs:
-        """The settings as attributes of the module."""
+        """Returns the settings as attributes of the module, with the sequences' lengths if the batch is packed."""
         return (*zip(self._fields, self, strict=True), ("lengths", lengths))
 
 
@@ -70,7 +70,7 @@ SIZES = ((2, 1), (3, 2), (1, 2), (2, 0), (5, 1), (3, 3))
 """Sequence lengths and batch sizes; batch size 0 is an input without a batch dimension."""
 
 LONG = (12, 1)
-"""The longest sequence, drawn rarely."""
+"""Length and batch size of the longest sequence, which is drawn rarely."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class Recurrent(Network):
 
     @property
     def states(self) -> int:
-        """Number of values that a state consists of."""
+        """Number of values that a state consists of: 2 for "lstm", else 1."""
         return STATES[self.cell]
 
     def module(self, a: Draft, *inputs: Ref) -> list[Ref]:
         return apply_module(a, f"nn_{self.cell}", self.settings.attrs(), (*inputs, *self.operands))
 
     def packed(self, a: Draft, lengths: tuple[int, ...], *inputs: Ref) -> list[Ref]:
-        """The module on a packed batch of sequences of different lengths."""
+        """Applies the module to a packed batch of sequences of different lengths."""
         return apply_module(a, f"nn_{self.cell}", self.settings.attrs(lengths), (*inputs, *self.operands))
 
     def composed(self, a: Draft, *inputs: Ref) -> list[Ref]:
@@ -120,7 +120,7 @@ class Recurrent(Network):
     def _layer(
         self, a: Draft, x: Ref, state: tuple[Ref, ...], weights: tuple[Ref, ...], along: int, reverse: bool
     ) -> tuple[Ref, tuple[Ref, ...]]:
-        """One layer in one direction: the output at each time, and the last state."""
+        """Computes one layer in one direction, and returns the outputs at all times and the last state."""
         w_ih, w_hh, *biases = weights
         b_ih, b_hh = biases or (None, None)
         given = affine(a, x, w_ih, b_ih)
@@ -133,15 +133,17 @@ class Recurrent(Network):
         return stacked(a, outs[::-1] if reverse else outs, along), state
 
     def time_dim(self, a: Draft, x: Ref) -> int:
-        """The index of the input's time dimension."""
+        """Returns the index of the input's time dimension."""
         return 1 if self.settings.batch_first and len(a.shape(x)) == 3 else 0
 
     def batch(self, a: Draft, x: Ref) -> tuple[int, ...]:
-        """The size of the batch as a tuple; empty if the input has no batch dimension."""
+        """Returns the size of the batch as a tuple; empty if the input has no batch dimension."""
         return (a.shape(x)[1 - self.time_dim(a, x)],) if len(a.shape(x)) == 3 else ()
 
     def state_shape(self, a: Draft, x: Ref) -> Shape:
-        """The shape of a state for an input."""
+        """Returns the shape of a state for an input: (layers times directions, batch, hidden), or without the batch if
+        the input has none.
+        """
         hidden = a.shape(self.operands[1])[1]  # weight_hh_l0
         return (self.settings.layers * self.settings.directions, *self.batch(a, x), hidden)
 
@@ -150,13 +152,13 @@ class Recurrent(Network):
         return a.leaf(value=Literal((0.0,) * size(shape), shape, a.operands.dtype), requires_grad=False)
 
     def sequence(self, a: Draft, time: int, batch: int, requires_grad: bool = False) -> Ref:
-        """A fresh input."""
+        """Adds a leaf that is an input of `time` steps; with `batch` of 0 it has no batch dimension."""
         inputs = a.shape(self.operands[0])[1]
         shape = (batch, time) if self.settings.batch_first else (time, batch)
         return a.leaf((*shape, inputs) if batch else (time, inputs), requires_grad, WEIGHT)
 
     def first(self, a: Draft, x: Ref, requires_grad: bool = False) -> list[Ref]:
-        """Fresh first states for an input."""
+        """Adds leaves that are the first states for an input."""
         return [a.leaf(self.state_shape(a, x), requires_grad, WEIGHT) for _ in range(self.states)]
 
     def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
@@ -165,7 +167,7 @@ class Recurrent(Network):
 
 
 def sizes(a: Draft) -> tuple[int, int]:
-    """A drawn sequence length and batch size."""
+    """Draws a sequence length and a batch size."""
     return LONG if a.below(24) == 23 else a.pick(SIZES)
 
 
@@ -177,7 +179,7 @@ def recurrent(
     settings: Settings | None = None,
     frozen: bool = False,
 ) -> Recurrent:
-    """A recurrent network. Arguments that are None are drawn."""
+    """Draws a recurrent network. Arguments that are None are drawn."""
     cell = cell or a.pick(CELLS)
     settings = settings or a.pick(SETTINGS)
     width_in = a.pick(WIDTHS) if width_in is None else width_in
@@ -188,7 +190,7 @@ def recurrent(
 
 
 def next_state(a: Draft, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...]) -> tuple[Ref, ...]:
-    """One step of a cell: the next state, from the affine maps of the input (`given`) and of the hidden state
+    """Computes one step of a cell: the next state, from the affine maps of the input (`given`) and of the hidden state
     (`kept`).
     """
     match cell:
@@ -212,7 +214,7 @@ def next_state(a: Draft, cell: str, given: Ref, kept: Ref, state: tuple[Ref, ...
 
 
 def _gates(a: Draft, values: Ref, count: int) -> list[Ref]:
-    """The gates, split along the last dimension."""
+    """Splits values along the last dimension into `count` gates."""
     (name,) = a.available("split")
     *_, width = shape = a.shape(values)
     return a.apply(name, (values,), (("sizes", (width // count,) * count), ("dim", len(shape) - 1)))

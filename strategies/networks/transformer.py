@@ -48,7 +48,9 @@ class Attention:
     """The padding mask: True hides a key (column) of a sample (row) from all queries."""
 
     def hidden(self, queries: int, keys: int) -> np.ndarray | None:
-        """The hidden keys as an array that broadcasts to (samples, heads, queries, keys); None if none are hidden."""
+        """Returns the hidden keys as an array that broadcasts to (samples, heads, queries, keys); None if none are
+        hidden.
+        """
         found = None
         if self.mask is not None:
             found = np.triu(np.ones((queries, keys), bool), 1) if self.mask == "causal" else np.array(self.mask)
@@ -59,8 +61,8 @@ class Attention:
         return found
 
     def of(self, a: Draft, x: Ref, keys: Ref, weights: Sequence[Ref], bias: bool) -> tuple[Ref, Ref]:
-        """Attention of values of shape (sample, time, width), op by op: the output, and the mean of the weights over
-        the heads.
+        """Computes attention of values of shape (sample, time, width) op by op, and returns the output, and the mean of
+        the weights over the heads.
         """
         width = a.shape(x)[2]
         w_in, b_in, w_out, b_out = weights if bias else (weights[0], None, weights[1], None)
@@ -156,7 +158,7 @@ class Transformer(Network):
 
 
 def transformer(a: Draft, kind: str | None = None, masked: bool | None = None, frozen: bool = False) -> Transformer:
-    """Attention or an encoder layer with one or two heads. Arguments that are None are drawn."""
+    """Draws attention or an encoder layer with one or two heads. Arguments that are None are drawn."""
     kind = kind or a.pick(("attention", "encoder"))
     sizes, (heads, width) = a.pick(SIZES), a.pick(WIDTHS)
     memory = kind == "attention" and bool(a.below(2))
@@ -184,7 +186,9 @@ def transformer(a: Draft, kind: str | None = None, masked: bool | None = None, f
 
 
 def _masks(a: Draft, samples: int, queries: int, keys: int) -> tuple[Mask, tuple[tuple[bool, ...], ...] | None]:
-    """Drawn masks in which every query has at least its first key: an attention mask and a padding mask."""
+    """Draws an attention mask and a padding mask, of which one may be None, that leave every query at least its first
+    key.
+    """
     rows = tuple(tuple(k > 0 and (q + k) % 2 == 1 for k in range(keys)) for q in range(queries))
     ends = tuple(tuple(k > 0 and k >= keys - s % 2 for k in range(keys)) for s in range(1, samples + 1))
     mask = a.pick(("causal", rows, None))
@@ -192,6 +196,6 @@ def _masks(a: Draft, samples: int, queries: int, keys: int) -> tuple[Mask, tuple
 
 
 def _thirds(a: Draft, value: Ref, width: int) -> list[Ref]:
-    """The projections of queries, keys and values, split along the first dimension."""
+    """Splits a value along the first dimension into the parts for queries, keys and values."""
     (name,) = a.available("split")
     return a.apply(name, (value,), (("sizes", (width,) * 3), ("dim", 0)))

@@ -43,7 +43,7 @@ Call = Callable[[Sequence[Ref], Sequence[Literal | None], bool | None], Instruct
 
 
 def relation(write: Callable[[Draft], Related]) -> Callable[[], Relations]:
-    """Make a strategy of a function that makes a pair of programs with an `Draft`."""
+    """Makes a strategy of pairs of related programs from a function that writes one pair."""
 
     @st.composite
     def drawn(draw: Draw) -> Related:
@@ -87,7 +87,7 @@ def _compute(a: Draft) -> None:
 
 
 def _root(a: Draft, dtype: str | None = None) -> Ref:
-    """A value that may be called on."""
+    """Returns a value on which a backward call is legal, of the given dtype if there is one."""
     made = [r for r in a.script.op_results() if a.actions.traversable(r) and a.reference.values[r].size]
     made = [r for r in made if dtype is None or a.dtypes[r] == dtype]
     root = a.choices.recent(made) if made else a.ops.nonlinear(a.leaf((3,)))
@@ -95,12 +95,12 @@ def _root(a: Draft, dtype: str | None = None) -> Ref:
 
 
 def _keeping(a: Draft) -> bool | None:
-    """A drawn value of `retain_graph` for the last call."""
+    """Draws a value of `retain_graph` for the last call."""
     return a.pick((None, True)) if a.can(Capability.RETAIN) else None
 
 
 def _with_grad(a: Draft) -> list[Ref]:
-    """The values with a `.grad`: leaves, and values with a retained gradient."""
+    """Returns the values with a `.grad`: leaves, and values with a retained gradient."""
     retained = [step.target for step in a.reference.steps if isinstance(step, RetainGrad)]
     return [*(r for r in a.script.leaves if a.requires(r)), *dict.fromkeys(retained)]
 
@@ -110,7 +110,7 @@ def _program(a: Draft, *calls: Instruction) -> Program:
 
 
 def _form(a: Draft, roots: Iterable[Ref], leaves: bool = False) -> Call:
-    """A drawn form of a call: backward, functional, or backward restricted to inputs. The inputs are leaves if `leaves`
+    """Draws a form of a call: backward, functional, or backward restricted to inputs. The inputs are leaves if `leaves`
     is set, else any values.
     """
     reached_edges = set().union(*(a.reference.pullbacks.of(Backward((r,), (_ones(a, r),))) for r in roots))
@@ -141,7 +141,9 @@ def _ones(a: Draft, root: Ref) -> Literal:
 
 
 def _gradients(a: Draft, call: Instruction, at: int) -> list[Ref]:
-    """The values whose gradients the call at instruction `at` computes: its results, or the values with a `.grad`."""
+    """Returns the values whose gradients the call at instruction `at` computes: its results, or the values with a
+    `.grad`.
+    """
     if isinstance(call, Grad):
         return [Ref(at, k) for k in range(len(call.inputs))]
     assert isinstance(call, Backward)
@@ -153,7 +155,9 @@ def _gradients(a: Draft, call: Instruction, at: int) -> list[Ref]:
 
 @relation
 def sums(a: Draft) -> Related:
-    """Two or three roots: one call on their sum or on all of them, and one call on each."""
+    """Draws two programs with the same two or three roots: one call on their sum or on all of them, and one call on
+    each.
+    """
     _compute(a)
     terms = [_root(a)]
     terms += [_root(a, a.dtypes[terms[0]]) for _ in range(1 + a.below(2))]
@@ -183,7 +187,7 @@ def sums(a: Draft) -> Related:
 
 @relation
 def scalings(a: Draft) -> Related:
-    """One call with a cotangent, and one with a multiple of it."""
+    """Draws two programs: one call with a cotangent, and one with a multiple of it."""
     _compute(a)
     root, factor = _root(a), a.pick(FACTORS)
     given = a.actions.cotangent(root)
@@ -198,7 +202,7 @@ def scalings(a: Draft) -> Related:
 
 @relation
 def repetitions(a: Draft) -> Related:
-    """Two to five calls that retain the graph, and one call."""
+    """Draws two programs: two to five equal calls on a retained graph, and one such call."""
     _compute(a)
     root, count = _root(a), len(a.reference.steps)
     given, times = a.actions.cotangent(root), 2 + a.below(4)
@@ -219,7 +223,7 @@ def repetitions(a: Draft) -> Related:
 
 @relation
 def sharings(a: Draft) -> Related:
-    """A value used several times, and the same value recomputed for one of its uses."""
+    """Draws two programs: a value is used several times, or is recomputed for one of its uses."""
     a.leaf()
     a.ops.grow(0, 6)
     value = a.ops.nonlinear(a.ops.required()) if a.below(2) else _root(a)
@@ -242,7 +246,9 @@ def sharings(a: Draft) -> Related:
 
 
 def _joined(a: Draft, values: Sequence[Ref]) -> Ref:
-    """The sum of values, or of the sums of their elements if their shapes differ."""
+    """Computes the sum of values, or of the sums of their elements if their shapes or dtypes differ. Values of another
+    dtype than the first are left out.
+    """
     if len({(a.shape(v), a.dtypes[v]) for v in values}) > 1:
         values = [a.ops.summed(v) for v in values]
     made = values[0]
@@ -259,7 +265,7 @@ def _places(step: Apply, value: Ref) -> list[int]:
 def recompute_for_one_use(
     program: Program, value: Ref, at: int, place: int, deep: bool
 ) -> tuple[Program, dict[Ref, Ref]]:
-    """The program in which instruction `at` gets a recomputed copy of `value` as operand `place`; also the new
+    """Returns the program in which instruction `at` gets a recomputed copy of `value` as operand `place`; also the new
     reference of each of the program's values. Only the op of `value` is repeated, or with `deep` all ops from the
     leaves. The program has no writes.
     """
@@ -282,7 +288,7 @@ def recompute_for_one_use(
 
 
 def _makers(program: Program, value: Ref) -> set[int]:
-    """Indices of the ops that a value was computed by."""
+    """Returns the indices of the ops that a value was computed by."""
     step = program[value.at]
     if not isinstance(step, Apply):
         return set()

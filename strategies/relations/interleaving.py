@@ -1,4 +1,4 @@
-"""Pairs of a program and a reordered one, or one with another program's instructions in between. Results must be
+"""Pairs of a program and the same program reordered, or with another program's instructions in between. Results must be
 equal.
 """
 
@@ -60,10 +60,10 @@ from autograd_conformance.strategies.situations import (
 )
 
 PURE = (Leaf, Apply, Detach)
-"""Instructions that only read values. Each can be moved to any place after its operands."""
+"""Instructions that only read values. Each can be moved to any place after the instructions that make its operands."""
 
 CALLS = (Backward, Grad, ZeroGrad, RetainGrad, Hook)
-"""Instructions that keep their order among each other, but do not restrict where others are moved."""
+"""Instructions that keep their order among each other, but do not restrict where instructions of `PURE` are moved."""
 
 SITUATIONS: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
     gradients.whole_graphs,
@@ -88,13 +88,13 @@ SITUATIONS: tuple[Callable[[], st.SearchStrategy[Drawn]], ...] = (
     modes.restored,
     modes.frozen_leaves,
 )
-"""Situations, from every family, to draw a program from."""
+"""Strategies of programs, each for one rule, from which `any_program` draws."""
 
 
 @st.composite
 def any_program(draw: Draw) -> Drawn:
-    """A program of any kind that the framework supports. It does not change the default dtype, because the two programs
-    of a relation share it.
+    """Draws a program of any kind that the framework supports. It does not change the default dtype, because the two
+    programs of a pair share it.
     """
     usual = current()
     with using(replace(usual, capabilities=usual.capabilities - {Capability.DEFAULT_DTYPE})):
@@ -107,7 +107,7 @@ def any_program(draw: Draw) -> Drawn:
 
 @st.composite
 def forests(draw: Draw) -> Drawn:
-    """Two to four chains of ops on separate leaves, each value used once, and a call on each chain."""
+    """Draws two to four chains of ops on separate leaves, each value used once, and a backward call on each chain."""
     b = Draft(Choices(draw), tracked=False)
     ends: list[Ref] = []
     for _ in range(2 + b.below(3)):
@@ -125,7 +125,7 @@ def forests(draw: Draw) -> Drawn:
 
 @st.composite
 def orders(draw: Draw) -> Related:
-    """A program, and the same program with one to six instructions moved as far as dependencies allow."""
+    """Draws a program, and the same program with one to six instructions moved as far as dependencies allow."""
     choices = Choices(draw)
     program = draw(choices.pick((any_program, forests))()).program
     traits = current().traits
@@ -145,7 +145,7 @@ def orders(draw: Draw) -> Related:
 
 
 def _elsewhere(order: Sequence[int], at: int, before: Sequence[set[int]]) -> list[int]:
-    """The other places to which an instruction can be moved."""
+    """Returns the other places to which an instruction can be moved."""
     rest = [other for other in order if other != at]
     lowest = max((k + 1 for k, other in enumerate(rest) if other in before[at]), default=0)
     highest = min((k for k, other in enumerate(rest) if at in before[other]), default=len(rest))
@@ -153,7 +153,7 @@ def _elsewhere(order: Sequence[int], at: int, before: Sequence[set[int]]) -> lis
 
 
 def predecessors(program: Program, fixed: bool = False) -> list[set[int]]:
-    """For each instruction, the instructions that must precede it.
+    """Returns, for each instruction, the instructions that must precede it.
 
     If gradients are used as values, a call may change values in place, so all other instructions keep their order
     relative to it. The same applies if `fixed` is set, for frameworks in which values computed before and after a call
@@ -204,7 +204,7 @@ def has_single_contributions(program: Program) -> bool:
 
 @st.composite
 def interleavings(draw: Draw) -> Related:
-    """A program, and the same program with the instructions of another one between its own."""
+    """Draws a program, and the same program with the instructions of another one between its own."""
     program, other = draw(any_program()).program, draw(any_program()).program
     order = draw(st.integers(0, 2 ** (len(program) + len(other)) - 1))
     mine, its = list(range(len(program))), list(range(len(other)))
@@ -221,8 +221,8 @@ def interleavings(draw: Draw) -> Related:
 def arranged(
     steps: Sequence[tuple[Program, int]], of: Sequence[Program] | None = None
 ) -> tuple[Program, list[dict[Ref, Ref]]]:
-    """A program of several programs' instructions in the given order; for each of them, the new reference of each
-    value.
+    """Makes one program of several programs' instructions in the given order; returns also, for each of them, the new
+    reference of each value.
 
     An instruction without values gets a reference, too, to its index.
     """

@@ -27,7 +27,7 @@ LENGTHS = ((3, 1), (2, 3), (1, 3, 2))
 
 
 def _calls(a: Draft, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:
-    """One call on all roots, or one call on each if the framework allows only one root."""
+    """Makes one backward call on all roots, or one on each if the framework allows only one root."""
     given: list[Literal | None] = list(cotangents)
     if not a.can(Capability.COTANGENTS):
         roots, given = [a.ops.total(root) for root in roots], [None] * len(roots)
@@ -40,7 +40,9 @@ def _calls(a: Draft, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> lis
 def subprogram(
     steps: Sequence[Instruction], kept: Sequence[Ref], calls: Sequence[Backward]
 ) -> tuple[Program, dict[Ref, Ref]]:
-    """The program with the calls, their dependencies and the leaves `kept`; also the new reference of each value."""
+    """Returns the program with the calls, their dependencies and the leaves `kept`; also the new reference of each
+    value.
+    """
     needed = {ref.at for ref in kept} | {ref.at for call in calls for ref in call.roots}
     for at in range(len(steps) - 1, -1, -1):
         if at in needed:
@@ -60,7 +62,7 @@ def _related(
     second: tuple[list[Ref], list[Literal]],
     kept: list[Ref],
 ) -> Related:
-    """Two programs with roots and cotangents, after which the leaves `kept` must have equal gradients."""
+    """Makes a pair of programs from roots and cotangents; the leaves `kept` must get equal gradients in both."""
     calls = _calls(a, *first), _calls(a, *second)
     steps = a.reference.steps
     (one, here), (other, there) = (subprogram(steps, kept, each) for each in calls)
@@ -69,17 +71,17 @@ def _related(
 
 
 def _kept(a: Draft) -> list[Ref]:
-    """The leaves so far: parameters, inputs and probes."""
+    """Returns the leaves so far: parameters, inputs and probes (leaves that multiply results)."""
     return [Ref(at) for at, step in enumerate(a.reference.steps) if isinstance(step, Leaf)]
 
 
 def _chosen(a: Draft, results: Sequence[Ref]) -> list[int]:
-    """Indices of the results to call on: all, or one."""
+    """Draws the indices of the results to call backward on: all, or one."""
     return list(range(len(results))) if a.below(2) else [a.below(len(results))]
 
 
 def _both_ways(a: Draft, rule: Slug, made: Network) -> Related:
-    """A network by its modules, and the same network op by op."""
+    """Makes a pair of programs: a network called by its modules, and the same network computed op by op."""
     inputs = made.inputs(a, bool(a.below(4)))
     results = made.module(a, *inputs)
     chosen = _chosen(a, results)
@@ -94,13 +96,13 @@ def _both_ways(a: Draft, rule: Slug, made: Network) -> Related:
 
 @relation
 def modules(a: Draft) -> Related:
-    """A network of any kind except recurrent ones, by its modules and op by op."""
+    """Draws a network of any kind except recurrent ones, called by its modules and computed op by op."""
     return _both_ways(a, slugs.NETWORKS_MODULE, network(a))
 
 
 @relation
 def recurrent_modules(a: Draft) -> Related:
-    """A recurrent network, by its module and op by op."""
+    """Draws a recurrent network, called by its module and computed op by op."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
     return _both_ways(a, slugs.RECURRENT_MODULE, made)
@@ -108,7 +110,7 @@ def recurrent_modules(a: Draft) -> Related:
 
 @relation
 def packed(a: Draft) -> Related:
-    """Sequences of several lengths in one padded batch, and each of them separately."""
+    """Draws sequences of several lengths, through a recurrent module in one packed batch and separately."""
     made = recurrent(a, frozen=True)
     made.needs_modules(a)
     lengths = a.pick(LENGTHS)
@@ -131,18 +133,20 @@ def packed(a: Draft) -> Related:
 
 
 def _one(a: Draft, value: Ref, dim: int, number: int) -> Ref:
-    """One element of a batch, as a batch of size 1."""
+    """Returns one element of a batch, as a batch of size 1."""
     return op(a, "narrow", value, dim=dim, start=number, length=1)
 
 
 def _cut(a: Draft, made: Recurrent, value: Ref, number: int, length: int) -> Ref:
-    """One sequence of a batch, without its padding."""
+    """Returns one sequence of a batch, without its padding."""
     along = made.time_dim(a, value)
     return op(a, "narrow", _one(a, value, 1 - along, number), dim=along, start=0, length=length)
 
 
 def _part(whole: Literal, made: Recurrent, number: int, length: int | None) -> Literal:
-    """The part of a cotangent for one element of a batch; `length` is its sequence's length, or None for a state."""
+    """Returns the part of a cotangent for one element of a batch; `length` is its sequence's length, or None for a
+    state.
+    """
     values = np.array(whole.data).reshape(whole.shape)
     along, dim = (1, 0) if made.settings.batch_first and length is not None else (0, 1)
     values = np.take(values, [number], axis=dim)

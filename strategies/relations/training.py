@@ -31,13 +31,13 @@ def _plan(a: Draft, name: str) -> Plan:
 
 
 def _second_draft(a: Draft, plan: Plan) -> Draft:
-    """A separate draft for the second program; nothing is drawn in it."""
+    """Makes a separate draft (a program under construction) for the second program; nothing is drawn in it."""
     return Draft(a.choices, plan.dtype)
 
 
 def _related(rule: Slug, first: Loop, second: Loop) -> Related:
-    """Two loops whose parameters must end with the same gradients. Parameters are created first, so both have the same
-    references.
+    """Makes a pair of two loops' programs, whose parameters must end with the same gradients. Parameters are created
+    first, so both programs have the same references to them.
     """
     a, b = first.a, second.a
     if any(np.abs(value).max(initial=0) > LIMIT for x in (a, b) for value in x.reference.values.values()):
@@ -48,7 +48,7 @@ def _related(rule: Slug, first: Loop, second: Loop) -> Related:
 
 
 def _without_divergence(a: Draft, plan: Plan) -> Plan:
-    """The plan, with fewer iterations if its values would grow too large, because a loop replaces ops for large
+    """Returns the plan, with fewer iterations if its values would grow too large, because a loop replaces ops for large
     values.
     """
     loop = start_loop(plan, _second_draft(a, plan))
@@ -60,7 +60,7 @@ def _without_divergence(a: Draft, plan: Plan) -> Plan:
 
 
 def _common_iterations(loop: Loop) -> int:
-    """Write all iterations but the last, which are the same in both programs. Return the number of the last."""
+    """Writes all iterations but the last, which are the same in both programs, and returns the number of the last."""
     count = loop.plan.iterations - 1
     for i in range(count):
         loop.update(0, i, lambda i: losses(loop, i)[:1])
@@ -70,7 +70,7 @@ def _common_iterations(loop: Loop) -> int:
 
 @relation
 def micro_batches(a: Draft) -> Related:
-    """Some iterations, then the gradient of a whole batch, or of its parts accumulated."""
+    """Draws two training loops: some iterations, then the gradient of a whole batch, or of its parts accumulated."""
     plan = _plan(a, "micro-batches")
     plan = replace(plan, clip=None, activation=plan.activation if plan.activation in SMOOTH else "tanh")
     plan = _without_divergence(a, plan)
@@ -97,7 +97,9 @@ def micro_batches(a: Draft) -> Related:
 
 @relation
 def several_losses(a: Draft) -> Related:
-    """Some iterations, then several losses of one result: one call on each, or one call on their sum."""
+    """Draws two training loops: some iterations, then several losses of one result, with one backward call on each, or
+    one on their sum.
+    """
     plan = _without_divergence(a, replace(_plan(a, "several losses"), clip=None))
     each, once = start_loop(plan, a), start_loop(plan, _second_draft(a, plan))
     for loop in (each, once):
@@ -109,7 +111,7 @@ def several_losses(a: Draft) -> Related:
 
 @relation
 def networks_apart(a: Draft) -> Related:
-    """A loop, and the same loop with the instructions of another one between its own."""
+    """Draws a training loop, and the same loop with the instructions of another one between its own."""
     a.require(Capability.OPTIMIZERS)
     runnable = [name for name, row in PATTERNS.items() if row.order == 1 and a.can(*row.needs)]
     made: list[Program] = []

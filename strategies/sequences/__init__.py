@@ -1,4 +1,5 @@
-"""Sequences: actions of every kind in any order, so that an early action may change the result of a much later call.
+"""Sequences: programs of ops, in-place writes, backward calls, hooks and other actions in any order, so that an early
+action may change the result of a much later call.
 
 A sequence is a number of actions on drawn values, each drawn from a table in which no action is rare. An action without
 suitable values does nothing, like the simplest action, so a failing sequence shrinks by removing actions anywhere.
@@ -22,7 +23,9 @@ MOST = 40
 
 @st.composite
 def sequences(draw: Draw, most: int = 30) -> Drawn:
-    """Up to `most` actions on one or two leaves, then a call."""
+    """Draws programs of up to `most` actions, such as an op, an in-place write or a hook, that begin with one leaf and
+    end with a backward call.
+    """
     b = Draft(Choices(draw))
     b.begin()
     sequence = Sequence(b)

@@ -1,4 +1,4 @@
-"""The actions that have to do with gradients: calls of both forms, `.grad`, and hooks."""
+"""The actions of a sequence that have to do with gradients: backward and functional calls, `.grad`, and hooks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANGING = (*WRITES, Backward, ZeroGrad)
 
 @action(5)
 def backward(s: Sequence) -> None:
-    """A backward call."""
+    """Adds a backward call."""
     root = s.root()
     if root is not None:
         s.called.append(root)
@@ -26,7 +26,7 @@ def backward(s: Sequence) -> None:
 
 @action(2)
 def repeat_call(s: Sequence) -> None:
-    """A backward call on an earlier root."""
+    """Adds a backward call on an earlier call's root."""
     called = [r for r in s.called if r in s.b.script.live]
     if called:
         s.b.actions.backward(s.b.choices.recent(called), retain=s.retain())
@@ -34,7 +34,7 @@ def repeat_call(s: Sequence) -> None:
 
 @action(1)
 def several(s: Sequence) -> None:
-    """One call on two roots, which may be the same."""
+    """Adds one backward call on two roots, which may be the same."""
     one, other = s.root(), s.root()
     if one is not None and other is not None and s.b.can(Capability.MULTIPLE_ROOTS):
         s.called.append(one)
@@ -43,7 +43,7 @@ def several(s: Sequence) -> None:
 
 @action(2)
 def create(s: Sequence) -> None:
-    """A call with create_graph, after which a gradient is read as a value."""
+    """Adds a backward call with create_graph, and perhaps reads a gradient as a value."""
     root = s.root()
     if root is None or not s.b.can(Capability.CREATE_GRAPH) or not s.smooth(root):
         return
@@ -56,7 +56,7 @@ def create(s: Sequence) -> None:
 
 @action(2)
 def inputs(s: Sequence) -> None:
-    """A call restricted to inputs."""
+    """Adds a backward call restricted to inputs."""
     root = s.root()
     if root is not None and s.b.can(Capability.INPUTS):
         into = [r for r in s.b.script.live if s.b.requires(r)]
@@ -66,7 +66,7 @@ def inputs(s: Sequence) -> None:
 
 @action(3)
 def grad(s: Sequence) -> None:
-    """A functional call, mostly for inputs that the root depends on. Its results can be used like all values."""
+    """Adds a functional call, mostly for inputs that the root depends on. Its results can be used like all values."""
     b, root = s.b, s.root()
     if root is None or not b.can(Capability.FUNCTIONAL):
         return
@@ -88,7 +88,9 @@ def _plain(root: Ref, s: Sequence) -> Backward:
 
 @action(1)
 def refused(s: Sequence) -> None:
-    """A call with a cotangent of another shape, or on a value without history; it is rejected."""
+    """Adds a backward call that is mostly rejected: without a cotangent or with one of two elements, on any value, even
+    one without history.
+    """
     root = s.value()
     if ways := s.b.actions.refused_cotangents(root):
         s.b.actions.backward(root, cotangents=[s.b.pick(ways)], retain=True)
@@ -146,8 +148,8 @@ def hook(s: Sequence) -> None:
 
 
 def _may_be_outdated(s: Sequence, target: Ref) -> bool:
-    """Whether a value that is no leaf may use memory written to after it was made. A gradient may be a view of any
-    other value. A write that would be rejected for a view may be allowed if an op returned a copy.
+    """Whether a value that is no leaf may use memory that was written to after the value was made. A gradient may be a
+    view of any other value. A write that would be rejected for a view may be allowed if an op returned a copy.
     """
     reference, memory = s.b.reference, s.b.reference.storages
     owner = memory.storage(target)

@@ -1,4 +1,4 @@
-"""The actions that compute and write."""
+"""The actions of a sequence that compute values and write to them in place."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ VIEWS = tuple(name for name, op in OPS.items() if op.aliases is not Certainty.NE
 
 @action(7)
 def op(s: Sequence) -> None:
-    """Any op on any values."""
+    """Adds any op on any values."""
     s.b.ops.draw()
 
 
 @action(3)
 def deeper(s: Sequence) -> None:
-    """Any op on the newest value, so that graphs grow deep."""
+    """Adds any op on the newest value, so that graphs grow deep."""
     s.b.ops.draw(on=s.b.script.live[-1])
 
 
 @action(3)
 def view(s: Sequence) -> None:
-    """A view of a value. Under grad modes, only of values that require no grad, because frameworks differ for
+    """Adds a view of a value. Under grad modes, only of values that require no grad, because frameworks differ for
     others.
     """
     names = [name for name in VIEWS if name in s.b.alphabet.ops]
@@ -41,20 +41,20 @@ def view(s: Sequence) -> None:
 
 @action(1)
 def join(s: Sequence) -> None:
-    """The sum of two values, perhaps of the same one."""
+    """Adds the sum of two values, perhaps of the same one."""
     joined(s.b, [s.value(), s.value()])
 
 
 @action(1)
 def leaf(s: Sequence) -> None:
-    """A fresh leaf, which may require no grad."""
+    """Adds a fresh leaf, which may require no grad."""
     shape = s.b.pick(s.b.alphabet.shapes(SHAPES))
     s.b.leaf(shape, requires_grad=bool(s.b.below(3)))
 
 
 @action(1)
 def twin(s: Sequence) -> None:
-    """A leaf with the values of another."""
+    """Adds a leaf with the values of another leaf."""
     old = s.leaf()
     step = None if old is None else s.b.reference.steps[old.at]
     if isinstance(step, Leaf):
@@ -63,7 +63,7 @@ def twin(s: Sequence) -> None:
 
 @action(1)
 def again(s: Sequence) -> None:
-    """The op of an earlier value, applied to the first operand as it is now."""
+    """Applies the op of an earlier value again, to its first operand as it is now."""
     made = [r for r in s.b.script.op_results() if isinstance(s.b.reference.steps[r.at], Apply)]
     if made:
         step = s.b.reference.steps[s.b.choices.recent(made).at]
@@ -74,7 +74,7 @@ def again(s: Sequence) -> None:
 
 @action(1)
 def detach(s: Sequence) -> None:
-    """A detached value, sometimes set to require grad."""
+    """Adds a detached value, sometimes set to require grad."""
     if s.b.can(Capability.DETACH):
         made = s.b.detach(s.value())
         if s.b.can(Capability.SWITCHES) and s.b.below(2):
@@ -83,7 +83,7 @@ def detach(s: Sequence) -> None:
 
 @action(1)
 def delete(s: Sequence) -> None:
-    """Delete a value."""
+    """Deletes a value that is neither a leaf nor the root of an earlier call."""
     options = [r for r in s.b.script.live if r not in s.b.script.leaves and r not in s.called]
     if len(options) > 1:
         s.b.actions.delete(s.b.pick(options[::-1]))
@@ -91,7 +91,7 @@ def delete(s: Sequence) -> None:
 
 @action(2)
 def mode(s: Sequence) -> None:
-    """Change the grad mode of the following instructions."""
+    """Changes the grad mode of the following instructions."""
     if s.b.can(Capability.MODES):
         s.b.script.modes = (
             () if s.b.script.modes else s.b.pick((("no_grad",), ("no_grad", "enable_grad"), ("enable_grad",)))
@@ -103,7 +103,7 @@ def mode(s: Sequence) -> None:
 
 @action(4)
 def write(s: Sequence) -> None:
-    """A write to a value, recorded or not depending on the mode."""
+    """Adds an in-place write to a value, recorded or not depending on the grad mode."""
     b = s.b
     if not b.can(Capability.WRITES):
         return
@@ -122,7 +122,7 @@ def write(s: Sequence) -> None:
 
 @action(2)
 def unrecorded_write(s: Sequence) -> None:
-    """A write under `no_grad` to a value that a graph may have saved."""
+    """Adds an in-place write under `no_grad` to a value that a graph may have saved."""
     if s.b.can(Capability.WRITES, Capability.MODES):
         outer, s.b.script.modes = s.b.script.modes, ("no_grad",)
         write(s)
@@ -144,7 +144,7 @@ def detach_in_place(s: Sequence) -> None:
 
 @action(1)
 def step(s: Sequence) -> None:
-    """An optimizer's step on one leaf or several, with or without gradients."""
+    """Adds an optimizer's step on one leaf or several, with or without gradients."""
     leaves = [r for r in s.b.script.leaves if s.b.requires(r) and s.b.reference.tape.is_leaf(r)]
     if leaves and s.b.can(Capability.OPTIMIZERS):
         s.b.actions.step(leaves[-3:] if s.b.below(3) == 2 else [s.b.choices.recent(leaves)], *plain_optimizer(s.b))

@@ -1,4 +1,4 @@
-"""The table of a sequence's actions, and the state of a sequence."""
+"""The table of the actions (such as an op or a hook) that a sequence draws from, and the state of a sequence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHER_ROOTS = 4
 
 Action = Callable[["Sequence"], None]
 TABLE: dict[str, tuple[int, Action]] = {}
-"""All actions by name: their number of entries in the table, and the function."""
+"""All actions of sequences by name, such as "backward": their number of entries in the table, and the function."""
 
 
 def action(times: int) -> Callable[[Action], Action]:
@@ -53,11 +53,13 @@ class Sequence:
     # -- choosing -----------------------------------------------------------------------------------------------------
 
     def value(self) -> Ref:
-        """A value: with probability one half the newest."""
+        """Draws a value: with probability one half the newest."""
         return self.b.choices.recent(self.b.script.live)
 
     def root(self) -> Ref | None:
-        """A value to call backward on: mostly one on which the call is legal. None if no value requires grad."""
+        """Draws a value to call backward on: mostly one on which the call is legal. Returns None if no value requires
+        grad.
+        """
         b = self.b
         options = [r for r in b.script.live if b.requires(r) and not b.reference.tape.is_leaf(r)] or [
             r for r in b.script.live if b.requires(r)
@@ -71,7 +73,9 @@ class Sequence:
         return drawn
 
     def smooth(self, root: Ref) -> bool:
-        """Whether a call on a root may have create_graph: no op of its graph may be faulty at that order."""
+        """Whether a backward call on a root may have create_graph: no op of its graph may have wrong derivatives of
+        that order.
+        """
         traversal = self.b.actions.traverse(root)
         nodes = (*traversal.nodes, *traversal.maybe_nodes)
         excluded = self.b.alphabet.first_order_only
@@ -80,9 +84,9 @@ class Sequence:
         return not any(base_op(n.op).rstrip("_") in excluded for n in nodes)
 
     def retain(self) -> bool | None:
-        """A drawn value of `retain_graph`."""
+        """Draws a value of `retain_graph`."""
         return self.b.pick((None, True, True, False))
 
     def leaf(self) -> Ref | None:
-        """A leaf: with probability one half the newest. None if there are none."""
+        """Draws a leaf: with probability one half the newest. Returns None if there are none."""
         return self.b.choices.recent(self.b.script.leaves) if self.b.script.leaves else None

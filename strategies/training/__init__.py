@@ -18,14 +18,14 @@ __all__ = ["PATTERNS", "Clearing", "LoopBug", "Pattern", "Plan", "build", "loops
 
 
 def write(plan: Plan, a: Draft) -> Loop:
-    """Write the loop of a plan into a draft."""
+    """Writes the training loop of a plan into a program under construction."""
     loop = start_loop(plan, a)
     PATTERNS[loop.plan.pattern].run(loop)
     return loop
 
 
 def build(plan: Plan) -> Program:
-    """The program of a plan; nothing is drawn."""
+    """Returns the program of a plan; nothing is drawn."""
     a = Draft(Choices(_nothing), plan.dtype)
     write(plan, a)
     return a.program()
@@ -37,14 +37,14 @@ def _nothing(strategy: st.SearchStrategy[object]) -> object:
 
 @st.composite
 def plans(draw: Draw, pattern: str | None = None, bugs: tuple[LoopBug, ...] | None = None) -> Plan:
-    """Plans of one pattern or of any, with the given bugs or drawn ones."""
+    """Draws plans of one pattern or of any, with the given bugs or drawn ones."""
     a = Draft(Choices(draw))
     return drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))], bugs)
 
 
 @st.composite
 def loops(draw: Draw, pattern: str | None = None) -> Drawn:
-    """The programs of drawn plans."""
+    """Draws programs that are training loops of one pattern or of any."""
     a = Draft(Choices(draw))
     write(drawn_plan(a, PATTERNS[pattern or a.pick(runnable(a))]), a)
     return a.drawn()

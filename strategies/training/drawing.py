@@ -31,7 +31,7 @@ ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
 
 
 def drawn_plan(b: Draft, pattern: Pattern, bugs: Sequence[LoopBug] | None = None) -> Plan:
-    """A plan of a pattern, with the given bugs or drawn ones.
+    """Draws a plan of a training loop of one pattern, with the given bugs or drawn ones.
 
     Except for the optimizers, every pattern draws the same choices in the same order, so a failure of one pattern
     shrinks to the simplest pattern that shows it.
@@ -63,7 +63,7 @@ def drawn_plan(b: Draft, pattern: Pattern, bugs: Sequence[LoopBug] | None = None
 
 
 def _with_optimizers(b: Draft, pattern: Pattern, plan: Plan) -> Plan:
-    """The plan with an optimizer for each set of parameters and, one time in four, with drawn networks."""
+    """Returns the plan with a drawn optimizer for each set of parameters and, one time in four, with drawn networks."""
     sizes = [plan.layers * (1 + plan.bias)] * len(pattern.networks)
     if b.below(4) == 3 and pattern.order == 1:
         networks = [draw_separately(b, plan.widths(*ends), plan.layers) for ends in pattern.networks]
@@ -74,17 +74,17 @@ def _with_optimizers(b: Draft, pattern: Pattern, plan: Plan) -> Plan:
 
 
 def _pick(b: Draft, options: Sequence[Any]) -> Any:
-    """One of some options, with a draw that does not depend on their number."""
+    """Draws one of some options, in such a way that the draw does not depend on their number."""
     return options[b.below(CHOICES) % len(options)]
 
 
 def _ops(b: Draft, pattern: Pattern) -> Sequence[str]:
-    """The ops that can be differentiated as often as the pattern does."""
+    """Returns the ops that can be differentiated as often as the pattern does."""
     return (b.alphabet.ops, b.alphabet.second_order.ops, b.alphabet.third_order.ops)[pattern.order - 1]
 
 
 def _bugs(b: Draft, pattern: Pattern) -> frozenset[LoopBug]:
-    """A drawn set of bugs: none with probability one half, else one, or sometimes two that can occur together."""
+    """Draws a set of bugs: none with probability one half, else one, or sometimes two that can occur together."""
     options = [bug for bug, _ in pattern.bugs]
     number = (0, 0, 0, 1, 1, 2)[b.below(6)]
     drawn = frozenset([_pick(b, options) for _ in range(2)][:number])
@@ -92,7 +92,7 @@ def _bugs(b: Draft, pattern: Pattern) -> frozenset[LoopBug]:
 
 
 def runnable(b: Draft) -> tuple[str, ...]:
-    """Names of the patterns that the framework supports."""
+    """Returns the names of the training-loop patterns that the framework supports."""
     found = tuple(name for name, row in PATTERNS.items() if b.can(*row.needs))
     if not found or not b.can(Capability.OPTIMIZERS):
         raise Unsupported("needs optimizers, not claimed")

@@ -35,7 +35,7 @@ Ends = tuple[int | str, int | str]
 
 
 class Loop:
-    """The parts that loops are written with: networks, batches, losses, and an optimizer's update.
+    """The parts that training loops are written with: networks, batches, losses, and an optimizer's update.
 
     `networks` has the widths of each network. `owns` has the number of networks of each optimizer, in order.
     """
@@ -54,7 +54,7 @@ class Loop:
         """A number for each role of data, so that roles get different values."""
 
         self.networks = [self._network(n, *ends) for n, ends in enumerate(networks)]
-        """The networks, with their parameters made."""
+        """The networks, whose parameters are already in the program."""
 
         rest = iter(self.networks)
         self.leaves = [tuple(p for _ in range(owned) for p in next(rest).parameters) for owned in owns]
@@ -70,14 +70,14 @@ class Loop:
     # -- data ---------------------------------------------------------------------------------------------------------
 
     def numbers(self, role: str, iteration: int, shape: Shape) -> np.ndarray:
-        """Multiples of 1/32 between -1 and 1, different for each role and iteration."""
+        """Returns multiples of 1/32 between -1 and 1, different for each role (such as "x") and iteration."""
         start = 5 * self.roles.setdefault(role, len(self.roles)) + 7 * iteration
         places = np.arange(size(shape))
         chosen = np.frombuffer(self.plan.data, np.uint8)[(start + places) % len(self.plan.data)]
         return (VALUES[(chosen + places) % len(VALUES)] / 4).reshape(shape)
 
     def leaf(self, values: np.ndarray, requires_grad: bool) -> Ref:
-        """A fresh leaf with these values."""
+        """Adds a leaf with these values."""
         given = values.astype(self.plan.dtype)
         literal = Literal(tuple(given.ravel().tolist()), given.shape, self.plan.dtype)
         return self.a.leaf(value=literal, requires_grad=requires_grad)
@@ -101,7 +101,7 @@ class Loop:
     def batch(
         self, role: str, iteration: int, width: int | None = None, requires_grad: bool = False, samples: int = 0
     ) -> Ref:
-        """A batch of samples, the same in each iteration or a fresh one, as the plan has it."""
+        """Returns a batch of samples, the same in each iteration or a fresh one, as the plan has it."""
         plan = self.plan
         key = role, iteration if plan.fresh else 0
         if key not in self.data:
@@ -112,7 +112,7 @@ class Loop:
         return self.data[key]
 
     def constant(self, value: float, shape: Shape) -> Ref:
-        """A leaf filled with one value that requires no grad, made once."""
+        """Returns a leaf filled with one value that requires no grad, made once."""
         key = f"{value} {shape}", 0
         if key not in self.data:
             self.data[key] = self.leaf(np.full(shape, value), False)
@@ -126,16 +126,18 @@ class Loop:
         return self.a.apply(op, args, tuple(attrs.items()))[0]
 
     def call(self, net: int, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
-        """The result of a network."""
+        """Applies network number `net` to a value, with other parameters if given, and returns the result."""
         network = self.networks[net]
         return network.call(self.a, value, parameters) if isinstance(network, Net) else network.call(self.a, value)[0]
 
     def mean(self, value: Ref) -> Ref:
-        """The mean of all elements."""
+        """Computes the mean of all elements."""
         return self.a.apply("mean", (value,), self.a.alphabet.attributes("mean", self.a.shape(value))[0])[0]
 
     def loss(self, value: Ref, iteration: int, number: int = 0, target: float | None = None) -> Ref:
-        """One loss of a result: against the batch's targets, or against the number `target` for all samples."""
+        """Computes one loss of a result: against the batch's targets, or against the number `target` for all
+        samples.
+        """
         a, shape = self.a, self.a.shape(value)
         row = OPS[self.plan.loss]
         fits = target is None or row.domain(1).holds(np.array(target))
@@ -159,8 +161,8 @@ class Loop:
     # -- an iteration -------------------------------------------------------------------------------------------------
 
     def iterations(self) -> Iterator[int]:
-        """The numbers of the iterations. Between two iterations, values that are not kept are deleted if the plan says
-        so.
+        """Yields the numbers of the iterations, fewer if values grow too large. Between two iterations, values that are
+        not kept are deleted if the plan says so.
         """
         for number in range(self.plan.iterations):
             yield number
@@ -185,7 +187,7 @@ class Loop:
             self.update(0, i, forward, backward_calls)
 
     def update(self, number: int, i: int, forward: Forward, backward_calls: BackwardCalls | None = None) -> None:
-        """One update by one optimizer: clear, forward, backward, clip and step, in the plan's order."""
+        """Adds one update by one optimizer: clear, forward, backward, clip and step, in the plan's order."""
         self.clear(number, Clearing.FIRST)
         roots = forward(i)
         if self.has_bug(LoopBug.EARLY):
@@ -214,11 +216,11 @@ class Loop:
             self.a.actions.clip(self.leaves[number], *self.plan.clip)
 
     def step(self, number: int) -> None:
-        """One step of an optimizer."""
+        """Adds one step of an optimizer."""
         self.a.actions.step(self.leaves[number], *self.plan.optimizers[number])
 
     def backward_calls(self, number: int, roots: Sequence[Ref], kept: bool = True) -> None:
-        """A backward call on each root. If the losses share a graph (`kept`), all calls but the last retain it."""
+        """Adds a backward call on each root. If the losses share a graph (`kept`), all calls but the last retain it."""
         for n, root in enumerate(roots):
             more = n + 1 < len(roots)
             self.backward(root, retain=more and kept and not self.has_bug(LoopBug.RETAIN))
@@ -228,11 +230,11 @@ class Loop:
             self.backward(roots[-1])
 
     def backward(self, *roots: Ref, retain: bool = False) -> None:
-        """One backward call on losses."""
+        """Adds one backward call on losses."""
         self.a.actions.backward(*roots, retain=True if retain else None, cotangents=(None,) * len(roots))
 
     def total(self, values: Iterable[Ref]) -> Ref:
-        """The sum of losses."""
+        """Computes the sum of losses."""
         first, *others = values
         for other in others:
             first = self.apply("add", first, other)

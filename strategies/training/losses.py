@@ -1,4 +1,6 @@
-"""Patterns with one network: one or several losses, parts of a batch, and changes of gradients before the step."""
+"""Training loops with one network: one or several losses, parts of a batch, and changes of gradients before the
+step.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,27 @@ TWO = (("wide", "wide"), ("wide", "out"))
 
 @pattern("one loss")
 def one(loop: Loop) -> None:
-    """Clear, forward, loss, backward, step."""
+    """Writes a training loop of clear, forward, loss, backward, step."""
     loop.train(lambda i: [loop.loss(loop.call(0, loop.batch("x", i)), i)])
 
 
 @pattern("several losses", counts=(2, 3), bugs=(*USUAL, LoopBug.RETAIN, LoopBug.BETWEEN), needs=(Capability.RETAIN,))
 def several(loop: Loop) -> None:
-    """Several losses of one result, with a backward call on each."""
+    """Writes a training loop with several losses of one result, and a backward call on each."""
     loop.train(lambda i: losses(loop, i))
 
 
 def losses(loop: Loop, i: int) -> list[Ref]:
-    """Several losses of one result."""
+    """Computes several losses of one result."""
     result = loop.call(0, loop.batch("x", i))
     return [loop.loss(result, i, k) for k in range(loop.plan.count)]
 
 
 @pattern("losses at once", counts=(2, 3), variants=2, needs=(Capability.MULTIPLE_ROOTS,))
 def together(loop: Loop) -> None:
-    """Several losses of one result, and one backward call: on their sum, or with all of them as roots."""
+    """Writes a training loop with several losses of one result, and one backward call: on their sum, or in the second
+    variant with all of them as roots.
+    """
 
     def backward_calls(number: int, roots: Sequence[Ref]) -> None:
         roots = roots if loop.plan.variant else [loop.total(roots)]
@@ -46,7 +50,9 @@ def together(loop: Loop) -> None:
 
 @pattern("two forward passes", variants=2, bugs=(*USUAL, (LoopBug.BETWEEN, (0,))))
 def passes(loop: Loop) -> None:
-    """Two batches through one network, with a loss and a call for each, or one loss for both."""
+    """Writes a training loop with two batches through one network, and a loss and a backward call for each, or in the
+    second variant one loss for both.
+    """
 
     def forward(i: int) -> list[Ref]:
         made = [loop.loss(loop.call(0, loop.batch(f"x {k}", i)), i, k) for k in range(2)]
@@ -57,13 +63,15 @@ def passes(loop: Loop) -> None:
 
 @pattern("micro-batches", counts=(2, 3, 4), bugs=(LoopBug.ZERO, LoopBug.TWICE, LoopBug.CLEARED, LoopBug.BETWEEN))
 def parts(loop: Loop) -> None:
-    """Gradient accumulation: the parts of a batch in turn, with scaled losses, then one step."""
+    """Writes a training loop with gradient accumulation: the parts of a batch in turn, with scaled losses, then one
+    step.
+    """
     for i in loop.iterations():
         accumulate(loop, i)
 
 
 def accumulate(loop: Loop, i: int) -> None:
-    """A forward pass and a backward call for each part of a batch, and a step."""
+    """Adds a forward pass and a backward call for each part of a batch, and a step."""
     loop.clear(0, Clearing.FIRST)
     loop.clear(0, Clearing.BEFORE)
     for part in range(loop.plan.count):
@@ -83,13 +91,15 @@ def accumulate(loop: Loop, i: int) -> None:
 
 @pattern("clipped gradients", needs=(Capability.CLIPS,), clips=True)
 def clipped(loop: Loop) -> None:
-    """Gradients are clipped before the step."""
+    """Writes a training loop in which gradients are clipped before the step."""
     one(loop)
 
 
 @pattern("reassigned gradients", variants=2, needs=(Capability.ASSIGNS,))
 def reassigned(loop: Loop) -> None:
-    """Between backward and step, gradients are replaced by halved copies, or one of them by None."""
+    """Writes a training loop in which gradients are replaced by halved copies between backward and step; in the second
+    variant every second one is, and the last becomes None.
+    """
 
     def backward_calls(number: int, roots: Sequence[Ref]) -> None:
         loop.backward_calls(number, roots)
@@ -105,7 +115,9 @@ def reassigned(loop: Loop) -> None:
 
 @pattern("frozen parameters", TWO, variants=2, needs=(Capability.SWITCHES,))
 def frozen(loop: Loop) -> None:
-    """One part of the network is frozen in every second iteration, beginning with the first or the second."""
+    """Writes a training loop in which one part of the network is frozen in every second iteration, beginning with the
+    first; in the second variant with the second.
+    """
     for i in loop.iterations():
         on = (i + loop.plan.variant) % 2 == 1
         for parameter in loop.networks[0].parameters:
@@ -116,8 +128,8 @@ def frozen(loop: Loop) -> None:
 
 @pattern("skipped backward calls", (("wide", "out"), ("wide", "out")), variants=2)
 def skipped(loop: Loop) -> None:
-    """Every second iteration has no backward call, and a second network never gets a gradient; or two networks are used
-    in turn.
+    """Writes a training loop in which every second iteration has no backward call, and a second network never gets a
+    gradient; in the second variant two networks are used in turn.
     """
 
     def forward(i: int) -> list[Ref]:
@@ -130,7 +142,7 @@ def skipped(loop: Loop) -> None:
 
 
 def _nothing(number: int, roots: Sequence[Ref]) -> None:
-    """No backward call."""
+    """Makes no backward call."""
 
 
 @pattern(
@@ -140,7 +152,9 @@ def _nothing(number: int, roots: Sequence[Ref]) -> None:
     needs=(Capability.RETAIN,),
 )
 def kept(loop: Loop) -> None:
-    """Backward, step, and backward again on the retained graph, or on a new loss of the old result."""
+    """Writes a training loop of backward, step, and backward again on the retained graph, or in the second variant on a
+    new loss of the old result.
+    """
     for i in loop.iterations():
         loop.clear(0, loop.plan.clearing)
         result = loop.call(0, loop.batch("x", i))

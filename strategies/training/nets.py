@@ -36,7 +36,7 @@ class Net:
     """The activation op between two layers."""
 
     def call(self, a: Draft, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
-        """The result for a batch, with other parameters if given."""
+        """Computes the result for a batch, with other parameters if given."""
         given, each = parameters or self.parameters, 1 + self.bias
         for n in range(0, len(given), each):
             if n:
@@ -46,7 +46,9 @@ class Net:
 
 
 def activated(a: Draft, value: Ref, activation: str) -> Ref:
-    """The result of an activation; of tanh if the value is too near a kink of the activation."""
+    """Applies an activation to a value, or tanh if the value is outside the activation's domain, such as too near a
+    kink.
+    """
     op = OPS[activation if OPS[activation].domain(0).holds(a.reference.values[value]) else "tanh"]
     return a.apply(op.name, (value,), choices_of(op, (a.shape(value),))[0])[0]
 

@@ -28,7 +28,7 @@ class Pattern:
     """Number of networks whose parameters each optimizer has, in order."""
 
     counts: tuple[int, ...] = (1,)
-    """Values of a plan's `count`, simplest first."""
+    """Values of a plan's `count` (such as its number of losses), simplest first."""
 
     variants: int = 1
     """Number of variants; the docstring of `run` describes them."""
@@ -56,7 +56,9 @@ PATTERNS: dict[str, Pattern] = {}
 
 
 USUAL = (LoopBug.ZERO, LoopBug.TWICE, LoopBug.EARLY, LoopBug.CLEARED)
-"""The bugs that are possible in every loop."""
+"""The bugs that may be planted in training loops of a pattern, unless the pattern lists others: missing `zero_grad`,
+`backward` twice, step before backward, `zero_grad` before step.
+"""
 
 
 def pattern(
@@ -82,6 +84,6 @@ def pattern(
 
 
 def start_loop(plan: Plan, a: Draft) -> Loop:
-    """The loop of a plan with its networks and optimizers, before its first iteration."""
+    """Makes the loop of a plan with its networks and optimizers, before its first iteration."""
     made = PATTERNS[plan.pattern]
     return Loop(plan, a, made.networks, made.owns)

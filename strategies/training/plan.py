@@ -100,10 +100,10 @@ class Plan:
     """For networks of `strategies.networks`, the drawn values of each, from which it is built again."""
 
     def widths(self, *ends: int | str) -> tuple[int, ...]:
-        """The widths of a network as numbers."""
+        """Returns the widths of a network as numbers: "wide" and "out" are replaced by the plan's."""
         named = {"wide": self.wide, "out": self.out}
         return tuple(end if isinstance(end, int) else named[end] for end in ends)
 
     def with_bugs(self, *bugs: LoopBug) -> Plan:
-        """The same loop with other bugs, or none."""
+        """Returns the plan of the same loop with other bugs, or none."""
         return replace(self, bugs=frozenset(bugs))

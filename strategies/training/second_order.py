@@ -1,4 +1,4 @@
-"""Patterns that differentiate gradients: gradient penalties, inner loops, Hessian-vector products."""
+"""Training loops that differentiate gradients: gradient penalties, inner loops, Hessian-vector products."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ BUGS = (*USUAL, LoopBug.RETAIN)
 
 
 def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True) -> list[Ref]:
-    """Gradients by a functional call, differentiable if `create` is set; an empty list if the call raises.
+    """Computes gradients by a functional call, differentiable if `create` is set; returns an empty list if the call
+    raises.
 
     `create_graph` retains the graph by default. The bug `RETAIN` passes `retain_graph=False` in addition.
     """
@@ -28,7 +29,7 @@ def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True)
 
 @pattern("gradient penalty", bugs=BUGS, needs=NEEDS, order=2)
 def penalised(loop: Loop) -> None:
-    """The loss contains a function of the gradient with respect to the inputs."""
+    """Writes a training loop whose loss contains a function of the gradient with respect to the inputs."""
 
     def forward(i: int) -> list[Ref]:
         batch = loop.batch("x", i, requires_grad=True)
@@ -45,8 +46,8 @@ def penalised(loop: Loop) -> None:
 
 @pattern("inner loop", counts=(1, 2, 3), variants=2, bugs=(*USUAL, (LoopBug.RETAIN, (0,))), needs=NEEDS, order=3)
 def inner(loop: Loop) -> None:
-    """The loss of parameters after inner steps, differentiated through these steps. In the second variant inner
-    gradients are constants.
+    """Writes a training loop whose loss is that of parameters after inner steps, and is differentiated through these
+    steps. In the second variant inner gradients are constants.
     """
 
     def forward(i: int) -> list[Ref]:
@@ -68,8 +69,8 @@ def inner(loop: Loop) -> None:
     needs=(*NEEDS, Capability.ASSIGNS), order=2,
 )  # fmt: skip
 def curved(loop: Loop) -> None:
-    """A step along a Hessian-vector product: computed by backward, or by the functional form and assigned to
-    `.grad`.
+    """Writes a training loop that steps along a Hessian-vector product: computed by backward, or in the second variant
+    by a functional call and assigned to `.grad`.
     """
     a, parameters = loop.a, loop.networks[0].parameters
 

@@ -1,4 +1,4 @@
-"""Patterns with several networks, and with a sequence in time."""
+"""Training loops with several networks, and with a sequence in time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CELL = (("wide", "wide"), ("wide", "wide"), ("wide", "out"))
 
 
 def loss_of(loop: Loop, result: Ref, number: int = 0, target: float | None = None) -> Forward:
-    """A forward function that returns one loss of an existing result."""
+    """Returns a forward function that computes one loss of an existing result."""
     return lambda i: [loop.loss(result, i, number, target)]
 
 
 @pattern("two networks", (("wide", "out"),) * 2, owns=(1, 1))
 def two(loop: Loop) -> None:
-    """Two networks that share nothing, each with its own loss and optimizer."""
+    """Writes a training loop with two networks that share nothing, each with its own loss and optimizer."""
     for i in loop.iterations():
         for k in range(2):
             loop.update(k, i, loss_of(loop, loop.call(k, loop.batch(f"x {k}", i)), k))
@@ -37,8 +37,8 @@ def two(loop: Loop) -> None:
     needs=(Capability.DETACH,),
 )
 def chained(loop: Loop) -> None:
-    """Two networks in a row. The second gets the first's result, detached and with a loss for each, or undetached with
-    one loss.
+    """Writes a training loop with two networks in a row. The second gets the first's result, detached and with a loss
+    for each, or in the second variant undetached with one loss.
     """
     for i in loop.iterations():
         made = loop.call(0, loop.batch("x", i))
@@ -56,8 +56,8 @@ def chained(loop: Loop) -> None:
     bugs=(*USUAL, LoopBug.DETACH), needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def adversaries(loop: Loop) -> None:
-    """The discriminator is trained on the detached fake batch, the generator on the same batch undetached. In the
-    second variant the discriminator's call retains the graph.
+    """Writes a training loop of a discriminator, trained on the detached fake batch, and a generator, trained on the
+    same batch undetached. In the second variant the discriminator's backward call retains the graph.
     """
     fake = Ref(-1)
 
@@ -81,8 +81,8 @@ def adversaries(loop: Loop) -> None:
     bugs=(*USUAL, LoopBug.DETACH, (LoopBug.RETAIN, (1,)), (LoopBug.BETWEEN, (1,))),
 )  # fmt: skip
 def actor_critic(loop: Loop) -> None:
-    """Two heads on one trunk. The critic's detached value weights the actor's loss. One call on the sum, or one on each
-    loss.
+    """Writes a training loop with two heads on one trunk, where the critic's detached value weights the actor's loss.
+    Backward is called on the sum of the losses, or in the second variant on each.
     """
 
     def forward(i: int) -> list[Ref]:
@@ -100,8 +100,8 @@ def actor_critic(loop: Loop) -> None:
     needs=(Capability.DETACH, Capability.RETAIN),
 )  # fmt: skip
 def truncated(loop: Loop) -> None:
-    """A recurrent cell over parts of a sequence, with the state detached between parts. In the second variant every
-    call retains the graph, as PyTorch's error message suggests.
+    """Writes a training loop of a recurrent cell over parts of a sequence, with the state detached between parts. In
+    the second variant every backward call retains the graph, as PyTorch's error message suggests.
     """
     state = loop.batch("state", 0)
     loop.kept.add(state)
