@@ -1,1 +1,3 @@
-"""Hypothesis strategies for programs and for the situations that rules are about. Every drawn program is valid."""
+"""Hypothesis strategies that draw programs: for each rule, programs that test it, and networks, training loops and
+random programs. Every drawn program is valid.
+"""

@@ -21,7 +21,7 @@ from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import FREEING, situation
 
 Layer = tuple[str, tuple[Ref, ...]]
-"""A linear layer: its op and its parameters."""
+"""A linear layer: the name of its op, such as "linear_bias", and its parameters."""
 
 KEEPING = (None, True, False)
 

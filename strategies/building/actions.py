@@ -67,7 +67,7 @@ class Actions:
         inputs: Sequence[Ref] | None = None,
         cotangents: Sequence[Literal | None] | None = None,
     ) -> None:
-        """Add a backward call with any of its options. Cotangents are drawn if none are given."""
+        """Adds a backward call with any of its options. Cotangents are drawn if none are given."""
         roots, retain, cotangents = self._supported(roots, retain, cotangents)
         call = self.backward_call(roots, cotangents, retain, create)
         self._script.add(call if inputs is None else replace(call, inputs=tuple(inputs)))
@@ -97,7 +97,7 @@ class Actions:
         materialize: bool = False,
         cotangents: Sequence[Literal | None] | None = None,
     ) -> list[Ref]:
-        """Add a call of the functional form. Return those of its results that are not None."""
+        """Adds a functional call. Returns those of its results that are not None."""
         roots, retain, cotangents = self._supported(tuple(roots), retain, cotangents)
         if not self._can(Capability.UNUSED):
             unused, materialize = None, True
@@ -152,18 +152,18 @@ class Actions:
     # -- gradients and flags ------------------------------------------------------------------------------------------
 
     def zero_grad(self, *leaves: Ref, to_none: bool = True) -> None:
-        """Clear gradients to None or to zeros, whichever the framework supports."""
+        """Adds an instruction that clears gradients to None or to zeros, whichever the framework supports."""
         none, zeros = self._can(Capability.ZERO_TO_NONE), self._can(Capability.ZERO_TO_ZEROS)
         if none or zeros:
             self._script.add(ZeroGrad(leaves, none if to_none else not zeros))
 
     def read_grad(self, leaf: Ref) -> Ref:
-        """Read a leaf's `.grad` as a value."""
+        """Adds a read of a leaf's `.grad`, and returns the gradient as a value."""
         return Ref(self._script.add(ReadGrad(leaf)))
 
     def assign_grad(self, leaf: Ref, value: Ref | None) -> None:
-        """Assign a leaf's `.grad`. For a framework without `.grad` of None, clear it to zeros instead of assigning
-        None.
+        """Adds an assignment of a leaf's `.grad`. For a framework without `.grad` of None, clears to zeros instead of
+        assigning None.
         """
         if value is None and not self._can(Capability.ZERO_TO_NONE):
             self.zero_grad(leaf)
@@ -171,43 +171,43 @@ class Actions:
             self._script.add(AssignGrad(leaf, value))
 
     def detach_in_place(self, target: Ref) -> None:
-        """Detach a value in place."""
+        """Adds an instruction that detaches a value in place."""
         self._script.add(DetachInPlace(target))
 
     def set_requires_grad(self, target: Ref, on: bool) -> None:
-        """Set a value's `requires_grad`."""
+        """Adds an instruction that sets a value's `requires_grad`."""
         script = self._script
         script.add(SetRequiresGrad(target, on))
         if on and target not in script.leaves and not script.fails and script.reference.tape.is_leaf(target):
             script.leaves.append(target)
 
     def retain_grad(self, target: Ref) -> None:
-        """Call `retain_grad` on a value that is no leaf."""
+        """Adds a `retain_grad` of a value that is no leaf."""
         self._script.add(RetainGrad(target))
 
     def hook(self, target: Ref, effect: str = "observe", factor: float = 1.0, accumulated: bool = False) -> Ref:
-        """Add a hook. Return the handle that removes it."""
+        """Adds a hook. Returns the handle that removes it."""
         return Ref(self._script.add(Hook(target, effect, factor, accumulated)))
 
     def remove_hook(self, handle: Ref) -> None:
-        """Remove a hook."""
+        """Adds the removal of a hook."""
         self._script.add(RemoveHook(handle))
 
     def make_optimizer(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
-        """Create an optimizer before its first step, if the framework supports that."""
+        """Adds the creation of an optimizer before its first step, if the framework supports that."""
         if self._can(Capability.MAKES_OPTIMIZERS):
             self._script.add(Optimizer(tuple(leaves), optimizer, settings, groups))
 
     def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
-        """Add one step of an optimizer."""
+        """Adds one step of an optimizer."""
         self._script.add(Step(tuple(leaves), optimizer, settings, groups))
 
     def clip(self, leaves: Sequence[Ref], kind: str, bound: float) -> None:
-        """Clip the gradients of leaves."""
+        """Adds an instruction that clips the gradients of leaves; `kind` is "norm" or "value"."""
         self._script.add(Clip(tuple(leaves), kind, bound))
 
     def delete(self, *values: Ref) -> None:
-        """Delete the last references to values."""
+        """Adds an instruction that deletes the last references to values."""
         self._script.add(Delete(values))
 
     def holds_grad(self, leaf: Ref) -> bool:

@@ -1,8 +1,8 @@
 """The alphabet: the ops, dtypes and capabilities of the framework under test that programs may use.
 
 Strategies are created when the suites are imported, before the framework is known. So the alphabet is no argument of a
-strategy but a context variable. A run sets it once, after the framework and its faulty ops are known; each draft reads
-it once, when it begins.
+strategy but a context variable. A run sets the alphabet once, after the framework is known and its faulty ops are
+found; each program under construction reads it once, when it begins.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CORE = (
 
 
 SAVING = ("multiply", "sin", "square", "sigmoid", "tanh", "cos", "atan", "silu", "gelu")
-"""Smooth ops that always save tensors, preferred by the situations. `Ops.saving` replaces missing ones."""
+"""Smooth ops that always save tensors, preferred by most strategies. `Ops.saving` replaces missing ones."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ class Alphabet:
     """Names of in-place ops."""
 
     limits: Limits = field(default_factory=dict)
-    """The supported forms of ops and writes that the framework supports in part. Others have no limit."""
+    """For ops and in-place ops that the framework supports in part, the supported shapes and attributes. Others have no
+    limit.
+    """
 
     modules: Sequence[str] = ()
     """Names of the framework's layer modules and of its random ops."""
@@ -75,7 +77,7 @@ class Alphabet:
     """The behaviour of the framework where the rules allow several."""
 
     regions: bool = False
-    """Whether the framework compiles or recomputes regions of several instructions."""
+    """Whether the framework compiles or recomputes regions (several instructions that run as one function)."""
 
     absent_forms: frozenset[str] = frozenset()
     """The forms of leaves, such as "vectors", as named by `ops.rows.shapes.form`, that the framework does not have."""
@@ -94,7 +96,7 @@ class Alphabet:
         object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
 
     def _is_drawable(self, op: str) -> bool:
-        """Whether any form of an op can be drawn."""
+        """Whether an op can be drawn on operands of any shape."""
         row = self.row(op)
         return any(self.admits(first) and takes(row, first) for first in row.fresh)
 
@@ -117,7 +119,7 @@ class Alphabet:
 
     @property
     def needs_retries(self) -> bool:
-        """Whether some draws reach shapes that no op can continue from, so that others have to be tried."""
+        """Whether some draws reach shapes to which no op can be applied, so that programs have to be drawn again."""
         return self.limits_shapes or "sum" not in self.ops or self.limits_forms or not {*SAVING} & {*self.ops}
 
     def admits(self, shape: Shape) -> bool:
@@ -138,7 +140,9 @@ class Alphabet:
 
     @cached_property
     def limits_forms(self) -> bool:
-        """Whether some ops or writes are supported in part only, or some writes not at all."""
+        """Whether some ops or in-place ops are supported for some shapes or attributes only, or some in-place ops not
+        at all.
+        """
         return bool(self.limits) or len({*self.writes}) < len(WRITES)
 
     def unsupported(self, op: str, shapes: Sequence[Shape], attrs: Attrs) -> str | None:
@@ -156,18 +160,20 @@ class Alphabet:
         return self.capabilities.issuperset(needs)
 
     def require(self, *needs: Capability) -> None:
-        """Raise `Unsupported` unless the framework has these capabilities."""
+        """Raises `Unsupported` unless the framework has these capabilities."""
         missing = [need.value for need in needs if need not in self.capabilities]
         if missing:
             raise Unsupported(f"needs {', '.join(missing)}, not claimed")
 
     def require_regions(self) -> None:
-        """Raise `Unsupported` unless the framework compiles or recomputes regions."""
+        """Raises `Unsupported` unless the framework compiles or recomputes regions (several instructions that run as
+        one function).
+        """
         if not self.regions:
             raise Unsupported("needs a framework that compiles or recomputes regions")
 
     def require_absent_grad(self) -> None:
-        """Raise `Unsupported` if a leaf's `.grad` is never None."""
+        """Raises `Unsupported` if a leaf's `.grad` is never None."""
         if self.traits.begins_with_zeros and not self.can(Capability.ZERO_TO_NONE):
             raise Unsupported("needs leaves without a gradient; the framework gives every leaf a .grad of zeros")
 

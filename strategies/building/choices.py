@@ -80,7 +80,7 @@ class Choices:
         return self._draw(_raw(size)) if self._direct is None else self._direct.raw(size)
 
     def part(self, act: Callable[[], T]) -> T:
-        """Call a function whose draws form a part that shrinking may remove as a whole. Return its result."""
+        """Calls a function whose draws form a part that shrinking may remove as a whole, and returns its result."""
         return self._draw(_part(self, act)) if self._direct is None else self._direct.part(act)
 
     def pick(self, options: Sequence[Any]) -> Any:
@@ -97,5 +97,5 @@ class Choices:
         return back if back < n else 0
 
     def rarely(self, rarity: Rarity) -> bool:
-        """Draw whether this op or program has a rare feature."""
+        """Draws whether this op or program has a rare feature."""
         return self.below(RARE[rarity]) == RARE[rarity] - 1

@@ -1,4 +1,4 @@
-"""A draft: a program under construction, with the parts that draw its instructions."""
+"""A draft: a program under construction, with the objects that draw its instructions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Draft:
         """Draws in-place ops."""
 
         self.actions = Actions(self.script, choices, self.operands, self.ops)
-        """Adds calls of backward, hooks, steps and all other actions."""
+        """Adds backward calls, hooks, optimizer steps and all other actions (instructions other than ops)."""
 
         # what nearly every situation uses, under a short name
         self.below, self.pick = choices.below, choices.pick
@@ -56,7 +56,7 @@ class Draft:
         self.program, self.drawn = self.script.program, self.script.drawn
 
     def begin(self) -> None:
-        """Begin a program; rarely with another default dtype."""
+        """Begins a program; rarely with another default dtype."""
         # drawn in either dtype, so that a program shrinks from one dtype to the other
         rare = self.can(Capability.DEFAULT_DTYPE) and self.choices.rarely("default")
         if rare and self.operands.dtype != OTHER_DEFAULT:

@@ -1,4 +1,4 @@
-"""The result of a strategy: a program with its reference values."""
+"""The result of a strategy: a program with its exact values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The private names of Hypothesis that the suite uses. No other file uses any.
 
-`INTERNALS` lists those that a run needs; it checks them when it begins. `OF_TOOLS` lists those of `evaluation/` and
-`tests/`. A test checks each name.
+`INTERNALS` lists the names that a run needs and checks when it begins. `OF_TOOLS` lists the names that `evaluation/`
+and `tests/` need. A test checks each name.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def register(name: str, provider: type[Provider]) -> None:
 
 
 def has_providers() -> bool:
-    """Whether backends can be registered; if not, a run ends before it draws."""
+    """Whether backends can be registered with Hypothesis; if not, a run ends before it draws."""
     return AVAILABLE_PROVIDERS is not None
 
 

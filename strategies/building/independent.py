@@ -82,13 +82,13 @@ class Independent(Provider):
         return data
 
     def part(self, act: Callable[[], T]) -> T:
-        """Call a function whose choices belong together, and return its result."""
+        """Calls a function whose choices belong together, and returns its result."""
         return act() if self._drawing is None else self._drawing.part(act)
 
     # -- passing choices to Hypothesis --------------------------------------------------------------------------------
 
     def _keep(self, choice: int | bytes | bool, most: int) -> None:
-        """Keep a choice for which Hypothesis counts at most `most` bytes. If the size limit may be reached, pass all
+        """Keeps a choice for which Hypothesis counts at most `most` bytes. If the size limit may be reached, passes all
         choices on.
         """
         self._pending.append(choice)
@@ -97,7 +97,7 @@ class Independent(Provider):
             self._flush()
 
     def _flush(self) -> None:
-        """Pass the pending choices to Hypothesis, which stops the program if it is too large to shrink."""
+        """Passes the pending choices to Hypothesis, which stops the program if it is too large to shrink."""
         data, pending, self._pending = self.data, self._pending, []
         assert data is not None
         for choice in pending:
@@ -106,7 +106,7 @@ class Independent(Provider):
 
     @contextmanager
     def per_test_case_context_manager(self) -> Iterator[None]:
-        """Wrap the run of one program: if the program fails, pass its choices to Hypothesis."""
+        """Wraps the run of one program: if the program fails, passes its choices to Hypothesis."""
         try:
             yield
         except UnsatisfiedAssumption:  # it never ran

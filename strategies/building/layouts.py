@@ -16,7 +16,7 @@ from autograd_conformance.programs.own_numpy import np
 Layout = typing.Literal["transposed", "permuted", "stepped", "offset", "columns", "reversed", "expanded"]
 
 LAYOUTS: tuple[Layout, ...] = ("transposed", "stepped", "columns", "expanded", "offset", "reversed", "permuted")
-"""All layouts, those that frameworks most often handle wrongly first."""
+"""All memory layouts, those that frameworks most often handle wrongly first."""
 
 LEAST_RANK: dict[Layout, int] = {
     "transposed": 2, "permuted": 3, "stepped": 1, "offset": 1, "columns": 2, "reversed": 1, "expanded": 1,

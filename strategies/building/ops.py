@@ -33,7 +33,7 @@ class Ops:
     """Largest number of elements of a result."""
 
     first: Shape | None = None
-    """The shape of an op's first operand if that is a fresh leaf; None if it is drawn."""
+    """The shape of an op's first operand if that operand is a fresh leaf; None if the shape is drawn."""
 
     def __init__(self, script: Script, choices: Choices, operands: Operands, portable: bool) -> None:
         self._script, self._choices, self._operands = script, choices, operands
@@ -44,13 +44,13 @@ class Ops:
         """
 
         self._totals: dict[Ref, Ref] = {}
-        """The sums computed by `total`, by their operand."""
+        """The sums computed by `total`, by the value whose elements are summed."""
 
     # -- drawing ops --------------------------------------------------------------------------------------------------
 
     def draw(self, name: str | None = None, fresh: bool = False, on: Ref | None = None) -> list[Ref]:
-        """Append a drawn op, or the named one, on drawn operands, and return its results. With `fresh` all operands are
-        new leaves. `on` is the first operand if the op accepts it.
+        """Appends a drawn op, or the named one, on drawn operands, and returns its results. With `fresh` all operands
+        are new leaves. `on` is the first operand if the op accepts it.
         """
         script, alphabet, choices, operand = self._script, self._script.alphabet, self._choices, self._operands.operand
         if name is None and not alphabet.weighted:
@@ -128,13 +128,13 @@ class Ops:
         return all(y.size <= self.largest and (not y.size or np.abs(y).max() <= LIMIT) for y in made)
 
     def form(self, op: Op, operands: Sequence[Shape], attrs: Attrs) -> list[Ref]:
-        """Append an op with these attributes on fresh leaves of these shapes. Return its results."""
+        """Appends an op with these attributes on fresh leaves of these shapes, and returns its results."""
         tensors = self._operands
         leaves = [tensors.leaf(value=tensors.tensor(shape, domain=op.domain(k))) for k, shape in enumerate(operands)]
         return self.checked(op, tuple(leaves), attrs)
 
     def grow(self, least: int, most: int) -> None:
-        """Append between `least` and `most` drawn ops."""
+        """Appends between `least` and `most` drawn ops."""
         for _ in range(least + self._choices.below(most - least + 1)):
             self.draw()
 

@@ -26,9 +26,9 @@ program's next part, 1 leaves a part out, 2 inserts a new one.
 """
 
 CHANGED_CHOICES = (0, 1, 1, 1, 1, 2, 2, 3)
-"""Numbers of choices that a program changes besides its tensors, drawn evenly."""
+"""Numbers of an earlier program's choices that the next program changes besides tensors' values, drawn evenly."""
 CHANGED_TENSORS = (0.3, 1.0)
-"""Probabilities that a tensor gets new values; one of them is drawn for each program."""
+"""Probabilities that a tensor of an earlier program gets new values; one of them is drawn for each program."""
 
 TENSORS_ONLY_AFTER, STOP_AFTER = 3, 12
 """Numbers of programs of a family (a program and those that repeat its choices) dropped in a row: after the first
@@ -146,7 +146,7 @@ class Drawing:
         return value
 
     def part(self, act: Callable[[], T]) -> T:
-        """Call a function whose choices form a part, and return its result. The part mostly repeats the earlier
+        """Calls a function whose choices form a part, and returns its result. The part mostly repeats the earlier
         program's next part. Rarely it repeats the part after that one, or is new.
         """
         outer, old, at = self._part, self._old, self._at
@@ -200,19 +200,21 @@ class Pool:
     _any_relevant: bool = False
 
     def draw(self, random: Random) -> Drawing:
-        """Start the next program. It repeats no earlier one if every family has drawn its number of programs."""
+        """Starts the next program. It repeats no earlier one if every family (a program and those that repeat its
+        choices) has drawn its number of programs.
+        """
         self._drawing = Drawing(random, random.choice(self._unfinished) if self._unfinished else None)
         return self._drawing
 
     def forget(self) -> None:
-        """Forget the newest program, so that a program drawn without the pool is not mistaken for it."""
+        """Forgets the newest program, so that a program drawn without the pool is not mistaken for it."""
         self._drawing = None
 
     def accept(self, regions: Callable[[], Collection[Hashable]]) -> bool:
-        """Decide whether the newest program runs, and record the decision.
+        """Decides whether the newest program runs, and records the decision.
 
-        `regions` computes the program's regions. A program that was not drawn with the pool, as when Hypothesis shrinks
-        or replays one, always runs.
+        `regions` computes the program's compiled regions. A program that was not drawn with the pool, as when
+        Hypothesis shrinks or replays one, always runs.
         """
         drawing, self._drawing = self._drawing, None
         self._ran = None
@@ -232,8 +234,8 @@ class Pool:
         return not new
 
     def record_relevance(self, relevant: bool) -> None:
-        """Record whether the program that was accepted last exercised the rule of its test. As soon as one did, later
-        programs repeat those that did.
+        """Records whether the program that was accepted last exercised the rule of its test. As soon as one program
+        did, later programs repeat only programs that did.
         """
         self._any_relevant |= relevant
         family, self._ran = self._ran, None

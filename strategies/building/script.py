@@ -48,7 +48,7 @@ from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
 
 ANY_GRADIENT = Gradient(np.zeros(()), "float64")
-"""Placeholder for any gradient where only its existence matters."""
+"""Placeholder for a gradient of which only its existence matters."""
 
 
 class Script:
@@ -96,7 +96,7 @@ class Script:
     # -- adding instructions ------------------------------------------------------------------------------------------
 
     def add(self, step: Instruction) -> int:
-        """Append an instruction and make its results operands of later ones. Return its index."""
+        """Appends an instruction and makes its results operands of later ones. Returns its index."""
         if self.alphabet.limits_forms and isinstance(step, Apply | InPlace):
             self._require_supported(step)
         at = len(self.reference.steps)
@@ -160,7 +160,7 @@ class Script:
         return made
 
     def _follow_grads(self, step: Instruction, into: Iterable[Ref]) -> None:
-        """Record which leaves have a gradient after an action, without its values."""
+        """Records which leaves have a gradient after an instruction such as backward, without the gradients' values."""
         assert self.tape is not None
         if isinstance(step, ZeroGrad) and step.set_to_none:
             self.tape.grads.update(dict.fromkeys(step.leaves))
@@ -171,14 +171,14 @@ class Script:
         self.tape.actions += 1
 
     def _is_used(self, step: Grad, number: int) -> bool:
-        """Whether a result of the functional form will be a gradient and not None."""
+        """Whether a result of a functional call will be a gradient and not None."""
         return step.materialize_grads or self.reference.tape.edge(step.inputs[number]) in self.reference.pullbacks.of(
             step
         )
 
     @contextmanager
     def under(self, *modes: str) -> Iterator[None]:
-        """Add grad modes to the instructions appended inside a `with` block."""
+        """Adds grad modes to the instructions appended inside a `with` block."""
         before, self.modes = self.modes, (*self.modes, *modes)
         try:
             yield
@@ -214,14 +214,14 @@ class Script:
         return bool(always) or any(r in self.saving for r in step.args)
 
     def apply(self, op: str, args: Iterable[Ref], attrs: Attrs = ()) -> list[Ref]:
-        """Append an op on these operands. Return its results."""
+        """Appends an op on these operands. Returns its results."""
         args = tuple(args)
         made = self.reference.apply(op, args, attrs)
         at = self.add(Apply(op, args, attrs, len(made)))
         return [Ref(at, k) for k in range(len(made))]
 
     def detach(self, source: Ref) -> Ref:
-        """Append the detaching of a value. Return the detached value."""
+        """Appends the detaching of a value. Returns the detached value."""
         return Ref(self.add(Detach(source)))
 
     def program(self) -> Program:

@@ -32,7 +32,9 @@ LARGE = 20.0
 """Factor of large tensors: their values are up to 80, about the limit of `exp` in single precision."""
 
 STYLES = 16
-"""Number of classes of tensors by the sum of their bytes."""
+"""Number of classes into which tensors are divided by the sum of their bytes; some classes have full mantissas, zeros
+or large values.
+"""
 
 
 def _styled(values: np.ndarray, style: int, domain: Domain) -> np.ndarray:

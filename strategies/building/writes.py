@@ -43,10 +43,10 @@ class Writes:
         return writes_of(tuple(self._script.alphabet.ops), tuple(self._script.alphabet.writes))
 
     def to(self, target: Ref, name: str | None = None, source: Ref | None = None) -> bool:
-        """Write to a value in place, by the named write or a drawn one. Return False if the write does not fit the
+        """Writes to a value in place, by the named in-place op or a drawn one. Returns False if the op does not fit the
         value.
 
-        `source` is the operand if the write takes one of its shape.
+        `source` is the operand if the op takes one of its shape.
         """
         script, alphabet = self._script, self._script.alphabet
         if name is not None and name not in alphabet.writes:

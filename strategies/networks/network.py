@@ -31,7 +31,7 @@ FROZEN = 8
 
 @dataclass(frozen=True)
 class Network(ABC):
-    """A network whose parameters are leaves of one draft."""
+    """A network whose parameters are leaves of one program under construction."""
 
     operands: tuple[Ref, ...]
     """The parameters in the order of their names; one leaf may have two names."""
@@ -69,7 +69,7 @@ class Network(ABC):
         return (self.module if self.by_module else self.composed)(a, *inputs)
 
     def needs_modules(self, a: Draft) -> None:
-        """Raise `Unsupported` unless the framework has the network's modules."""
+        """Raises `Unsupported` unless the framework has the network's modules."""
         a.require(Capability.MODULES)
         missing = [name for name in self.modules if name not in a.alphabet.modules]
         if missing:
@@ -111,13 +111,15 @@ class Parameters:
 
 
 def by_module(a: Draft, *modules: str) -> bool:
-    """Draw whether a network is called by the framework's modules: never if it has none, else in two cases of three."""
+    """Draws whether a network is called by the framework's modules: never if the framework lacks one, else in two cases
+    of three.
+    """
     has = a.can(Capability.MODULES) and set(modules) <= set(a.alphabet.modules)
     return has and a.below(3) < 2
 
 
 def apply_module(a: Draft, module: str, attrs: Attrs, operands: Iterable[Ref]) -> list[Ref]:
-    """Apply a module to operands. Return its results."""
+    """Applies a module to operands, and returns its results."""
     made = a.apply(module, operands, attrs)
     assert len(made) == results(module, attrs)
     return made
@@ -127,7 +129,9 @@ def apply_module(a: Draft, module: str, attrs: Attrs, operands: Iterable[Ref]) -
 
 
 def op(a: Draft, name: str, *operands: Ref, **attrs: object) -> Ref:
-    """Apply an op of one result. Raises `UnsupportedOp` if the framework does not have it."""
+    """Applies an op of one result, and returns the result. Raises `UnsupportedOp` if the framework does not have the
+    op.
+    """
     (name,) = a.available(name)
     return a.apply(name, operands, tuple(attrs.items()))[0]  # type: ignore[arg-type]
 

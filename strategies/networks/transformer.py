@@ -88,7 +88,7 @@ class Attention:
         return op(a, "permute_dims", parted, dims=(0, 2, 1, 3))
 
     def samples_first(self, a: Draft, x: Ref) -> Ref:
-        """Move the batch to the first dimension, or back."""
+        """Moves the batch to the first dimension, or back."""
         return x if self.batch_first else op(a, "permute_dims", x, dims=(1, 0, 2))
 
 

@@ -36,10 +36,10 @@ FACTORS = (2.0, 0.5, -1.0, 4.0, -0.25, 1024.0)
 """Powers of two and negatives of some: multiplying by them does not round."""
 
 PARTS = ("op",) * 12 + ("successor",) * 3 + ("write", "scale", "unrecorded", "detach", "retain")
-"""The parts of a computation, drawn evenly."""
+"""The kinds of parts of a computation, such as an op or an in-place write, drawn evenly."""
 
 Call = Callable[[Sequence[Ref], Sequence[Literal | None], bool | None], Instruction]
-"""A function that makes a call from its roots, their cotangents and `retain_graph`."""
+"""A function that makes a call (backward or functional) from its roots, their cotangents and `retain_graph`."""
 
 
 def relation(write: Callable[[Draft], Related]) -> Callable[[], Relations]:
@@ -57,7 +57,7 @@ def relation(write: Callable[[Draft], Related]) -> Callable[[], Relations]:
 
 
 def _compute(a: Draft) -> None:
-    """Add a computation of up to ten parts, beginning with one leaf."""
+    """Adds a leaf and a computation of up to ten parts, such as ops, in-place writes and hooks that scale."""
     a.leaf()
     for _ in range(1 + a.below(10)):
         value = a.choices.recent(a.script.live)

@@ -1,7 +1,7 @@
 """Pairs of programs with networks: a module and the same network op by op, a packed batch and each of its sequences.
 
-Each result is multiplied by a separate leaf (a probe) before a call on it. The gradient of the probe is the result, so
-that values are compared, too.
+Each result is multiplied by a separate leaf (a probe) before a backward call. The gradient of the probe is the result,
+so that values are compared, too.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from autograd_conformance.strategies.sequences import calls  # isort: skip
 from autograd_conformance.strategies.sequences.table import SHAPES, Sequence
 
 MOST = 40
-"""Largest number of instructions of a sequence before its last action."""
+"""Number of instructions after which a sequence gets no further actions but a last backward call."""
 
 
 @st.composite

@@ -98,7 +98,7 @@ def refused(s: Sequence) -> None:
 
 @action(1)
 def zero_grad(s: Sequence) -> None:
-    """Clear a leaf's gradient."""
+    """Adds an instruction that clears a leaf's gradient."""
     at = s.leaf()
     if at is not None:
         s.b.actions.zero_grad(at, to_none=not s.b.below(2))
@@ -106,7 +106,7 @@ def zero_grad(s: Sequence) -> None:
 
 @action(2)
 def read_grad(s: Sequence) -> None:
-    """Read a leaf's `.grad` as a value."""
+    """Adds a read of a leaf's `.grad` as a value."""
     holding = [r for r in s.b.script.leaves if s.b.actions.holds_grad(r)]
     if holding and s.b.can(Capability.ASSIGNS):
         s.b.actions.read_grad(s.b.choices.recent(holding))
@@ -114,7 +114,7 @@ def read_grad(s: Sequence) -> None:
 
 @action(1)
 def assign_grad(s: Sequence) -> None:
-    """Assign a leaf's `.grad` another value of its shape, or None."""
+    """Adds an assignment to a leaf's `.grad` of another value of its shape, or of None."""
     b, at = s.b, s.leaf()
     if at is None or not b.can(Capability.ASSIGNS):
         return
@@ -130,7 +130,7 @@ def assign_grad(s: Sequence) -> None:
 
 @action(2)
 def hook(s: Sequence) -> None:
-    """Add a hook to a value, to a leaf perhaps one after accumulation. Sometimes the hook raises or returns a wrong
+    """Adds a hook to a value, to a leaf perhaps one after accumulation. Sometimes the hook raises or returns a wrong
     shape.
     """
     b = s.b
@@ -167,14 +167,14 @@ def _may_be_outdated(s: Sequence, target: Ref) -> bool:
 
 @action(1)
 def remove_hook(s: Sequence) -> None:
-    """Remove a hook."""
+    """Adds the removal of the newest hook."""
     if s.handles:
         s.b.actions.remove_hook(s.handles.pop())
 
 
 @action(1)
 def retain(s: Sequence) -> None:
-    """Call `retain_grad` on a value that is no leaf."""
+    """Adds a `retain_grad` of a value that is no leaf."""
     made = [r for r in s.b.script.live if s.b.requires(r) and not s.b.reference.tape.is_leaf(r)]
     if made and s.b.can(Capability.RETAINS_GRAD):
         s.b.actions.retain_grad(s.b.choices.recent(made))

@@ -131,7 +131,7 @@ def unrecorded_write(s: Sequence) -> None:
 
 @action(1)
 def detach_in_place(s: Sequence) -> None:
-    """Detach a value in place."""
+    """Adds an instruction that detaches a value in place."""
     b = s.b
     made = [
         r
@@ -152,7 +152,7 @@ def step(s: Sequence) -> None:
 
 @action(1)
 def set_requires_grad(s: Sequence) -> None:
-    """Toggle a leaf's `requires_grad`."""
+    """Adds an instruction that toggles a leaf's `requires_grad`."""
     at = s.leaf()
     if at is not None and s.b.can(Capability.SWITCHES):
         s.b.actions.set_requires_grad(at, not s.b.requires(at))

@@ -19,7 +19,7 @@ TABLE: dict[str, tuple[int, Action]] = {}
 
 
 def action(times: int) -> Callable[[Action], Action]:
-    """Register a function as an action with `times` entries in the table."""
+    """Registers a function as an action of sequences with `times` entries in the table."""
 
     def put(action: Action) -> Action:
         TABLE[action.__name__] = (times, action)
@@ -29,7 +29,7 @@ def action(times: int) -> Callable[[Action], Action]:
 
 
 class Sequence:
-    """A program under construction, with the roots of its calls and the handles of its hooks."""
+    """A program under construction, with the roots of its backward calls and the handles of its hooks."""
 
     def __init__(self, b: Draft) -> None:
         self.b = b
@@ -45,7 +45,7 @@ class Sequence:
         """The names of actions, drawn evenly, simplest first."""
 
     def act(self) -> None:
-        """Draw and run one action."""
+        """Draws one action (such as an op or a hook) and adds it."""
         name = self.b.pick(self.table)
         if name != "nothing":
             TABLE[name][1](self)

@@ -44,14 +44,14 @@ def _backward(a: Draft, root: Ref, retain: bool | None, create: bool = False) ->
 
 
 def _smooth(a: Draft, value: Ref) -> Ref:
-    """Apply one to three ops that save tensors and can be differentiated twice."""
+    """Applies one to three ops that save tensors and can be differentiated twice."""
     for _ in range(1 + a.below(3)):
         value = a.ops.nonlinear(value, a.pick(a.available(*SMOOTH)))
     return value
 
 
 def _delete(a: Draft, values: Sequence[Ref]) -> None:
-    """Delete values, all at once or in two parts."""
+    """Adds instructions that delete values, all at once or in two parts."""
     first = a.below(len(values)) if a.below(2) else 0
     for part in (values[:first], values[first:]):
         if part:
@@ -65,7 +65,7 @@ def _values_since(a: Draft, start: int = 0) -> list[Ref]:
 
 
 def _clear(a: Draft) -> None:
-    """Clear the gradients of all leaves to None, or to zeros if the framework has no None."""
+    """Adds instructions that clear the gradients of all leaves to None, or to zeros if the framework has no None."""
     leaves = [r for r in a.script.leaves if a.requires(r)]
     if a.can(Capability.ASSIGNS) and a.below(3) == 2:
         for leaf in leaves:

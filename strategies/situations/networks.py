@@ -101,7 +101,7 @@ NOISES = ("random_normal", "random_uniform")
 
 
 def _claims(b: Draft) -> None:
-    """Raise `Unsupported` unless the framework has all random ops."""
+    """Raises `Unsupported` unless the framework has all random ops."""
     b.require(Capability.RANDOM)
     missing = [name for name in RANDOM_OPS if name not in b.alphabet.modules]
     if missing:

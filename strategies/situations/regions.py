@@ -30,7 +30,9 @@ from autograd_conformance.strategies.situations.base import (
 from autograd_conformance.strategies.situations.writes import LINEAR, require_known_needs
 
 VIEWING = tuple(name for name in VIEW_OPS if OPS[name].aliases is Certainty.ALWAYS)
-"""View ops that always return a view. Inside a region, a view and a copy cannot be distinguished."""
+"""View ops that always return a view. Inside a compiled or checkpointed function, a view and a copy cannot be
+distinguished.
+"""
 
 RETAINING = (True, None, False)
 """Values of `retain_graph`, drawn evenly."""

@@ -1,4 +1,4 @@
-"""A training loop under construction: writes a plan into a draft, with the plan's bugs.
+"""A training loop under construction: writes a plan (all choices of a loop) into a program, with the plan's bugs.
 
 This module draws nothing; the plan contains all choices.
 """
@@ -25,13 +25,13 @@ WITHOUT_TARGET = ("cross_entropy", "soft_margin_loss")
 """Losses whose targets are attributes, not operands."""
 
 Forward = Callable[[int], Sequence[Ref]]
-"""A function that computes the losses of an iteration, given its number."""
+"""A function that computes the losses of an iteration, given the iteration's number."""
 
 BackwardCalls = Callable[[int, Sequence[Ref]], None]
 """A function that makes the backward calls of an iteration, given the number of the optimizer and the losses."""
 
 Ends = tuple[int | str, int | str]
-"""The input and output width of a network: "wide" or "out" of the plan, or a number."""
+"""The input and output width of a network: a number, or "wide" or "out", which a plan replaces by its numbers."""
 
 
 class Loop:
@@ -48,7 +48,7 @@ class Loop:
         """The values that the end of an iteration does not delete."""
 
         self.data: dict[tuple[str, int], Ref] = {}
-        """The leaves of data, by role and iteration; iteration 0 if they are used in all."""
+        """The leaves of data, by role (such as "x") and iteration; iteration 0 if they are used in all."""
 
         self.roles: dict[str, int] = {}
         """A number for each role of data, so that roles get different values."""
@@ -122,7 +122,7 @@ class Loop:
     # -- computing ----------------------------------------------------------------------------------------------------
 
     def apply(self, op: str, *args: Ref, **attrs: float | str) -> Ref:
-        """Apply an op of one result."""
+        """Applies an op of one result."""
         return self.a.apply(op, args, tuple(attrs.items()))[0]
 
     def call(self, net: int, value: Ref, parameters: Sequence[Ref] | None = None) -> Ref:
@@ -182,7 +182,7 @@ class Loop:
         return not calm or not all(np.abs(values[r]).max(initial=0) <= LIMIT for r in self.a.script.live)
 
     def train(self, forward: Forward, backward_calls: BackwardCalls | None = None) -> None:
-        """Write all iterations of a loop with one optimizer."""
+        """Writes all iterations of a loop with one optimizer."""
         for i in self.iterations():
             self.update(0, i, forward, backward_calls)
 
@@ -202,16 +202,16 @@ class Loop:
         self.clear(number, Clearing.LAST)
 
     def clear(self, number: int, where: Clearing) -> None:
-        """Clear gradients if the plan clears them at this point."""
+        """Clears gradients if the plan clears them at this point."""
         if where is self.plan.clearing and not self.has_bug(LoopBug.ZERO):
             self.zero(number)
 
     def zero(self, number: int) -> None:
-        """Clear the gradients of an optimizer's parameters."""
+        """Clears the gradients of an optimizer's parameters."""
         self.a.actions.zero_grad(*self.leaves[number], to_none=self.plan.to_none)
 
     def clip(self, number: int) -> None:
-        """Clip the gradients of an optimizer's parameters, if the plan does."""
+        """Clips the gradients of an optimizer's parameters, if the plan does."""
         if self.plan.clip:
             self.a.actions.clip(self.leaves[number], *self.plan.clip)
 

@@ -54,7 +54,7 @@ def activated(a: Draft, value: Ref, activation: str) -> Ref:
 
 
 def draw_separately(a: Draft, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
-    """Draw a network without adding it to the draft. Return all drawn values, and its number of parameters."""
+    """Draws a network without adding it to the program. Returns all drawn values, and its number of parameters."""
     found: list[Any] = []
 
     def draw(strategy: Any) -> Any:
@@ -66,7 +66,7 @@ def draw_separately(a: Draft, ends: tuple[int, ...], layers: int) -> tuple[tuple
 
 
 def rebuild_network(a: Draft, drawn: Sequence[Any], into: int, out: int, layers: int) -> Network:
-    """Build a network in a draft from the drawn values of `draw_separately`."""
+    """Builds a network in a program from the drawn values of `draw_separately`."""
     rest, draw = iter(drawn), a.choices.draw
     a.choices.draw = lambda strategy: next(rest)
     try:

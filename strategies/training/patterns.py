@@ -1,4 +1,4 @@
-"""The table of training-loop patterns."""
+"""The table of training-loop patterns, such as "several losses" or "gradient penalty"."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from autograd_conformance.strategies.training.plan import LoopBug, Plan
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A kind of training loop, with its choices."""
+    """A kind of training loop, such as "several losses", with the choices that its loops have."""
 
     name: str
-    """The usual name of the pattern."""
+    """The usual name of the pattern, such as "gradient penalty"."""
 
     run: Callable[[Loop], None]
     """The function that writes all iterations of a loop whose networks and optimizers exist."""
 
     networks: tuple[Ends, ...] = (("wide", "out"),)
-    """The input and output width of each network: "wide" or "out" of the plan, or a number."""
+    """The input and output width of each network: a number, or "wide" or "out", which a plan replaces by its
+    numbers.
+    """
 
     owns: tuple[int, ...] = (1,)
     """Number of networks whose parameters each optimizer has, in order."""
@@ -46,7 +48,7 @@ class Pattern:
     """Whether gradients are clipped in every loop, not only in some."""
 
     def variants_of(self, bugs: frozenset[LoopBug]) -> tuple[int, ...]:
-        """The variants in which all of these bugs are possible."""
+        """Returns the variants in which all of these bugs are possible."""
         able = [set(variants) for bug, variants in self.bugs if bug in bugs]
         return tuple(variant for variant in range(self.variants) if all(variant in variants for variants in able))
 
@@ -72,7 +74,9 @@ def pattern(
     order: int = 1,
     clips: bool = False,
 ) -> Callable[[Callable[[Loop], None]], Callable[[Loop], None]]:
-    """Register a function that writes a loop as a pattern. A bug without variants is possible in every variant."""
+    """Registers a function that writes a training loop as a pattern. A bug without variants is possible in every
+    variant.
+    """
     able = tuple((m, tuple(range(variants))) if isinstance(m, LoopBug) else m for m in bugs)
 
     def register(run: Callable[[Loop], None]) -> Callable[[Loop], None]:

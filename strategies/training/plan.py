@@ -10,7 +10,7 @@ from autograd_conformance.strategies.building.optimizers import OptimizerChoice
 
 
 class LoopBug(Enum):
-    """A bug that users write into training loops: a step that is missing or in the wrong place."""
+    """A bug that users write into training loops: a statement that is missing, repeated or in the wrong place."""
 
     ZERO = "`zero_grad` missing"
     TWICE = "`backward` twice"
@@ -82,7 +82,7 @@ class Plan:
     """Whether gradients are cleared to None; otherwise to zeros."""
 
     clip: tuple[str, float] | None = None
-    """Clipping before a step: "norm" or "value", and the bound. None if there is none."""
+    """Clipping of gradients before a step: "norm" or "value", and the bound. None if gradients are not clipped."""
 
     fresh: bool = False
     """Whether each iteration has a new batch."""
