@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gzip
 from collections import deque
-from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -36,7 +36,7 @@ ONE, OTHER = Series("a:X", (), "both", "cpu", 30), Series("b:Y", (), "both", "cp
 TWELVE = Amount(1, 12)
 SUITE = quick.work.sources.suite()
 
-Fate = Callable[[Hashable, int], Any]
+Fate = Callable[[object, int], Any]
 """The end of a task instead of its result, by the task and its number; None: the task runs."""
 
 
@@ -47,9 +47,9 @@ class Here:
     workers: int = 2
     newest: bool = False
     fate: Fate = lambda task, number: None
-    tasks: deque[tuple[Hashable, Callable[[], Any]]] = field(default_factory=deque)
-    begun: list[Hashable] = field(default_factory=list)
-    given_up: list[Hashable] = field(default_factory=list)
+    tasks: deque[tuple[object, Callable[[], Any]]] = field(default_factory=deque)
+    begun: list[object] = field(default_factory=list)
+    given_up: list[object] = field(default_factory=list)
     refuser: str = ""
     """The address of a worker that rejects each task that does not avoid it."""
 
@@ -62,7 +62,7 @@ class Here:
 
     def submit(
         self,
-        task: Hashable,
+        task: object,
         function: Callable[..., Any],
         *given: Any,
         resources: object,
@@ -84,7 +84,7 @@ class Here:
             fate = TaskEnd(task, "returned", call() if fate is None else fate, worker=self.refuser)
         yield fate
 
-    def cancel(self, tasks: Container[Hashable]) -> None:
+    def cancel(self, tasks: Sequence[object]) -> None:
         self.given_up += [task for task, _ in self.tasks if task in tasks]
 
     def stop(self) -> None:
@@ -171,7 +171,7 @@ def test_the_order_in_which_shards_end_makes_no_difference(tmp_path: Path) -> No
 
 
 def test_what_another_campaign_of_the_same_plan_keeps_meanwhile_counts_once(storage: Storage) -> None:
-    def other(task: Hashable, number: int) -> None:
+    def other(task: object, number: int) -> None:
         if number == 3:
             carried_on(begun(storage), Here())
 
@@ -211,9 +211,9 @@ def test_no_shard_is_begun_when_the_time_is_over(storage: Storage) -> None:
 
 
 def test_a_task_that_is_lost_is_begun_again_and_nobody_is_blamed(storage: Storage) -> None:
-    seen: list[Hashable] = []
+    seen: list[object] = []
 
-    def lost(task: Hashable, number: int) -> TaskEnd | None:
+    def lost(task: object, number: int) -> TaskEnd | None:
         seen.append(task)
         return TaskEnd(task, "lost") if isinstance(task, Shard) and seen.count(task) <= 2 * TRIES else None
 
@@ -224,7 +224,7 @@ def test_a_task_that_is_lost_is_begun_again_and_nobody_is_blamed(storage: Storag
 
 @pytest.mark.parametrize("how", ["failed", "rejected"])
 def test_a_shard_that_cannot_be_had_is_given_up_and_the_others_continue(storage: Storage, how: str) -> None:
-    def fails(task: Hashable, number: int) -> Any:
+    def fails(task: object, number: int) -> Any:
         if not isinstance(task, Shard) or task.series != ONE or task.seed != 4:
             return None
         return (
@@ -249,7 +249,7 @@ def test_a_shard_that_cannot_be_had_is_given_up_and_the_others_continue(storage:
 
 
 def test_a_framework_that_no_worker_has_costs_no_more_than_some_shards(storage: Storage) -> None:
-    def refuses(task: Hashable, number: int) -> Any:
+    def refuses(task: object, number: int) -> Any:
         no = isinstance(task, Shard) and task.series == ONE
         return TaskFailure("rejected", "an adapter error: 'torch' is not installed", "w1") if no else None
 
@@ -269,7 +269,7 @@ def test_a_worker_that_lacks_the_framework_leaves_its_shards_to_others(storage: 
 
 
 def test_a_series_that_fails_from_some_time_on_ends_too(storage: Storage) -> None:
-    def breaks(task: Hashable, number: int) -> Any:
+    def breaks(task: object, number: int) -> Any:
         return TaskFailure("failed", "broken", "w1") if isinstance(task, Shard) and task.seed > 3 else None
 
     campaign, engine = begun(storage, ONE, amount=Amount(programs=10_000)), Here(fate=breaks)
@@ -290,7 +290,7 @@ def test_a_worker_with_another_suite_runs_nothing(storage: Storage) -> None:
 def test_a_storage_that_workers_do_not_share_is_reported(storage: Storage, tmp_path: Path) -> None:
     elsewhere = Storage(str(tmp_path / "elsewhere"))
 
-    def apart(task: Hashable, number: int) -> Any:
+    def apart(task: object, number: int) -> Any:
         return quick.run(cast(Shard, task), elsewhere, SUITE)
 
     with pytest.raises(
@@ -300,7 +300,7 @@ def test_a_storage_that_workers_do_not_share_is_reported(storage: Storage, tmp_p
 
 
 def test_a_storage_that_takes_nothing_ends_the_campaign(storage: Storage) -> None:
-    def full(task: Hashable, number: int) -> TaskFailure:
+    def full(task: object, number: int) -> TaskFailure:
         return TaskFailure("storage", "x: No space left on device", "w1")
 
     with pytest.raises(StorageError, match=r"^x: No space left on device \(on w1\)$"):

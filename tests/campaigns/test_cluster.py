@@ -99,11 +99,11 @@ def test_a_task_whose_workers_have_gone_is_reported_as_lost() -> None:
         one, other = engine.workers
         engine.submit("pid", os.getpid, resources={}, first=False, avoid={one})
         (ended,) = all_of(engine)
-        engine.submit("long", time.sleep, 600, resources={}, first=False, avoid={one})
+        engine.submit({"no": "hash"}, time.sleep, 600, resources={}, first=False, avoid={one})
         time.sleep(1)
         os.kill(ended.result, signal.SIGKILL)
         (ended,) = all_of(engine)
-        assert (ended.task, ended.outcome) == ("long", "lost")
+        assert (ended.task, ended.outcome) == ({"no": "hash"}, "lost")
         assert other not in engine.workers
 
 

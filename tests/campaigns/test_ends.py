@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -180,7 +180,7 @@ class Waits(Ticking):
 
 
 def test_a_shard_that_is_too_small_for_its_audit_is_tried_once(storage: Storage) -> None:
-    def small(task: Hashable, number: int) -> Any:
+    def small(task: object, number: int) -> Any:
         no = isinstance(task, Shard) and task.series == ONE
         return TaskFailure("too small", "a shard of 30 programs ends within its audit", "w1") if no else None
 
@@ -193,6 +193,18 @@ def test_a_shard_that_is_too_small_for_its_audit_is_tried_once(storage: Storage)
     assert [len(row.done) for row in campaign.progress] == [0, 12]
     assert list(campaign.progress[0].given_up) == [tried[0].seed]
     assert campaign.missing == "50 % of the campaign is done, and 1 of 2 series are incomplete"
+
+
+def test_a_series_is_stopped_while_failures_are_replayed(storage: Storage) -> None:
+    def small(task: object, number: int) -> Any:
+        no = isinstance(task, Shard) and any(isinstance(each, subject.ReplayTask) for each, _ in engine.tasks)
+        return TaskFailure("too small", "a shard of 30 programs ends within its audit", "w1") if no else None
+
+    campaign, engine = begun(storage, ONE), Here(fate=small)
+    carried_on(campaign, engine)
+    assert any(isinstance(each, subject.ReplayTask) for each in engine.begun)
+    assert engine.given_up
+    assert all(isinstance(each, Shard) for each in engine.given_up), "the replay goes on"
 
 
 def test_records_of_a_shard_that_ended_within_its_audit(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ recomputed.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -106,7 +105,7 @@ def test_every_change_is_reported_and_what_is_kept_is_not_tried_again(storage: S
 
 
 def test_stored_verdicts_are_resumed_after_an_interruption(storage: Storage, started: list[str]) -> None:
-    def stopped(task: Hashable, number: int) -> Any:
+    def stopped(task: object, number: int) -> Any:
         return KeyboardInterrupt() if number == 3 else None
 
     with pytest.raises(KeyboardInterrupt):
@@ -123,7 +122,7 @@ def test_stored_verdicts_are_resumed_after_an_interruption(storage: Storage, sta
 def test_a_step_that_its_scheduler_lost_is_begun_again(storage: Storage, started: list[str]) -> None:
     lost = iter([True])
 
-    def fate(task: Hashable, number: int) -> Any:
+    def fate(task: object, number: int) -> Any:
         return TaskEnd(task, "lost") if next(lost, False) else None
 
     searches, _ = carried_on(storage, Here(fate=fate))
@@ -135,7 +134,7 @@ def test_a_step_that_its_scheduler_lost_is_begun_again(storage: Storage, started
 def test_a_step_that_comes_to_nothing_is_tried_again_and_then_given_up(
     answer: TaskFailure | None, storage: Storage, started: list[str]
 ) -> None:
-    def fate(task: Hashable, number: int) -> Any:
+    def fate(task: object, number: int) -> Any:
         if not isinstance(task, Step) or task.label != "3":
             return None
         return answer or TaskEnd(task, "failed", reason="KilledWorker: it broke")
@@ -219,7 +218,7 @@ def test_a_storage_that_this_process_does_not_see_is_reported(
 ) -> None:
     elsewhere = Storage(str(tmp_path / "elsewhere"), pause=0.001)
 
-    def fate(task: Hashable, number: int) -> Any:
+    def fate(task: object, number: int) -> Any:
         assert isinstance(task, Step)
         return try_step(task, elsewhere, SUITE)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import time
-from collections.abc import Callable, Collection, Container, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -67,7 +67,7 @@ class TaskEnd:
 class _Submitted:
     """A submitted task that has not ended."""
 
-    task: Hashable
+    task: object
     future: Any
     workers: frozenset[str]
     """The addresses of the workers that may run the task; empty means all."""
@@ -112,7 +112,7 @@ class Engine:
 
     def submit(
         self,
-        task: Hashable,
+        task: object,
         function: Callable[..., Any],
         *arguments: Any,
         resources: Mapping[str, float],
@@ -151,8 +151,8 @@ class Engine:
         for future in ended:
             yield _task_end(self._tasks.pop(future.key).task, future)
 
-    def cancel(self, tasks: Container[Hashable]) -> None:
-        """Cancels tasks, running or not. The tasks end as lost."""
+    def cancel(self, tasks: Sequence[object]) -> None:
+        """Cancels tasks, running or not. They end as lost. A task need not have a hash."""
         futures = [submitted.future for submitted in self._tasks.values() if submitted.task in tasks]
         if futures:
             self.client.cancel(futures, asynchronous=False)
@@ -162,7 +162,7 @@ class Engine:
         ever.
         """
         kept_apart = (each for each in self._tasks.values() if each.workers)
-        self.cancel({each.task for each in kept_apart if each.workers.isdisjoint(self.workers)})
+        self.cancel([each.task for each in kept_apart if each.workers.isdisjoint(self.workers)])
 
     def stop(self) -> None:
         """Cancel the unfinished tasks. A task that is already running on a remote cluster still stores its records."""

@@ -251,7 +251,7 @@ class Campaign:
             return
         row.rejection = row.given_up[shard.seed] = reason
         yield Trouble(f"{shard.series.title}: {reason}; the series is stopped")
-        engine.cancel({Shard(row.series, seed) for seed in row.running})
+        engine.cancel([Shard(row.series, seed) for seed in row.running])
 
     # -- replaying failures --------------------------------------------------------------------------------------------
 
