@@ -125,7 +125,7 @@ def test_a_shard_that_is_too_small_for_its_audit_is_reported(tmp_path: Path) -> 
     assert "a shard of 3 programs ends during the initial audit of the ops" in told
     assert "make `shard` larger; the series is stopped" in told
     assert "tries" not in said
-    assert "a shard of 3 programs ends within the audit" in page(tmp_path)
+    assert "a shard of 3 programs ends during the initial audit of the ops" in page(tmp_path)
 
 
 def test_a_campaign_beside_another_says_where_it_is_and_nothing_of_ports(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ ENDED = {
     "AnotherVersion": "in the worker gw0 {}the version is ",
     "AnotherDtype": "in the worker gw0 {}the dtypes lack",
     "AnotherTrait": "in the audit {}the traits lack impli",
-    "MoreWrites": "in the worker gw0 {}the writes have add_",
+    "MoreWrites": "in the worker gw0 {}the writes also have add_",
 }
 
 
