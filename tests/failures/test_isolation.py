@@ -38,8 +38,8 @@ def program(text: str) -> Program:
     return parse(text, VOCABULARY)
 
 
-def session(name: str, folder: Path) -> Session:
-    return Session.of(Settings(name, folder, timeout=20.0, confirms=1))
+def session(name: str, folder: Path, confirms: int = 1) -> Session:
+    return Session.of(Settings(name, folder, timeout=20.0, confirms=confirms))
 
 
 def found(of: Session) -> Failure:
@@ -163,8 +163,7 @@ def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     ],
 )
 def test_a_process_that_was_killed_and_is_not_again(framework: str, status: int, undecided: bool, tmp_path: Path):
-    asked = session(framework, tmp_path)
-    asked.confirms = 0  # the failure is run again even so
+    asked = session(framework, tmp_path, confirms=0)  # the failure is run again even so
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
     failure, found = time_limit.confirm_process_end(
         record.crash_failure(entry, asked, process_end.describe_exit(status)), status, asked
@@ -178,8 +177,8 @@ def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
     failure = record.crash_failure(entry, asked, process_end.describe_exit(0))
-    asked.name = gone
-    assert isolation.confirm(failure, asked) == failure
+    elsewhere = replace(asked, settings=replace(asked.settings, name=gone))
+    assert isolation.confirm(failure, elsewhere) == failure
 
 
 @pytest.mark.parametrize(
@@ -198,6 +197,5 @@ def test_a_script_that_does_not_run_to_its_end_is_reported(script: str, trouble:
 
 
 def test_as_many_as_the_options_say(tmp_path: Path):
-    asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path)
-    asked.confirms = 0
+    asked = session("tests.frameworks.adapters.wrong:WrongSine", tmp_path, confirms=0)
     assert isolation.confirm(found(asked), asked).alone is None
