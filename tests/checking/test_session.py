@@ -1,4 +1,4 @@
-"""Settings stay as they are, and the state of a process changes by its own methods."""
+"""Settings never change, and only methods of a process change its state."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path
