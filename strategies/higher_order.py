@@ -34,7 +34,7 @@ def derivatives_of(b: Draft, name: str, times: int = 2) -> None:
 
 def differentiate(b: Draft, made: Sequence[Ref], weighted: bool, times: int = 2) -> bool:
     """Adds calls that differentiate an op's results, and then repeatedly the gradients that depend on any leaf, `times`
-    times in all. Returns False if a gradient before the last depends on no leaf.
+    times in all. Returns False if no result requires grad, or a gradient before the last depends on no leaf.
     """
     roots = [r for r in made if b.requires(r)]
     if weighted and WEIGHT_OP in b.alphabet.ops:

@@ -26,7 +26,9 @@ from autograd_conformance.strategies.building.hypothesis_internals import (
 T = TypeVar("T")
 
 MOST = 1 << 15
-"""Upper bound of the numbers that take at most `NUMBER` bytes of a program's size in Hypothesis."""
+"""Upper bound of the numbers that take at most `NUMBER` bytes of a program's size in Hypothesis; larger ones are drawn
+by Hypothesis.
+"""
 
 NUMBER, FRAME = 3, 4
 """The most bytes that Hypothesis counts for a drawn number (`NUMBER`), and for drawn bytes in addition to their length

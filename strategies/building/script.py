@@ -71,8 +71,7 @@ class Script:
         """The leaves among `live`."""
 
         self.saving: set[Ref] = set()
-        """The values whose graph certainly saved tensors, so that a second backward call raises if the graph was freed.
-        """
+        """The values whose graph certainly saved tensors, so that a second backward call on a freed graph raises."""
 
         self.modes: Modes = ()
         """The grad modes of the next instruction, outermost first."""
@@ -139,7 +138,7 @@ class Script:
         return self.alphabet.unsupported(step.op, shapes, step.attrs)
 
     def _record(self, at: int, step: Instruction) -> tuple[np.ndarray, ...]:
-        """Adds an instruction to the exact values, unless it will raise, and returns its values. Sets `fails` if the
+        """Computes an instruction's exact values, unless it will raise, and returns the values. Sets `fails` if the
         script is tracked.
         """
         if self.tape is None:

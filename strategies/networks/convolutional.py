@@ -55,7 +55,7 @@ class Convolutional(Network):
     """The parameters of the convolution."""
 
     scales: tuple[Ref, ...]
-    """The running statistics of the normalisation, if it has any, then its parameters."""
+    """The running mean and variance, if the normalisation uses them, then the normalisation's weight and bias."""
 
     head: tuple[Ref, ...]
     """The parameters of the linear layer."""

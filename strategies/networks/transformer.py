@@ -25,10 +25,12 @@ Mask = str | tuple[tuple[bool, ...], ...] | None
 Sizes = tuple[int, int, int]
 
 SIZES: tuple[Sizes, ...] = ((2, 2, 2), (1, 3, 2), (2, 3, 2), (2, 1, 2))
-"""Numbers of samples, of queries, and of keys if they are not the queries."""
+"""Triples of numbers: of samples, of queries, and of keys if they are not the queries."""
 
 WIDTHS = ((1, 3), (2, 4))
-"""Numbers of heads and of features. Two normalised features would always be 1 and -1 and pass hardly any gradient."""
+"""Pairs of a number of heads and a number of features. Two normalised features would always be 1 and -1 and pass hardly
+any gradient.
+"""
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,9 @@ def any_program(draw: Draw) -> Drawn:
 
 @st.composite
 def forests(draw: Draw) -> Drawn:
-    """Draws two to four chains of ops on separate leaves, each value used once, and a backward call on each chain."""
+    """Draws two to four chains of ops that begin on separate leaves, and a backward call on each chain's end. An op may
+    take further operands from any chain.
+    """
     b = Draft(Choices(draw), tracked=False)
     ends: list[Ref] = []
     for _ in range(2 + b.below(3)):
@@ -125,7 +127,9 @@ def forests(draw: Draw) -> Drawn:
 
 @st.composite
 def orders(draw: Draw) -> Related:
-    """Draws a program, and the same program with one to six instructions moved as far as dependencies allow."""
+    """Draws a program, and the same program with one to six instructions moved to other places that their dependencies
+    allow.
+    """
     choices = Choices(draw)
     program = draw(choices.pick((any_program, forests))()).program
     traits = current().traits

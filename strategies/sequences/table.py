@@ -36,7 +36,7 @@ class Sequence:
         """The program so far."""
 
         self.called: list[Ref] = []
-        """The roots of all backward calls."""
+        """Roots of earlier backward calls, on which backward may be called again and which are not deleted."""
 
         self.handles: list[Ref] = []
         """The handles of the hooks that were not removed."""

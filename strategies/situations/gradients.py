@@ -24,8 +24,8 @@ ALL_LAYOUTS: tuple[Layout | None, ...] = (None, *LAYOUTS)
 
 @situation
 def single_ops(b: Draft, name: str) -> None:
-    """Draws the op called `name` on fresh operands, and a backward call on its results. With probability one half,
-    operands and cotangents have drawn memory layouts.
+    """Draws the op called `name` on fresh operands, and a backward call on its results or on one of them. With
+    probability one half, operands and cotangents have drawn memory layouts.
     """
     if name in b.alphabet.ops and b.below(2):  # a faulty op gets contiguous operands only
         b.operands.layouts = ALL_LAYOUTS
@@ -163,8 +163,8 @@ def equal_leaves(b: Draft) -> None:
 
 @situation
 def shared_contributions(b: Draft) -> None:
-    """Draws two or three leaves that receive the same gradient, which an implementation might return as one shared
-    object.
+    """Draws two or three leaves that mostly receive the same gradient, which an implementation might return as one
+    shared object.
     """
     shape = b.pick(b.alphabet.shapes(((3,), (), (2, 3), (1,))))
     leaves = [b.leaf(shape) for _ in range(2 + b.below(2))]

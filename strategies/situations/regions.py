@@ -82,7 +82,7 @@ def viewed(b: Draft, value: Ref) -> Ref:
 @for_regions
 def results_apart(b: Draft) -> None:
     """Draws several results of one compiled or checkpointed function, with or without a common part, and backward calls
-    on one after another.
+    on some of the results in any order.
     """
     shape = b.pick(b.alphabet.shapes(SHAPES))
     trunk = chain(b, b.leaf(shape), 2)

@@ -24,7 +24,7 @@ class Recipe:
 
     ops: tuple[str, ...]
     """The ops, each applied to the result of the one before, with the second value as the other operand of `multiply`
-    and `add`. "detach" detaches the result; "write" multiplies the second value by it in place.
+    and `add`. "detach" detaches the result; "write" multiplies the second value in place by the result.
     """
     branch: str
     """The op that is applied to the first op's result, for a second result of the recipe."""

@@ -27,7 +27,9 @@ class Pattern:
     """
 
     owns: tuple[int, ...] = (1,)
-    """Number of networks whose parameters each optimizer has, in order."""
+    """Number of networks whose parameters each optimizer has, in order, such as (1, 1) for two networks with an
+    optimizer each.
+    """
 
     counts: tuple[int, ...] = (1,)
     """Values of a plan's `count` (such as its number of losses), simplest first."""
