@@ -95,7 +95,7 @@ class Sample:
     """For each operand, whether it requires grad."""
 
     cotangents: tuple[Literal, ...]
-    """The cotangent of each result in every backward call."""
+    """The cotangent of each result, the same in every backward call."""
 
     transposed: bool
     """Whether operands of several dimensions are transposed views, so that a saved tensor may be a copy."""
@@ -323,11 +323,13 @@ class Coverage:
     """Number of combinations of an operand or result, a way and a time."""
 
     programs: int
-    """Number of programs: one for each pair and sample."""
+    """Number of programs: one for each sample (an op on fixed operands), value changed in place, way and time."""
 
 
 def coverage(names: Sequence[str], dtypes: Sequence[str] = ("float64",)) -> Coverage:
-    """Counts what the programs of these ops cover."""
+    """Counts the ops, the values changed in place, the combinations and the programs that `pairs` yields for these
+    ops.
+    """
     found = [(name, *rest) for name in names for _, *rest in pairs(name, dtypes)]
     return Coverage(
         len({name for name, *_ in found}),

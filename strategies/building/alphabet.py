@@ -63,7 +63,7 @@ class Alphabet:
     """Names of optimizers, each with the settings that the framework supports."""
 
     writes: Collection[str] = tuple(WRITES)
-    """Names of in-place ops."""
+    """Names of the in-place ops that the framework supports, such as "mul_"."""
 
     limits: Limits = field(default_factory=dict)
     """For ops and in-place ops that the framework supports in part, the supported shapes and attributes. Others have no
@@ -74,7 +74,9 @@ class Alphabet:
     """Names of the framework's layer modules and of its random ops."""
 
     traits: Traits = PYTORCH
-    """The behaviour of the framework where the rules allow several."""
+    """The behaviour of the framework where the rules allow several, such as whether every leaf's `.grad` begins as
+    zeros.
+    """
 
     regions: bool = False
     """Whether the framework compiles or recomputes regions (several instructions that run as one function)."""
@@ -114,7 +116,7 @@ class Alphabet:
 
     @cached_property
     def has_binary_op(self) -> bool:
-        """Whether the framework has an op of two operands."""
+        """Whether the framework has an op of two operands, such as `add`."""
         return TWO_OPERANDS.satisfied_by(Offer(frozenset(self.ops), self.capabilities, self.traits))
 
     @property

@@ -58,7 +58,7 @@ class Choices:
 
     @property
     def draw(self) -> Draw:
-        """The function that draws from a strategy."""
+        """Hypothesis's function that draws a value from a strategy."""
         return self._draw
 
     @draw.setter

@@ -35,13 +35,13 @@ class Draft:
         """The instructions so far, with their exact values."""
 
         self.operands = Operands(self.script, choices, dtype)
-        """Draws tensors and leaves."""
+        """Draws tensors, and adds leaves."""
 
         self.ops = Ops(self.script, choices, self.operands, portable=tracked)
-        """Draws ops."""
+        """Adds drawn ops."""
 
         self.writes = Writes(self.script, choices, self.operands, self.ops)
-        """Draws in-place ops."""
+        """Adds drawn in-place ops."""
 
         self.actions = Actions(self.script, choices, self.operands, self.ops)
         """Adds backward calls, hooks, optimizer steps and all other actions (instructions other than ops)."""

@@ -34,7 +34,7 @@ class View:
     base: np.ndarray
     """The leaf's values."""
     op: str
-    """The view op."""
+    """The name of the view op, such as "narrow"."""
     attrs: Attrs
     """The op's attributes."""
 

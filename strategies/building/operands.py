@@ -31,7 +31,7 @@ class Operands:
     """
 
     layouts: Sequence[Layout | None] = (None,)
-    """The layouts of fresh operands, drawn evenly, simplest first; None is contiguous."""
+    """The memory layouts of fresh operands, such as "transposed", drawn evenly, simplest first; None is contiguous."""
 
     def __init__(self, script: Script, choices: Choices, dtype: str | None = None) -> None:
         self._script, self._choices = script, choices

@@ -30,7 +30,7 @@ class Ops:
     """Adds drawn ops to a program, and finds or makes values with a property, such as one that requires grad."""
 
     largest = 2 * LARGEST
-    """Largest number of elements of a result."""
+    """Largest number of elements of a result; an op with a larger result is replaced."""
 
     first: Shape | None = None
     """The shape of an op's first operand if that operand is a fresh leaf; None if the shape is drawn."""

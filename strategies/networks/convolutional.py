@@ -43,7 +43,7 @@ class Convolutional(Network):
     """The settings of the convolution: stride, padding, and whether it has a bias."""
 
     norm: str | None
-    """The module of the normalisation; None if there is none."""
+    """The module of the normalisation, such as "nn_batch_norm"; None if there is none."""
 
     affine: bool
     """Whether the normalisation has a weight and a bias."""

@@ -37,7 +37,7 @@ class Network(ABC):
     """The parameters in the order of their names; one leaf may have two names."""
 
     names: tuple[str, ...]
-    """The name of each operand in the framework's module."""
+    """The name of each operand in the framework's module, such as "weight"."""
 
     by_module: bool
     """Whether `call` uses the framework's module; otherwise it computes op by op."""
@@ -62,7 +62,7 @@ class Network(ABC):
     @property
     @abstractmethod
     def modules(self) -> tuple[str, ...]:
-        """The names of the modules that the network consists of."""
+        """The names of the modules that the network consists of, such as "nn_linear"."""
 
     def call(self, a: Draft, *inputs: Ref) -> list[Ref]:
         """Applies the framework's module, or computes its results op by op, as drawn for this network."""

@@ -63,7 +63,9 @@ traced separately.
 """
 
 CARRYING = tuple(s for s in SETTINGS if s.state and s.directions == 1)
-"""Settings of networks whose last state can be the first state of another call."""
+"""Settings of networks whose last state can be the first state of another call: the first state is an input, and there
+is one direction.
+"""
 
 WIDTHS = (1, 2)
 SIZES = ((2, 1), (3, 2), (1, 2), (2, 0), (5, 1), (3, 3))
@@ -78,7 +80,7 @@ class Recurrent(Network):
     """Layers of one kind of cell. The results are the outputs at all times, then the last states."""
 
     cell: str
-    """The kind of cell, one of `CELLS`."""
+    """The kind of cell: "gru", "lstm" or "rnn"."""
 
     settings: Settings
     """The settings of the framework's module."""

@@ -23,7 +23,7 @@ from autograd_conformance.strategies.relations.gradients import relation
 from autograd_conformance.strategies.situations.networks import network
 
 LENGTHS = ((3, 1), (2, 3), (1, 3, 2))
-"""Lengths of the sequences of a batch."""
+"""Combinations of lengths of the sequences of a packed batch."""
 
 
 def _calls(a: Draft, roots: Sequence[Ref], cotangents: Sequence[Literal]) -> list[Backward]:

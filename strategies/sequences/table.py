@@ -42,7 +42,7 @@ class Sequence:
         """The handles of the hooks that were not removed."""
 
         self.table = ("nothing", *(name for name, (times, _) in TABLE.items() for _ in range(times)))
-        """The names of actions, drawn evenly, simplest first."""
+        """The names of actions, such as "backward", drawn evenly, simplest first; frequent ones occur several times."""
 
     def act(self) -> None:
         """Draws one action (such as an op or a hook) and adds it."""

@@ -29,7 +29,7 @@ def _source(b: Draft) -> Ref:
 
 
 def _uses(b: Draft, *values: Ref) -> Ref:
-    """Combines values into one, some after an op."""
+    """Combines values into one by ops, after applying an op to some of the values."""
     return joined(b, [b.ops.nonlinear(v) if b.below(2) else v for v in values])
 
 

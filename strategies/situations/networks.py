@@ -84,7 +84,7 @@ def several(b: Draft) -> None:
 
 @action_situation
 def chained(b: Draft) -> None:
-    """Draws two networks in a row, which may share their parameters."""
+    """Draws two networks in a row, which may share their parameters, and backward calls on the results."""
     width = 2
     first = mlp(b, width, width, 1 + b.below(2))
     first.needs_modules(b)

@@ -45,7 +45,7 @@ class Loop:
         self.a = a
 
         self.kept: set[Ref] = set()
-        """The values that the end of an iteration does not delete."""
+        """The values, such as parameters, that the end of an iteration does not delete."""
 
         self.data: dict[tuple[str, int], Ref] = {}
         """The leaves of data, by role (such as "x") and iteration; iteration 0 if they are used in all."""
@@ -58,7 +58,7 @@ class Loop:
 
         rest = iter(self.networks)
         self.leaves = [tuple(p for _ in range(owned) for p in next(rest).parameters) for owned in owns]
-        """The parameters of each optimizer."""
+        """For each optimizer, the parameters that it updates."""
 
         for leaves, drawn in zip(self.leaves, plan.optimizers, strict=True):
             a.actions.make_optimizer(leaves, *drawn)
@@ -202,7 +202,7 @@ class Loop:
         self.clear(number, Clearing.LAST)
 
     def clear(self, number: int, where: Clearing) -> None:
-        """Clears gradients if the plan clears them at this point."""
+        """Clears gradients if `where` is the point of an iteration at which the plan clears them."""
         if where is self.plan.clearing and not self.has_bug(LoopBug.ZERO):
             self.zero(number)
 

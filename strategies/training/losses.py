@@ -13,7 +13,7 @@ from autograd_conformance.strategies.training.patterns import USUAL, pattern
 from autograd_conformance.strategies.training.plan import Clearing, LoopBug
 
 TWO = (("wide", "wide"), ("wide", "out"))
-"""The widths of a network in two parts."""
+"""The input and output widths of two networks that are the two parts of one."""
 
 
 @pattern("one loss")
