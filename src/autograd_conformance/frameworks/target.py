@@ -16,6 +16,7 @@ from autograd_conformance.frameworks.adapter import (
 from autograd_conformance.frameworks.calls import CheckedGenerator, call_adapter
 from autograd_conformance.frameworks.environment import variables
 from autograd_conformance.frameworks.environment.interrupts import watch
+from autograd_conformance.frameworks.environment.process_state import restored
 from autograd_conformance.frameworks.older_adapters import complete
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
@@ -60,8 +61,9 @@ def open_target(
     """
     command = parse(name)
     if command is None:
-        adapter = load_adapter(name, device)
-        return InProcess(adapter, note or _nothing, probed=probe(adapter))
+        with restored():
+            adapter = load_adapter(name, device)
+            return InProcess(adapter, note or _nothing, probed=probe(adapter))
     remote = Remote(Connection(command, device, timeout=timeout, scale=scale), note or _nothing)
     silent = replace(remote, note=_nothing)
     wire_smoke(silent)
@@ -106,7 +108,8 @@ class InProcess:
     def observe(self, program: Program) -> Observation:
         """Run a program, and return what happened at each instruction. Exceptions of the framework are outcomes."""
         self.note(program)
-        return self._runner(program, self.adapter, self.probed.missing).observe()
+        with restored():
+            return self._runner(program, self.adapter, self.probed.missing).observe()
 
     @cached_property
     def _runner(self) -> type[Run]:
@@ -119,7 +122,8 @@ class InProcess:
 
     def observe_printed(self, program: Program) -> Observation:
         """Run the printed code of a program in place of adapter calls."""
-        return run_printed(program, self.adapter)
+        with restored():
+            return run_printed(program, self.adapter)
 
     def crash_as_error(self) -> InProcess:
         """Returns this target itself: a crash would end the suite's own process, so nobody could report it."""
