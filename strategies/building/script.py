@@ -92,6 +92,12 @@ class Script:
         self.fails = False
         """Whether the newest instruction will raise or has an unspecified outcome. Always False without a tape."""
 
+        self.refuses = True
+        """Whether `add` raises for a form that the framework does not support; otherwise `unsupported` lists it."""
+
+        self.unsupported: list[str] = []
+        """The forms in the script that the framework does not support, in words."""
+
     # -- adding instructions ------------------------------------------------------------------------------------------
 
     def add(self, step: Instruction) -> int:
@@ -123,12 +129,15 @@ class Script:
         return at
 
     def _require_supported(self, step: Apply | InPlace) -> None:
-        """Raises `UnsupportedShape` if the framework does not support an op or an in-place op with these shapes and
-        attributes.
+        """Raises `UnsupportedShape`, or lists it, if the framework does not support an op or an in-place op with these
+        shapes and attributes.
         """
         unsupported = self.unsupported_form(step)
-        if unsupported is not None:
+        if unsupported is None:
+            return
+        if self.refuses:
             raise UnsupportedShape(f"the framework does not support {unsupported}")
+        self.unsupported.append(unsupported)
 
     def unsupported_form(self, step: Apply | InPlace) -> str | None:
         """Describes why the framework does not support an op or an in-place op, as "sum with keepdim=True"; returns

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from autograd_conformance.checking.audit.programs import audit
+from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit.programs import audit, curvatures, programs
 from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.ops.limits import Limit, outside
 from autograd_conformance.programs.formats import codec
+from autograd_conformance.programs.language import Apply
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.analysis.summary import summarize
+from autograd_conformance.strategies.building.alphabet import EVERYTHING, using
+from autograd_conformance.strategies.building.unsupported import Unsupported
 from tests.frameworks.adapters import few
 from tests.plugin.test_cli import ONE, run
 
@@ -64,3 +71,27 @@ def test_a_shape_that_does_not_fit_ends_no_test(name: str, tmp_path: Path):
     (result,) = seen.report.results
     assert (result.verdict, result.reason) == ("pass", None)
     assert result.exercised["relations/order"] > 20
+
+
+@pytest.mark.parametrize("op", ["sum", "unstack", "stack", "sin"])
+def test_the_audit_skips_programs_that_the_framework_does_not_support(op: str):
+    """The audit draws other ops and attributes, too; a program with one outside the limits must not end the audit."""
+    limits = {
+        "sum": Limit(attrs={"keepdim": [False]}, dimensions=[1], empty=False),
+        "multiply": Limit(dimensions=[2]),
+        "stack": Limit(attrs={"dim": [0]}, broadcasts=False),
+    }
+    try:
+        with using(replace(EVERYTHING, limits=limits)):
+            found = [*programs(op, ("float64",)), *curvatures(op, ("float64",)), *corners.programs(op, ("float64",))]
+            found += corners.releases(op, "float64")
+    except Unsupported as error:  # which would skip the test
+        pytest.fail(str(error))
+    assert found
+    for program in found:
+        reference = Reference()
+        for step in program:
+            if isinstance(step, Apply):
+                shapes = [reference.values[ref].shape for ref in step.args]
+                assert outside(limits, step.op, shapes, step.attrs) is None
+            reference.add(step)

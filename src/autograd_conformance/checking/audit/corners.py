@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, product
 
-from autograd_conformance.checking.audit.programs import called, sampling
+from autograd_conformance.checking.audit.programs import called, sampling, supported
 from autograd_conformance.ops.rows.row import Op, arity, choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
@@ -192,7 +192,7 @@ def again(op: str, dtype: str) -> Program | None:
             sampler.actions.backward(*made)
     except Unsupported:  # no call can begin at these results
         return None
-    return sampler.program()
+    return supported(sampler)
 
 
 def unrecorded(op: str, dtype: str) -> Program | None:
@@ -213,7 +213,7 @@ def unrecorded(op: str, dtype: str) -> Program | None:
             sampler.actions.backward(*sampler.ops.checked(OPS[op], step.args, step.attrs))
         except Unsupported:  # no call can begin at these results
             return None
-        return sampler.program()
+        return supported(sampler)
     return None
 
 
@@ -239,7 +239,9 @@ def releases(op: str, dtype: str) -> Iterator[Program]:
         except Unsupported:  # the call cannot begin at these results
             continue
         sampler.script.add(Delete(tuple(r for r in sampler.script.live if r not in sampler.script.leaves)))
-        yield sampler.program()
+        program = supported(sampler)
+        if program is not None:
+            yield program
 
 
 def _nothing(sampler: Draft, made: Sequence[Ref]) -> None:

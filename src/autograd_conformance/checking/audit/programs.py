@@ -73,7 +73,13 @@ def sampling(seed: int, dtype: str, first: Shape | None = None, rarity: Rarity |
     """
     draft = Draft(NumpyChoices(seed, rarity), dtype, tracked=False)
     draft.operands.requiring, draft.ops.first, draft.actions.explicit = (True,), first, True
+    draft.script.refuses = False
     return draft
+
+
+def supported(sampler: Draft) -> Program | None:
+    """The program of a sampler; None if the framework does not support something in it."""
+    return None if sampler.script.unsupported else sampler.program()
 
 
 def sample(op: str, seed: int, dtype: str) -> Program | None:
@@ -153,7 +159,7 @@ def called(sampler: Draft, made: Sequence[Ref], op: str) -> Program | None:
         sampler.actions.backward(*made)
     except Unsupported:  # the call cannot begin at these results
         return None
-    return sampler.program()
+    return supported(sampler)
 
 
 def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
@@ -172,7 +178,7 @@ def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) ->
 def _curved(sampler: Draft, made: Sequence[Ref], op: str, weighted: bool, times: int) -> Program | None:
     if not applies(sampler, op) or not differentiate(sampler, made, weighted, times):
         return None
-    return sampler.program()
+    return supported(sampler)
 
 
 def _swept_again(op: str, dtype: str, times: int) -> Program | None:
