@@ -61,7 +61,7 @@ def test_pairs_that_never_met_are_named():
     assert found is not None
     assert (found.pairs, found.covered) == (4, 3)
     assert [(each.name, each.ops, each.fewest_programs, each.missing) for each in found.actions] == [
-        ("step", 1, 1, ("kron",)),
+        ("optimizer step", 1, 1, ("kron",)),
         ("backward", 2, 1, ()),
     ]
     page = markdown.render(replace(SOUND, coverage=(COVERAGE, RARE)))

@@ -57,7 +57,7 @@ def test_reporting_imports_no_room_above_it() -> None:
     allowed = {
         *sys.stdlib_module_names,
         "reporting",
-        "places",
+        "package",
         "rich",
         "jinja2",
         "markupsafe",
