@@ -66,7 +66,7 @@ def test_pairs_that_never_met_are_named():
     ]
     page = markdown.render(replace(SOUND, coverage=(COVERAGE, RARE)))
     assert "3 of 4 pairs" in page
-    assert "| step | 1 | 1 | `kron` |" in page
+    assert "| optimizer step | 1 | 1 | `kron` |" in page
 
 
 def test_a_run_that_counted_nothing_says_nothing():

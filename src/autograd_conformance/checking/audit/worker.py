@@ -128,7 +128,7 @@ def describe_error(error: Exception) -> str:
 
 def check_description(path: Path, target: Target) -> None:
     """Compares the framework with its description in the main process, if there is a file with it. Raises
-    `BrokenAdapter` if they differ.
+    `AdapterError` if they differ.
     """
     if path.exists():
         description = Description.from_json(json.loads(path.read_text(encoding="utf-8")))

@@ -171,7 +171,7 @@ class FrameworkUnderTest:
         return frozenset(entry.op for entry in named if entry.op is not None)
 
     def prepare(self) -> None:
-        """Prepares this process for drawing and running programs, once, after the audit. Raises `BrokenAdapter` if the
+        """Prepares this process for drawing and running programs, once, after the audit. Raises `AdapterError` if the
         framework differs from that in the main process.
 
         This changes the process permanently. Strategies draw from the framework's alphabet without its faulty ops.
