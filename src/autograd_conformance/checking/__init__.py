@@ -1,3 +1,3 @@
-"""Runs programs on a framework and judges them: the session of a process, the check of one program, the audit of ops,
-the budget.
+"""Runs programs on a framework and judges the outcomes: the framework and settings of a process, the check of one
+program, the audit (which runs each op alone before the tests), and the budget of programs or seconds.
 """

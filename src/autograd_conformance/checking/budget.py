@@ -1,9 +1,9 @@
 """The budget of a run: a maximum number of programs or seconds, shared among its tests.
 
-Each test first gets the programs that its rule needs to count as tested. The rest is shared in proportion to the
-programs of the profile. So a small budget still tests every rule, and a very small one tries every rule. A test whose
-share ends is cut short, and says so in its result; a rule that is not tested by then is vacuous. A violation found
-before is still reported, without more shrinking.
+Each test first gets the programs that its rule needs to count as tested. The rest is shared in proportion to the number
+of programs that the Hypothesis profile gives to each test. So a small budget still tests every rule, and a very small
+one tries every rule. A test whose share ends is cut short, and its result says so; a rule that was tested by too few
+programs until then has the verdict "vacuous". A violation found before is still reported, without more shrinking.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from autograd_conformance.strategies.building.drawn import Drawn
 
 
 class Spent(unittest.SkipTest):
-    """The test's share of the budget has ended. Hypothesis and pytest both end a test at this exception."""
+    """Ends a test whose share of the budget is spent. Hypothesis and pytest both end a test at this exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The number of programs that a test requests."""
+    """The number of programs that a test requests, and how many of these come first."""
 
     programs: float
-    """Number of programs in the profile; 0 if the test does not apply."""
+    """Number of programs that the profile gives to the test; 0 if the test does not apply to the framework."""
     first: float
-    """Number of these that every test gets before any test gets more."""
+    """Number of these programs that every test gets before any test gets more."""
 
 
 @dataclass(slots=True)
 class Share:
-    """One test's share of the budget."""
+    """The programs and the time that one test may use of the run's budget."""
 
     programs: float
-    """Largest number of programs."""
+    """Largest number of programs that the test may run."""
     until: float
     """Deadline of the test, on the monotonic clock."""
     first_until: float = -math.inf
-    """Deadline while the rule is not yet tested, if later than `until`."""
+    """Deadline of the test until its rule counts as tested, on the monotonic clock, if that is later than `until`."""
 
     def spent(self, programs: int, tested: bool = True) -> bool:
-        """Whether the share is spent after this number of programs. `tested` is whether the rule counts as tested by
-        then.
+        """Returns whether the share is spent after this number of programs. `tested` is whether the rule counts as
+        tested by then.
         """
         if programs >= self.programs:
             return True
@@ -57,21 +57,23 @@ class Share:
 
 
 class Budget:
-    """The remaining budget of one process, out of several processes that share the limits."""
+    """The remaining budget of one process, if several processes share the limits of a run."""
 
     def __init__(self, limits: Limits, processes: int, demands: Sequence[Demand]) -> None:
-        """`demands` has the demand of each test of the whole run, in order."""
+        """Takes the demand of each test of the whole run, in the order of the tests, as `demands`."""
         self.limits, self.processes, self.demands = limits, processes, demands
         self.left = math.inf if limits.programs is None else limits.programs / processes
         self.rest = _suffix_sums([each.programs for each in demands])
         """For each test, the number of programs that it and all later tests request."""
         self.needs = _suffix_sums([each.first for each in demands])
-        """For each test, the number of these programs that come first."""
+        """For each test, the number of programs that the test and all later tests request to come first."""
         self.taken, self.took = 0.0, 0.0
-        """Number of first programs requested by finished tests, and the seconds that these tests took for them."""
+        """Number of first programs that the finished tests requested, and the seconds that these tests took for those
+        programs.
+        """
 
     def share(self, test: int) -> Share:
-        """The share of a test, by its number in the run."""
+        """Returns the share of a test, given the test's position in the run."""
         demand, processes = self.demands[test], self.processes
         part = min(1.0, demand.programs * processes / max(self.rest[test], 1e-9))
         first = min(1.0, demand.first * processes / max(self.needs[test], 1e-9))
@@ -104,7 +106,7 @@ class Budget:
 
 
 def _suffix_sums(numbers: Sequence[float]) -> list[float]:
-    """For each number, the sum of it and all later numbers."""
+    """Returns for each number the sum of this number and all later ones: [1, 2, 3] gives [6, 5, 3]."""
     return list(accumulate(reversed(numbers)))[::-1]
 
 
@@ -113,21 +115,23 @@ class BoundedCheck(Check):
     """A check that ends when its test's share of the budget is spent."""
 
     share: Share = field(default_factory=lambda: Share(math.inf, math.inf))
-    """The test's share."""
+    """The programs and the time that the test may use."""
     enough: float = 0
     """Number of times that the rule has to be exercised to count as tested."""
     cut: bool = False
     """Whether the share ended before the test did."""
     failing: set[str] = field(default_factory=set)
-    """The programs that violated a rule. Hypothesis runs a failing program again, and the check has to fail again."""
+    """The texts of the programs that violated a rule. Hypothesis runs a failing program again, and the check has to
+    fail again.
+    """
     began: float = field(default_factory=time.monotonic)
     """Start of the test, on the monotonic clock."""
     tested_at: float | None = None
-    """When the rule was first tested; None until then."""
+    """When the rule first counted as tested, on the monotonic clock; None until then."""
 
     @classmethod
     def of(cls, check: Check, share: Share, enough: float = 0) -> BoundedCheck:
-        """The same check, bounded by a share."""
+        """Returns a copy of a check that ends when the given share of the budget is spent."""
         return cls(**{each.name: getattr(check, each.name) for each in fields(Check)}, share=share, enough=enough)
 
     def __call__(self, case: Program | Drawn | Related) -> None:
@@ -147,12 +151,14 @@ class BoundedCheck(Check):
                 self.tested_at = time.monotonic()
 
     def _is_tested(self) -> bool:
-        """Whether this test has exercised its rule often enough."""
+        """Returns whether this test has exercised its rule often enough to count as tested."""
         return self.rule is None or self.exercised[self.rule] >= self.enough
 
     @property
     def first_seconds(self) -> float:
-        """Seconds until the rule was tested, or until the test ended or should have ended."""
+        """Seconds from the start of the test until its rule counted as tested; if it never did, until the test ended or
+        should have ended.
+        """
         end = min(time.monotonic(), max(self.share.until, self.share.first_until))
         return (end if self.tested_at is None else self.tested_at) - self.began
 

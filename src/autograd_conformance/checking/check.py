@@ -1,5 +1,5 @@
-"""The check of one program, or of two related programs: runs it, judges it, counts what it tested, and raises at a
-violation.
+"""The check of one program, or of two related programs: runs the programs, judges what was observed, counts what was
+tested, and raises an exception at a violation.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ REPEATS = 3
 
 
 class RuleViolated(AssertionError):
-    """A program violated a rule. Each rule has its own subclass, so that Hypothesis shrinks a program to the
-    same rule.
+    """Raised when a program violated a rule. Each rule and op has its own subclass, so that Hypothesis shrinks a
+    program only to programs with a violation of the same rule and op.
     """
 
     def __init__(
@@ -55,20 +55,20 @@ class RuleViolated(AssertionError):
     ) -> None:
         super().__init__(f"{violation.rule}: {violation.observed_text()}")
         self.program = program
-        """The program, or the first of two related programs."""
+        """The program that violated the rule, or the first of two related programs."""
         self.observation = observation
-        """The observation of the program."""
+        """What was observed when that program ran."""
         self.violation = violation
         """The first difference from the allowed outcomes."""
         self.target = target
-        """The target that ran the program."""
+        """The framework, or server of a framework, that ran the program."""
         self.related = related
-        """Both programs, if the rule is about two."""
+        """Both programs, if the rule compares two; else None."""
 
 
 @lru_cache(maxsize=None)
 def _violation_class(rule: str, op: str | None) -> type[RuleViolated]:
-    """The exception class of a rule and op. Hypothesis distinguishes bugs by the type of the exception."""
+    """Returns the exception class of a rule and op. Hypothesis distinguishes bugs by the type of the exception."""
     return type(f"RuleViolated[{rule}{', ' + op if op else ''}]", (RuleViolated,), {})
 
 
@@ -77,62 +77,74 @@ Key = TypeVar("Key")
 
 @dataclass(repr=False)  # pytest and Hypothesis print the arguments of a failing test
 class Check:
-    """Checks the programs of one test, and keeps the test's counts."""
+    """Checks the programs of one test, and counts what the test has tested."""
 
     target: Target
     """The target that runs the programs."""
     known: tuple[Known, ...] = ()
-    """Known differences, which are counted and not raised."""
+    """Violations that the user has listed as known differences; these are counted and not raised."""
     rule: str | None = None
-    """The rule that the test is about."""
+    """Slug of the rule that the test is about; None outside the suite's tests."""
     strict: bool = True
     """Whether a violation of a SHOULD rule is raised as well, and not only reported."""
     leaves_out: Callable[[Slug, str | None], bool] | None = None
-    """With `--update-known`: whether tests about other rules leave out an op that violates a rule."""
+    """With `--update-known`, decides for a violated rule and op whether the tests of other rules leave out this op;
+    None without the option.
+    """
     pool: Pool | None = None
-    """If compiling a region is expensive, the pool that decides which programs to run."""
+    """If compiling is expensive, decides which drawn programs run, so that many share one compiled function; else None.
+    """
     programs: int = 0
     """Number of checked programs; two related programs count as one."""
     exercised: Counter[str] = field(default_factory=Counter)
-    """Number of times each rule was exercised."""
+    """Number of times each rule was exercised, by slug."""
     differences: Counter[Known] = field(default_factory=Counter)
     """Number of programs that showed each known difference."""
     ended: Counter[Known] = field(default_factory=Counter)
-    """Number of programs in which each known difference ended the judging."""
+    """Number of programs whose judging a known difference ended early, by that difference."""
     advice: dict[str, RuleViolated] = field(default_factory=dict)
     """For each violated SHOULD rule that is only reported, the shortest program that violates it."""
     on_violation: Callable[[RuleViolated], object] | None = None
-    """Called with the first violation, before its program is shrunk."""
+    """Called with the first violation, before Hypothesis shrinks its program."""
     shortest: RuleViolated | None = None
-    """The violation with the shortest program. Hypothesis may end with another error while it shrinks."""
+    """The violation with the shortest program so far. It is kept because Hypothesis may end with another error while it
+    shrinks.
+    """
     findings: dict[Signature, Finding] = field(default_factory=dict)
-    """The violations that become known differences."""
+    """With `--update-known`, the violations that become known differences, by the features that an entry describes."""
     found: dict[Signature, RuleViolated] = field(default_factory=dict)
-    """The violation with the shortest program, for each finding."""
+    """For each of these violations that become known differences, the one with the shortest program."""
     common: dict[str, frozenset[Clause]] = field(default_factory=dict)
-    """For each rule, the clauses that are true of all programs that kept it; only with `--update-known`."""
+    """For each rule, the clauses (a key of a known difference and its value, such as `("makes_view", True)`) that are
+    true of all programs that kept the rule; only with `--update-known`.
+    """
     articles: dict[str, str] = field(default_factory=dict)
-    """The result of each article's claim that was tested."""
+    """The result of each tested claim that an article makes about autograd, by the claim's key."""
     unspecified: int = 0
-    """Number of programs in which some outcome was unspecified."""
+    """Number of programs in which the rules leave some outcome unspecified."""
     instructions: int = 0
-    """Number of instructions in programs that were judged on their own; related programs are compared instead."""
+    """Number of instructions of the programs that were judged; related programs are compared instead, and do not count.
+    """
     judged: int = 0
-    """Number of these instructions that were judged. Judging ends at an unspecified outcome, or at a known difference
-    whose state cannot be adopted.
+    """Number of those instructions that were judged. Judging a program may end at an unspecified outcome, and ends at a
+    known difference after which the judge cannot continue from the framework's state.
     """
     pairs: Counter[Pair] = field(default_factory=Counter)
-    """Number of programs in which each pair of op and action occurred."""
+    """Number of programs in which each pair of an op and a later instruction of another kind, such as backward,
+    occurred.
+    """
     choices: Counter[Choice] = field(default_factory=Counter)
-    """Number of times each outcome was chosen among several allowed ones."""
+    """Number of times that the framework chose each outcome where the rules allow several."""
     missing_kernels: Counter[str] = field(default_factory=Counter)
-    """Number of programs that needed a missing kernel, by the first sentence of the framework's message."""
+    """Number of programs that needed an op which the device has no kernel for, by the first sentence of the framework's
+    message.
+    """
     remarks: Remarks = field(default_factory=Remarks)
-    """Remarks for the adapter's author."""
+    """Remarks for the adapter's author, such as errors that the adapter cannot classify."""
 
     def __call__(self, case: Program | Drawn | Related) -> None:
-        """Run and judge a program, or two related programs. Raises `RuleViolated` for the first violation that is not a
-        known difference.
+        """Runs and judges a program, or two related programs. Raises `RuleViolated` for the first violation that is not
+        a known difference.
         """
         if self.pool is not None and not self.pool.accept(lambda: compiled_regions(case, self.target)):
             raise UnsatisfiedAssumption  # it needs a new compiled region: another program is drawn
@@ -147,7 +159,7 @@ class Check:
                 assert_never(case)
 
     def _judge(self, program: Program, reference: Reference | None = None) -> None:
-        """Judges one program, with the reference that it was drawn with if there is one."""
+        """Judges one program, with the exact values that were computed when it was drawn, if there are any."""
         self._count(program)
         observation = self.target.observe(program)
         self._note(observation)
@@ -172,7 +184,9 @@ class Check:
             self._update_common(program, observation, kept)
 
     def _update_common(self, program: Program, observation: Observation, rules: Iterable[str]) -> None:
-        """Updates the common clauses of the rules that a program kept."""
+        """Removes from the common clauses of the given rules, which a program kept, those that are not true of the
+        program.
+        """
         left = [rule for rule in rules if self.common.get(rule, True)]
         if not left:
             return
@@ -182,7 +196,7 @@ class Check:
         self.common.update({rule: self.common.get(rule, found) & found for rule in left})
 
     def tally(self) -> Tally:
-        """The counts that are added up over all tests."""
+        """Returns the counts that are added up over all tests."""
         number = {entry: k for k, entry in enumerate(self.known)}
         differences = Counter({number[entry]: count for entry, count in self.differences.items()})
         ended = Counter({number[entry]: count for entry, count in self.ended.items()})
@@ -217,7 +231,7 @@ class Check:
         self.pairs.update(pairs(program))
 
     def _note(self, observation: Observation) -> None:
-        """Collects remarks and messages about missing kernels."""
+        """Collects remarks for the adapter's author, and counts messages about missing kernels."""
         self.remarks.note(observation)
         raised = (step.outcome for step in observation if isinstance(step.outcome, Raised))
         messages = [each.message for each in raised if each.kind is Kind.NO_KERNEL]
@@ -234,12 +248,12 @@ class Check:
         raise broken
 
     def _entry(self, program: Program, violation: Violation) -> Known | None:
-        """The known difference that covers a violation; None if there is none."""
+        """Returns the known difference that covers a violation; None if there is none."""
         return next((entry for entry in self.known if is_known(entry, program, violation)), None)
 
     def _entry_of_either(self, programs: Iterable[tuple[Program, Observation]]) -> Known | None:
-        """The known difference that one of two related programs shows on its own; None if neither does. A program with
-        a known difference is no measure for the other.
+        """Returns the known difference that one of two related programs shows when it is judged separately; None if
+        neither does. A program with a known difference is no measure for the other.
         """
         for program, observation in programs:
             violation = first_violation(program, observation, self.target)
@@ -249,13 +263,16 @@ class Check:
         return None
 
     def _waives(self, program: Program, violation: Violation) -> bool:
-        """Whether a violation is known, becomes known, or breaks a SHOULD that is only noted."""
+        """Returns whether a violation is not raised: it is a known difference, becomes one, or violates a SHOULD rule
+        in a run that is not strict.
+        """
         becomes_known = self.leaves_out is not None or (is_advisory(violation) and not self.strict)
         return becomes_known or self._entry(program, violation) is not None
 
     def _record_waived(self, program: Program, observation: Observation, waived: Iterable[Violation]) -> set[str]:
-        """Records the waived violations of a program: the known differences that it showed, the SHOULD rules that it
-        broke, and the violations that become known. Returns the rules of what is known or becomes known.
+        """Records the violations of a program that are not raised: the known differences that it showed, the SHOULD
+        rules that it violated, and the violations that become known differences. Returns the rules of the known
+        differences and of those that become known.
         """
         shown, findings = set[Known](), set[Signature]()
         for violation in waived:
@@ -280,7 +297,9 @@ class Check:
 
 
 def _keep_shortest(kept: dict[Key, RuleViolated], key: Key, broken: RuleViolated) -> None:
-    """Stores a violation, unless the one that is stored has a program of the same length or a shorter one."""
+    """Stores a violation under a key, unless the violation stored there has a program of the same length or a shorter
+    one.
+    """
     if key not in kept or len(broken.program) < len(kept[key].program):
         kept[key] = broken
 
@@ -288,8 +307,8 @@ def _keep_shortest(kept: dict[Key, RuleViolated], key: Key, broken: RuleViolated
 def related_as(related: Related, one: Observation, other: Observation, target: Target) -> Relation:
     """Compares the observations of two related programs.
 
-    Exact relations compare bits. If they differ, each program runs again a few times; if the framework does not repeat
-    its own bits, the values are compared within bounds.
+    Relations that are exact compare bits. If the bits differ, each program runs again a few times; if the framework
+    does not repeat its own bits, the values are compared within error bounds instead.
     """
     if is_inconclusive(*one, *other):
         return Relation(None, False)
@@ -308,64 +327,66 @@ def related_as(related: Related, one: Observation, other: Observation, target: T
 
 
 def _is_unspecified(program: Program, observation: Observation, target: Target) -> bool:
-    """Whether some outcome in the observation of a program is unspecified."""
+    """Returns whether the rules leave some outcome in the observation of a program unspecified."""
     return judgement_of(program, observation, target).unspecified
 
 
 def passes(program: Program, target: Target) -> bool:
-    """Runs a program; returns whether it violates no rule."""
+    """Runs a program and returns whether it violates no rule."""
     return violation_of(program, target) is None
 
 
 def violation_of(program: Program, target: Target) -> Violation | None:
-    """Runs a program and returns its first violation."""
+    """Runs a program and returns its first violation; None if there is none."""
     return first_violation(program, target.observe(program), target)
 
 
 def judgement_of(
     program: Program, observation: Observation, target: Target, waives: Waiver = waives_nothing
 ) -> Judgement:
-    """Judges an observation of a program."""
+    """Judges what was observed when a program ran. `waives` decides which violations are only noted, such as known
+    differences.
+    """
     return judge(program, observation, _reference(program, target), target.capabilities, waives)
 
 
 def first_violation(
     program: Program, observation: Observation, target: Target, waives: Waiver = waives_nothing
 ) -> Violation | None:
-    """The first violation in the observation of a program that is not waived."""
+    """Returns the first violation in the observation of a program that `waives` does not waive; None without one."""
     return judgement_of(program, observation, target, waives).violation
 
 
 def is_advisory(violation: Violation) -> bool:
-    """Whether a violation is of a SHOULD rule."""
+    """Returns whether a violation is of a SHOULD rule."""
     return is_advice(violation.rule)
 
 
 def is_advice(rule: str) -> bool:
-    """Whether a rule is a SHOULD rule. A violation of such a rule fails only a strict run."""
+    """Returns whether a rule is a SHOULD rule. A violation of such a rule fails only a strict run."""
     return RULES[rule].level is Level.SHOULD
 
 
 def _reference(program: Program, target: Target, drawn: Reference | None = None) -> Reference:
-    """The reference to judge a program with: the one it was drawn with, or a new one. For a program whose values depend
-    on observed state, the judge computes the reference itself.
+    """Returns the exact values to judge a program with: those that it was drawn with, or new ones. Values that depend
+    on observed state are left to the judge.
     """
     return Reference(None, target.traits) if program.stateful else drawn or Reference(program, target.traits)
 
 
 def violation_in(error: BaseException) -> RuleViolated | None:
-    """The violation in the exception of a test; None if there is none."""
+    """Returns the violation in the exception of a test; None if there is none."""
     return _in(error, RuleViolated)
 
 
 def process_end_in(error: BaseException) -> Crashed | TimedOut | None:
-    """The crash or timeout of a framework's process in the exception of a test; None if there is none."""
+    """Returns the crash or timeout of a framework's process in the exception of a test; None if there is none."""
     return _in(error, ENDED)
 
 
 def _in(error: BaseException, wanted: Any) -> Any:
-    """An exception of a type within the exception of a test. Hypothesis wraps failures that do not replay in a
-    group.
+    """Returns the exception of the wanted type within the exception of a test, or None. Hypothesis wraps failures that
+    do not replay in a group.
     """
     if isinstance(error, wanted):
         return error

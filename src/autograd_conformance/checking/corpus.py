@@ -3,7 +3,8 @@
 Each file in `suites/corpus` is one program. If a framework fixes the violation, its known difference is removed, and
 the program stays for all frameworks.
 
-`python -m autograd_conformance.checking.corpus FILE` prints a replay file as a corpus file; you fill in `says`.
+`python -m autograd_conformance.checking.corpus FILE` prints a replay file as a corpus file, in which you fill in
+`says`, the description.
 """
 
 from __future__ import annotations
@@ -26,38 +27,38 @@ FOLDER = SUITES / "corpus"
 """Folder of the corpus files."""
 
 KEYS = {"rule", "found_in", "says", "program"}
-"""Keys that each file has, all with a text as their value. `link` is optional."""
+"""Keys that each corpus file has, all with a text as their value. A file may also have `link`."""
 
 
 class MalformedCorpusFile(ValueError):
-    """An invalid corpus file; the message names the file and says why."""
+    """Raised for an invalid corpus file; the message names the file and says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusProgram:
-    """A program of the corpus."""
+    """A program of the corpus, with the violation that it once found."""
 
     name: str
-    """Name of its file."""
+    """Name of its file, without the suffix."""
     rule: str
     """Slug of the rule that the program tests."""
     program: Program
-    """The program."""
+    """The program that once violated the rule."""
     found_in: str
     """The framework, with its version, that first violated the rule."""
     says: str
     """Description of the violation."""
     link: str | None = None
-    """Address of the discussion."""
+    """Address of a page that discusses the violation; None without one."""
 
 
 def corpus(folder: Path = FOLDER) -> tuple[CorpusProgram, ...]:
-    """The programs of a folder, ordered by name. Raises `MalformedCorpusFile`."""
+    """Returns the programs of a folder, ordered by file name. Raises `MalformedCorpusFile`."""
     return tuple(read(path) for path in sorted(folder.glob("*.toml")))
 
 
 def read(path: Path) -> CorpusProgram:
-    """The program in a file. Raises `MalformedCorpusFile`."""
+    """Returns the program in a corpus file. Raises `MalformedCorpusFile`."""
     try:
         form = tomllib.loads(path.read_text(encoding="utf-8"))
         program = parse(form.get("program", ""), VOCABULARY)

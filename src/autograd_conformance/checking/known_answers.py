@@ -1,4 +1,4 @@
-"""A check of the judge itself: it has to accept a right observation and to reject wrong ones.
+"""Checks that the judge works: it has to accept a right observation and to reject wrong ones.
 
 The framework runs in the process of the judge, and may change NumPy, JAX, or the rounding mode of the processor. The
 judge keeps its own NumPy functions (`programs.own_numpy`); this check detects any other change.
@@ -32,18 +32,20 @@ KNOWN = (
     ("a gradient of NaN", ((GRADIENT[0], math.nan),), False),
     ("a wrong result", (GRADIENT, (PRODUCTS[0], PRODUCTS[1] + 0.1)), False),
 )
-"""Descriptions of observations, their gradient and products, and whether they are right."""
+"""Observations of `PROGRAM` with a known verdict: what is right or wrong about each, its gradient (and, if not the
+right ones, the products), and whether the judge has to accept it.
+"""
 
 LONGEST = 200
-"""Largest number of characters of an error message that is shown."""
+"""Largest number of characters of an exception's text that the message shows."""
 
 
 def judge_error(turn: int | None = None) -> str | None:
-    """Why the judge cannot be trusted in this process, as a message; None if it judges all known observations
-    correctly.
+    """Returns a message that says why the judge cannot be trusted in this process; None if it judges all known
+    observations correctly.
 
-    With `turn`, only one of the wrong observations is judged beside the right one, another one each turn. The bounds of
-    a wrong value take milliseconds to compute.
+    With `turn`, a counter, only one of the wrong observations is judged beside the right one, another one each turn,
+    because the error bounds of a wrong value take milliseconds to compute.
     """
     known = KNOWN if turn is None else (KNOWN[0], KNOWN[1 + turn % (len(KNOWN) - 1)])
     try:

@@ -1,4 +1,4 @@
-"""The limits of a run: its number of programs and its deadline."""
+"""The limits of a run: its number of programs and its deadlines."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Self
 
 SPENT_IN_AUDIT = "the budget of programs ended during the audit of the ops"
-"""Reason in the report if the programs of the budget did not suffice for the audit."""
+"""Reason in the report if the budget of programs ended during the audit, which runs each op alone before the tests."""
 
 KEPT, LEAST, MOST = 0.08, 2.0, 60.0
-"""The part of a run's seconds that is reserved for writing the report, and the smallest and largest number of seconds
-reserved.
+"""The fraction of a run's seconds that is reserved for writing the report, and the smallest and largest number of
+seconds that are reserved.
 """
 
 
 YOUNG = 60.0
-"""Age in seconds above which a process was not started for this run."""
+"""Age in seconds above which a process counts as older than the run."""
 
 
 def began() -> float:
-    """When this process was started, on the monotonic clock; now if the system does not report it, or if the process is
-    older than the run.
+    """Returns the time at which this process was started, on the monotonic clock; the present time if the system does
+    not report it, or if the process is older than the run.
     """
     now = time.monotonic()
     try:
@@ -36,18 +36,18 @@ def began() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a whole run, its audit included. None means no limit."""
+    """The limits of a whole run, which includes running each op alone before the tests. None means no limit."""
 
     programs: int | None = None
     """Largest number of programs."""
     deadline: float | None = None
     """Deadline of the tests, on the monotonic clock, which all processes of a machine share."""
     end: float | None = None
-    """Deadline of the whole run, its report included, on the same clock."""
+    """Deadline of the whole run, which includes writing the report, on the same clock."""
 
     @classmethod
     def of(cls, programs: int | None, seconds: float | None, began: float) -> Self:
-        """The limits of a run that began at a given time; some of its seconds are reserved for the report."""
+        """Returns the limits of a run that began at a given time; some of its seconds are reserved for the report."""
         if seconds is None:
             return cls(programs)
         kept = min(max(KEPT * seconds, LEAST), MOST, seconds / 2)
@@ -55,18 +55,20 @@ class Limits:
 
     @property
     def last(self) -> float | None:
-        """When tests that still run are interrupted, so that the report can be written."""
+        """The time at which tests that still run are interrupted, so that the report can be written; None without a
+        deadline.
+        """
         return None if self.end is None or self.deadline is None else (self.end + self.deadline) / 2
 
     def seconds_left(self) -> float | None:
-        """Number of seconds until the deadline of the tests; None without one."""
+        """Returns the number of seconds until the deadline of the tests; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
     @property
     def limited(self) -> bool:
-        """Whether there is any limit."""
+        """Whether the run has a limit of programs or of time."""
         return self.programs is not None or self.deadline is not None
 
 
 UNLIMITED = Limits()
-"""No limits."""
+"""The limits of a run without limits."""

@@ -1,5 +1,5 @@
-"""Exceptions with which the suite skips a test: the rule does not apply to the framework, or none of its programs can
-be drawn.
+"""The two exceptions with which the suite skips a test: the rule does not apply to the framework, or none of the test's
+programs can be drawn.
 
 Pytest and Hypothesis both end a test at these exceptions. Any other skip is not the suite's, and says nothing about the
 framework.
@@ -11,8 +11,10 @@ import unittest
 
 
 class NotApplicable(unittest.SkipTest):
-    """The framework does not claim a capability that the test needs; the message names it."""
+    """Skips a test because the framework does not claim something that the test needs; the message names it."""
 
 
 class NothingDrawn(unittest.SkipTest):
-    """No program could be drawn, although the framework claims the needed capabilities: nothing was tested."""
+    """Skips a test because no program could be drawn, although the framework claims the needed capabilities: nothing
+    was tested.
+    """

@@ -1,5 +1,5 @@
-"""Pair coverage: the pairs of an op and a later action in a program, by dtype and grad mode. Only the programs are
-read.
+"""Pair coverage: the pairs of an op and a later action (an instruction other than an op, such as backward) in a
+program, by dtype and grad mode. Only the programs are read, never what was observed.
 
 That an action follows an op does not mean that it involves the op. But a pair that never occurs was certainly not
 tested.
@@ -41,24 +41,26 @@ ACTIONS = (
     "backward", "backward retaining", "backward creating", "backward into inputs", "grad", "grad creating", "held",
     "zero", "assign", "step", "clip", "write", "detach", "detach in place", "switch", "retain", "hook", "drop",
 )  # fmt: skip
-"""The actions that may follow an op, in the order of reports."""
+"""Names of the actions, instructions other than ops, that may follow an op, in the order of reports."""
 
 
 class Pair(NamedTuple):
-    """An op in a dtype and grad mode, and a later action."""
+    """An op in a dtype and grad mode, and a later action (an instruction other than an op) in the program."""
 
     op: str
-    """Name of the op."""
+    """Name of the op, such as `matmul`, or of an in-place op."""
     dtype: str
-    """Dtype of the op's first operand."""
+    """Dtype of the op's first operand, such as `float32`."""
     recorded: bool
     """Whether the grad mode records the op."""
     action: str
-    """A word of `ACTIONS`."""
+    """Name of the later action, a word of `ACTIONS`."""
 
 
 def actions(step: Instruction) -> Iterator[str]:
-    """The actions that an instruction counts as."""
+    """Yields the words of `ACTIONS` for an instruction: several for a backward call with options, none for an op that
+    is not in place.
+    """
     match step:
         case Backward():
             yield "backward"
@@ -89,7 +91,7 @@ _WORDS: dict[type, str] = {
 
 
 def pairs(program: Program) -> set[Pair]:
-    """The pairs of a program."""
+    """Returns all pairs of an op and a later action (an instruction other than an op) in a program."""
     dtypes: dict[Ref, str] = {}
     for at, step in enumerate(program):
         if isinstance(step, Leaf):

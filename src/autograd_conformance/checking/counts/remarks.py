@@ -1,4 +1,5 @@
-"""Remarks for the adapter's author: errors that `classify` does not know, and values that the adapter could not read.
+"""Remarks for the adapter's author: errors that the adapter's `classify` does not know, and values that the adapter
+could not read.
 
 Remarks are no verdicts. Each is counted and printed once, at the top of the report.
 """
@@ -17,26 +18,28 @@ from autograd_conformance.reporting.prose import counted, shortened
 from autograd_conformance.tape.refusals import Refusal
 
 SHOWN = 10
-"""Number of remarks of each kind that are printed; the rest is counted."""
+"""Number of remarks of each kind that are printed; the number of the others is printed."""
 LONGEST = 120
 """Largest number of characters of a message that is printed."""
 
 
 @dataclass(slots=True)
 class Remarks:
-    """The remarks of one test, or of all tests so far."""
+    """The remarks for the adapter's author from one test, or from all tests so far."""
 
     refusals: Counter[Refusal] = field(default_factory=Counter)
     """Number of calls that raised an error which `classify` does not know, where an error was expected."""
     unobserved: Counter[str] = field(default_factory=Counter)
-    """Number of programs in which the adapter could not read something, by its description without numbers."""
-    undecided: Counter[str] = field(default_factory=Counter)
-    """Number of programs with an error that may be the framework's or the adapter's, by its description without
+    """Number of programs in which the adapter could not read something, by the description of what and why, without
     numbers.
+    """
+    undecided: Counter[str] = field(default_factory=Counter)
+    """Number of programs with an error that may be the framework's or the adapter's, by the error's type and message
+    without numbers.
     """
 
     def note(self, observation: Observation) -> None:
-        """Counts the remarks of an observation."""
+        """Counts the values that could not be read, and the undecided error, in the observation of one program."""
         self.unobserved.update({_plain(each) for step in observation for each in step.unobserved})
         error = undecided_error(*observation)
         self.undecided.update([described(error)] if error is not None else [])
@@ -48,7 +51,7 @@ class Remarks:
         self.undecided.update(other.undecided)
 
     def lines(self) -> Iterator[str]:
-        """The remarks as lines of text."""
+        """Yields the remarks as lines of text for the report."""
         for refusal, count in self.refusals.most_common(SHOWN):
             yield _of_refusal(refusal, count)
         for words, count in self.unobserved.most_common(SHOWN):
@@ -61,24 +64,24 @@ class Remarks:
             yield f"{counted(rest, 'more remark')} of these kinds"
 
     def to_json(self) -> dict[str, Any]:
-        """The remarks as JSON data, for other processes."""
+        """Returns the remarks as JSON data, for sending to another process."""
         refusals = [[each.expected.value, each.type, each.message, count] for each, count in self.refusals.items()]
         return {"refusals": refusals, "unseen": dict(self.unobserved), "undecided": dict(self.undecided)}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Remarks:
-        """The remarks from JSON data."""
+        """Returns the remarks that `to_json` of another process made."""
         refusals = {Refusal(Kind(kind), type_, message): count for kind, type_, message, count in form["refusals"]}
         return cls(Counter(refusals), Counter(form["unseen"]), Counter(form["undecided"]))
 
 
 def described(error: Raised) -> str:
-    """An error that may be the framework's or the adapter's, in words without numbers."""
+    """Returns the type and message of an error that may be the framework's or the adapter's, without numbers."""
     return _plain(f"{error.type}: {error.message}")
 
 
 def _of_refusal(refusal: Refusal, count: int) -> str:
-    """The remark on an error that the adapter does not know, with the line to add to `classify`."""
+    """Returns the remark on an error that the adapter does not know, with the line to add to `classify`."""
     part = max(refusal.message.split("#"), key=len).strip()
     known = (
         f"if {json.dumps(part, ensure_ascii=False)} in str(error)" if part else f"if isinstance(error, {refusal.type})"
@@ -92,6 +95,6 @@ def _of_refusal(refusal: Refusal, count: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """The first line of a text, with addresses and numbers replaced, since they differ from run to run."""
+    """Returns the first line of a text, with `#` for addresses and numbers, which differ from run to run."""
     first = text.strip().partition("\n")[0]
     return shortened(re.sub(r"(?<!line )\b(?:0x[0-9a-f]+|\d+(?:\.\d+)?)", "#", first), 2 * LONGEST)

@@ -23,24 +23,30 @@ from autograd_conformance.rules.judge.choices import Choice
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of one test, or of all tests so far."""
+    """The counts of one test, or the sum for all tests so far."""
 
     articles: dict[str, str] = field(default_factory=dict)
-    """The result of each article's claim that was tested."""
+    """The result of each tested claim that an article makes about autograd, by the claim's key."""
     differences: Counter[int] = field(default_factory=Counter)
-    """Number of programs that showed each known difference, by its position."""
+    """Number of programs that showed each known difference, by the difference's position in the list of those that
+    apply.
+    """
     pairs: Counter[Pair] = field(default_factory=Counter)
-    """Number of programs in which each pair of op and action occurred."""
+    """Number of programs in which each pair of an op and a later instruction of another kind, such as backward,
+    occurred.
+    """
     ended: Counter[int] = field(default_factory=Counter)
-    """Number of programs in which a known difference ended the judging, by its position."""
+    """Number of programs whose judging a known difference ended early, by the difference's position in that list."""
     findings: list[Finding] = field(default_factory=list)
-    """The violations that become known differences."""
+    """With `--update-known`, the violations that become known differences."""
     choices: Counter[Choice] = field(default_factory=Counter)
-    """Number of times each outcome was chosen among several allowed ones."""
+    """Number of times that the framework chose each outcome where the rules allow several."""
     remarks: Remarks = field(default_factory=Remarks)
-    """Remarks for the adapter's author."""
+    """Remarks for the adapter's author, such as errors that the adapter cannot classify."""
     common: dict[str, frozenset[Clause]] = field(default_factory=dict)
-    """For each rule, the clauses that are true of all programs that kept it; only with `--update-known`."""
+    """For each rule, the clauses (a key of a known difference and its value, such as `("makes_view", True)`) that are
+    true of all programs that kept the rule; only with `--update-known`.
+    """
 
     def add(self, other: Tally) -> None:
         """Adds the counts of another test."""
@@ -54,7 +60,9 @@ class Tally:
         self.common = common_to_both(self.common, other.common)
 
     def coverage(self) -> Iterator[Coverage]:
-        """The coverage of each op, ordered by name."""
+        """Yields a record for each op, ordered by name: how often which instructions followed it, by dtype and grad
+        mode.
+        """
         found: dict[str, dict[tuple[str, bool], dict[str, int]]] = {}
         for each, count in sorted(self.pairs.items()):
             found.setdefault(each.op, {}).setdefault((each.dtype, each.recorded), {})[each.action] = count
@@ -64,7 +72,9 @@ class Tally:
             )
 
     def behaviours(self) -> Iterator[Behaviour]:
-        """The framework's choices among allowed outcomes, ordered by the name of the instruction."""
+        """Yields a record for each place where the rules allow several outcomes, with the number of times that the
+        framework chose each, ordered by the name of the instruction.
+        """
         found: dict[tuple[str, tuple[tuple[str, str], ...]], dict[str, int]] = {}
         for each, count in sorted(self.choices.items()):
             found.setdefault((each.instruction, each.allowed), {})[each.chosen] = count
@@ -72,7 +82,7 @@ class Tally:
             yield Behaviour(instruction=instruction, allowed=tuple(Allowed(*each) for each in allowed), seen=counts)
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as JSON data, for pytest-xdist."""
+        """Returns the counts as JSON data, which pytest-xdist can send to another process."""
         return {
             "articles": self.articles,
             "differences": list(self.differences.items()),
@@ -86,7 +96,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Tally:
-        """The counts from JSON data."""
+        """Returns the counts that `to_json` of another process made."""
         return cls(
             dict(form["articles"]),
             Counter(dict(form["differences"])),

@@ -1,3 +1,3 @@
-"""A framework's support of programs: the alphabet to draw from, the unsupported parts of a program, its compiled
-regions.
+"""What a framework supports: the ops and dtypes to draw programs from, the unsupported parts of a program, and the
+functions that the framework compiles for a program.
 """

@@ -1,4 +1,4 @@
-"""The alphabet of a framework: the ops, dtypes, optimizers and modules that its programs are drawn from."""
+"""Collects what a framework's programs are drawn from: its ops, dtypes, optimizers and modules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from autograd_conformance.strategies.building.alphabet import Alphabet
 
 
 def alphabet_of(target: Target, dtypes: Sequence[str]) -> Alphabet:
-    """Everything that a framework claims to support, with its ops in the catalogue's order and in the given dtypes."""
+    """Returns everything that a framework claims to support, with its ops in the op table's order and with the given
+    dtypes.
+    """
     names = tuple(name for name in OPS if name in target.ops)
     return Alphabet(
         names,

@@ -1,5 +1,5 @@
-"""The regions of a program as a compiler distinguishes them: the ops of each region, and the shapes and dtypes of its
-inputs.
+"""The functions that a compiler makes of a program, as it distinguishes them: by the ops of each region (instructions
+that run as one compiled function), and by the shapes and dtypes of its inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from autograd_conformance.strategies.building.drawn import Drawn
 
 
 def compiled_regions(case: Program | Drawn | Related, target: Target) -> Collection[Hashable]:
-    """The distinct regions of a program, or of two related programs. Equal regions are compiled once."""
+    """Returns keys of the distinct regions, instructions that run as one compiled function, of a program or of two
+    related programs. Regions with equal keys are compiled once.
+    """
     match case:
         case Related(first=first, second=second):
             return {*compiled_regions(first, target), *compiled_regions(second, target)}
@@ -36,7 +38,9 @@ def _compiled_regions(program: Program, reference: Reference, target: Target) ->
 
 
 def _kind(program: Program, ref: Ref, reference: Reference) -> Hashable:
-    """The properties of an input that a compiler guards on before it reuses a compiled region."""
+    """Returns the properties of an input that a compiler checks before it uses a compiled function again: its shape,
+    `requires_grad`, and a leaf's dtype or the kind of instruction that made the input.
+    """
     step = program[ref.at]
     made = step.value.dtype if isinstance(step, Leaf) else type(step)
     value = reference.values.get(ref)

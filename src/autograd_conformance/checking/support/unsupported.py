@@ -17,8 +17,8 @@ from autograd_conformance.strategies.building.writes import writes_of
 
 
 def unsupported_by(program: Program, target: Target) -> set[str]:
-    """The capabilities, ops, optimizers, dtypes and traits that a program needs and the framework does not claim, in
-    words.
+    """Returns the capabilities, ops, optimizers, dtypes and shapes that a program needs and the framework does not
+    claim, in words, such as "the op matmul".
     """
     writes = writes_of(tuple(target.ops), tuple(name for name in WRITES if name in target.writes))[1]
     had = {Apply: set(target.ops), InPlace: set(writes)}
@@ -37,7 +37,7 @@ def unsupported_by(program: Program, target: Target) -> set[str]:
 
 
 def unsupported_forms(program: Program, target: Target) -> set[str]:
-    """The shapes and attributes of ops and writes in a program that the framework does not accept, in words."""
+    """Returns the shapes and attributes of ops and writes in a program that the framework does not accept, in words."""
     limited = [step for step in program if isinstance(step, Apply | InPlace) and step.op in target.limits]
     if not limited:
         return set()
@@ -47,7 +47,9 @@ def unsupported_forms(program: Program, target: Target) -> set[str]:
 
 
 def partial_support(target: Target) -> tuple[str, ...]:
-    """The ops and writes that a framework supports only in part, each with its limits in words."""
+    """Returns the ops and in-place ops that a framework supports only in part, in words, such as "matmul: 1 or 2
+    dimensions".
+    """
     limits = tuple(f"{name}: {limit}" for name, limit in sorted(target.limits.items()))
     if Capability.WRITES not in target.capabilities or {*WRITES} <= {*target.writes}:
         return limits
@@ -56,8 +58,8 @@ def partial_support(target: Target) -> tuple[str, ...]:
 
 
 def _settings(step: Step | Optimizer, target: Target) -> set[str]:
-    """The settings of an optimizer, in all its groups, that the framework's optimizer does not have; the optimizer
-    itself if the framework has none of that name.
+    """Returns the settings of an optimizer, in all its groups, that the framework's optimizer does not have, such as
+    "sgd's fused"; the optimizer itself if the framework has none of that name.
     """
     if step.optimizer not in target.optimizers:
         return {f"the optimizer {step.optimizer}"}
