@@ -57,7 +57,7 @@ class RuleViolated(AssertionError):
         self.program = program
         """The program that violated the rule, or the first of two related programs."""
         self.observation = observation
-        """What was observed when that program ran."""
+        """The outcomes, gradients and other values that were observed when that program ran."""
         self.violation = violation
         """The first difference from the allowed outcomes."""
         self.target = target

@@ -1,1 +1,3 @@
-"""The suite as an installed package: its paths, its version and digest, moved modules, private names of libraries."""
+"""The suite as an installed package: its paths, its version and the digest of its source, old names of moved modules,
+and checks of the private names of libraries that it uses.
+"""

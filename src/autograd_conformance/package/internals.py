@@ -1,4 +1,5 @@
-"""Private names of libraries: if a new version of a library no longer has one, the suite names it in one line.
+"""Checks for private names of libraries: if a new version of a library no longer has a name that the suite uses, one
+line says which and where.
 
 Two files use private names: `strategies/building/hypothesis_internals.py` and `plugin/pytest_internals.py`.
 """
@@ -15,19 +16,19 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Internal:
-    """A private name of a library."""
+    """A private name of a library that the suite uses, with a check that the installed version has it."""
 
     library: str
     """Name of the library, as pip writes it."""
     name: str
-    """The private name, as a reader would search for it in the library's code."""
+    """The private name, such as "Gateway._io", as a reader would search for it in the library's code."""
     file: str
-    """The file of the suite that uses it."""
+    """Path of the file of the suite that uses the name."""
     is_there: Callable[[], bool]
-    """Whether the installed version has the name. An exception means that it has not."""
+    """Returns whether the installed version has the name. An exception means that it has not."""
 
     def problem(self) -> str | None:
-        """One line that says what is missing; None if nothing is."""
+        """Returns one line that says which name is missing and which file uses it; None if the library has the name."""
         with suppress(Exception):
             if self.is_there():
                 return None
@@ -35,15 +36,17 @@ class Internal:
 
 
 def problems(internals: Iterable[Internal]) -> list[str]:
-    """One line for each private name that is missing."""
+    """Returns one line for each private name that the installed libraries do not have."""
     return [problem for each in internals if (problem := each.problem()) is not None]
 
 
 def accepts(function: Callable[..., Any], *parameters: str) -> bool:
-    """Whether a function has all these parameters."""
+    """Returns whether a function has all these parameters."""
     return signature(function).parameters.keys() >= set(parameters)
 
 
 def assigns(function: Any, attribute: str) -> bool:
-    """Whether the code of a function reads or assigns an attribute of this name, such as one that only objects have."""
+    """Returns whether the code of a function reads or assigns an attribute of this name, such as one that exists only
+    in objects and not in their class.
+    """
     return attribute in function.__code__.co_names

@@ -1,4 +1,4 @@
-"""Old names of moved modules. They can be imported for one release, with a warning that names the new module."""
+"""Imports moved modules by their old names, for one release, with a warning that names the new module."""
 
 from __future__ import annotations
 
@@ -127,11 +127,13 @@ MOVED = {
     "tape.outcomes": "tape.expectation.outcomes",
     "tape.unspecified": "tape.expectation.unspecified",
 }
-"""The new name of each module, without the package's name. The modules of a package moved with it."""
+"""The new name of each moved module, by its old name, both without the package's name. The submodules of a moved
+package moved with it.
+"""
 
 
 def current(name: str) -> str | None:
-    """The new name of a moved module; None for any other module."""
+    """Returns the new full name of a moved module; None for any other module."""
     parts = name.removeprefix(PACKAGE).split(".")
     for count in range(len(parts), 0, -1):
         new = MOVED.get(".".join(parts[:count]))
@@ -141,36 +143,36 @@ def current(name: str) -> str | None:
 
 
 class Alias(Loader):
-    """A loader that loads the new module under the old name."""
+    """Loads the new module under the old name."""
 
     def __init__(self, new: str) -> None:
         self.new = new
         self.spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The new module."""
+        """Returns the new module, after a warning that the old name will end."""
         warnings.warn(f"{spec.name} is {self.new} now; its old name ends with the next release", FutureWarning, 2)
         module = importlib.import_module(self.new)
         self.spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Restores the module's own specification, which the import system has replaced."""
+        """Restores the new module's own specification, which the import system has replaced by that of the old name."""
         module.__spec__ = self.spec
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """The code of the new module, which `python -m` runs."""
+        """Returns the code of the new module, which `python -m OLD_NAME` runs."""
         spec = importlib.util.find_spec(self.new)
         return spec.loader.get_code(self.new) if spec is not None else None  # type: ignore[union-attr]
 
 
 class Finder(MetaPathFinder):
-    """An import finder for the old names."""
+    """Finds modules that are imported by an old name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The specification of a moved module."""
+        """Returns the import specification of a module that is imported by its old name; None for any other module."""
         new = current(fullname) if fullname.startswith(PACKAGE) else None
         if new is None:
             return None
@@ -180,6 +182,8 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """Installs the finder before all other finders."""
+    """Makes Python try the old names of modules before all other ways to find a module; a second call changes
+    nothing.
+    """
     if not any(isinstance(each, Finder) for each in sys.meta_path):
         sys.meta_path.insert(0, Finder())

@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 """Folder of the package."""
 
 ROOT = PACKAGE.parents[1]
-"""Folder of the checkout, which has `docs/`. Meaningless if the package was installed from a wheel."""
+"""Root folder of the checkout, which has `docs/`. Meaningless if the package was installed from a wheel."""
 
 SUITES = (PACKAGE / "suites").resolve()
 """Folder of the tests that run against a framework."""

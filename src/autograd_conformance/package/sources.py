@@ -1,4 +1,4 @@
-"""Digest of the suite's own source. Machines and days with the same digest run the same suite."""
+"""Computes a digest of the suite's own source. Machines and days with the same digest run the same suite."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ROOMS = (
     "programs", "ops", "reference", "printing", "tape", "rules", "strategies", "frameworks", "adapters",
     "known_differences", "checking", "failures", "plugin", "suites",
 )  # fmt: skip
-"""Folders of the suite that affect what is drawn, run and judged."""
+"""Folders of the package whose files affect what is drawn, run and judged."""
 
 
 @lru_cache
 def digest(*folders: str, ends: tuple[str, ...] = (".py",)) -> str:
-    """Digest of the files in some folders of the suite with these suffixes."""
+    """Returns the digest of the files in some folders of the package whose names end with one of `ends`."""
     hasher = hashlib.sha256()
     for source in sorted(path for name in folders for end in ends for path in (PACKAGE / name).glob(f"**/*{end}")):
         hasher.update(source.read_bytes())
@@ -28,5 +28,7 @@ def digest(*folders: str, ends: tuple[str, ...] = (".py",)) -> str:
 
 
 def suite() -> str:
-    """Digest of everything that affects what is drawn, run and judged, known differences included."""
+    """Returns the digest of everything that affects what is drawn, run and judged, files of known differences
+    included.
+    """
     return digest(*ROOMS, ends=(".py", ".toml"))

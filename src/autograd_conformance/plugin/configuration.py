@@ -34,18 +34,20 @@ WARNINGS = (
     "ignore:grad and param do not obey the gradient layout contract:UserWarning",
     "ignore:Generating overly large repr:hypothesis.errors.HypothesisWarning",
 )
-"""Filters for warnings: programs ignore some advice on purpose, and the origin of an expected error is not printed."""
+"""Filters for warnings: programs ignore some advice on purpose, and expected errors need no warning about where they
+began.
+"""
 
 
 OVER = "the run's time (--seconds) was over"
-"""Reason in the report if the tests were still running when the report had to be written."""
+"""Reason in the report if tests were still running when the report had to be written."""
 
 RESTARTS = 1_000
-"""Number of workers that may die before the run gives up, without --max-worker-restart."""
+"""Number of workers that may die before the run gives up, if the user does not set `--max-worker-restart`."""
 
 CHUNK = 2
-"""Number of tests that a worker gets at a time, without --maxschedchunk. By default pytest-xdist sends a quarter of the
-remaining tests, and some tests take a thousand times as long as others.
+"""Number of tests that a worker gets at a time, if the user does not set `--maxschedchunk`. By default pytest-xdist
+sends a quarter of the remaining tests, and some tests take a thousand times as long as others.
 """
 
 
@@ -77,8 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Writes staged reference code, since a watched process ends at once. Freezes all objects, so that pytest's five
-    garbage collections at the end skip them.
+    """Writes generated reference code to its cache file, since a watched process ends without Python's own exit.
+    Freezes all objects, so that pytest's five garbage collections at the end skip them.
     """
     if SESSION in config.stash:
         store().close()
@@ -125,7 +127,7 @@ def _as_controller(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
-    """Starts workers that do not import modules from the current folder."""
+    """Makes workers start without importing modules from the current folder."""
     for spec in specs:
         if spec.popen and spec.python is None:
             spec.python = shlex.join(PYTHON)
@@ -133,7 +135,9 @@ def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Sends a worker of pytest-xdist the seed, the audit's result, the framework's description, and the limits."""
+    """Sends a worker of pytest-xdist the seed, the result of the audit (which ran each op alone), the framework's
+    description, and the limits.
+    """
     session = node.config.stash.get(SESSION, None)
     if session is not None:
         node.workerinput["hypothesis_seed"] = node.config.option.hypothesis_seed

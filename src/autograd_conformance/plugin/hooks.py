@@ -1,7 +1,7 @@
 """The hooks and fixtures of the suite's pytest plugin, where pytest finds them by name.
 
 In the checkout, `pytest -n auto --framework NAME` runs `suites/` against NAME and writes a report. Elsewhere the
-command `autograd-conformance` does (`cli`).
+command `autograd-conformance` does that (`cli`).
 """
 
 from autograd_conformance.plugin.configuration import (

@@ -17,15 +17,17 @@ from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.strategies.building.hypothesis_internals import has_providers
 
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
-"""Number of programs per rule. A test of a single op gets a tenth."""
+"""Number of programs that a test draws, by the name of the Hypothesis profile. Tests of a single op, and some others,
+draw a fraction of this number.
+"""
 
 PROFILE = "quick"
-"""The profile of a run that names none."""
+"""The profile of a run whose command line names none."""
 
 
 CONFIRMS = 20
-"""Number of failures that each process confirms in a separate process, without `--confirm`. Each takes a few
-seconds.
+"""Number of failures that each process runs again in a fresh process, if the user does not set `--confirm`. Each takes
+a few seconds.
 """
 
 
@@ -152,11 +154,15 @@ REMEMBERING = {
 
 
 OWN = ("recorder", "progress", "workers")
-"""Names of the suite's own plugins. Without them there is no report, or the run does not end."""
+"""Names under which the suite's own plugins are registered. Without them there is no report, or the run does
+not end.
+"""
 
 
 def check_options(config: pytest.Config) -> None:
-    """Refuses options that pytest would accept and ignore, or report as an internal error."""
+    """Refuses options that pytest would accept and ignore, or report as an internal error. Raises
+    `pytest.UsageError`.
+    """
     _check_hidden(config)
     if getattr(config.option, "dist", "no") == "each":
         raise pytest.UsageError(
@@ -182,7 +188,7 @@ def check_options(config: pytest.Config) -> None:
 
 def _check_hidden(config: pytest.Config) -> None:
     """Refuses options that leave a run without a report or without tests, in particular if an environment variable sets
-    them.
+    these options.
     """
     for name in OWN:
         if config.pluginmanager.is_blocked(name):

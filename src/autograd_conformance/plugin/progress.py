@@ -1,4 +1,4 @@
-"""One line with the progress of a run: finished rules, programs per second, failures so far, and the estimated
+"""Prints one line with the progress of a run: finished rules, programs per second, failures so far, and the estimated
 remaining time.
 
 On a terminal the line replaces pytest's dots and is rewritten. Elsewhere it is printed from time to time among the
@@ -23,7 +23,7 @@ from autograd_conformance.reporting.records.records import Result
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 
 ON_TERMINAL, ELSEWHERE = 0.2, 30.0
-"""Seconds between two lines, on a terminal and elsewhere."""
+"""Seconds between two updates of the line, on a terminal and elsewhere."""
 
 
 class Progress:
@@ -33,14 +33,16 @@ class Progress:
         self.limits = limits
         self.reporter: pytest.TerminalReporter | None = None
         self.begun: float | None = None
-        """Start of the first test. The time before, such as that of the audit, does not count for the estimate."""
+        """Start of the first test, on the monotonic clock. The time before, such as that of checking each op alone,
+        does not count for the estimate.
+        """
         self.written = time.monotonic()
         self.done: Counter[str] = Counter()
         """Number of finished tests of each rule."""
         self.rules = self.tests = self.rules_done = self.programs = self.failures = 0
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Finds pytest's reporter, and replaces its dots if a line can be rewritten."""
+        """Finds pytest's terminal reporter, and switches off its dots on a terminal."""
         reporter: pytest.TerminalReporter | None = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or reporter.verbosity != 0:
             return
@@ -50,7 +52,7 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Suppresses the dots if the line replaces them."""
+        """Suppresses a test's dot on a terminal, where the progress line replaces the dots."""
         if self.reporter is None or not self.reporter.isatty() or not hasattr(report, "when"):
             return None
         if report.when == "call" and report.outcome in ("passed", "failed"):
@@ -63,7 +65,9 @@ class Progress:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Counts a test's results, and prints the line if enough time has passed."""
+        """Counts the programs, failures and finished rules in a test's report, and prints the line if enough time has
+        passed.
+        """
         if self.reporter is None:
             return
         for name, value in report.user_properties:
@@ -101,7 +105,7 @@ class Progress:
             self.reporter.write_line(line)
 
     def line(self, seconds: float) -> str:
-        """The line after this many seconds of testing."""
+        """Returns the progress line after this many seconds of testing."""
         parts = [
             f"{self.rules_done:,} of {counted(self.rules, 'rule')} done",
             f"{counted(self.programs, 'program')}, {self.programs / max(seconds, 1e-9):,.0f} a second",
@@ -110,7 +114,7 @@ class Progress:
         return "; ".join([*parts, f"about {duration(self.left(seconds))} left"])
 
     def left(self, seconds: float) -> float:
-        """Estimated remaining seconds: at the rate so far, or until the limit."""
+        """Returns the estimated remaining seconds: at the rate so far, but at most until the deadline."""
         ended = sum(self.done.values())
         expected = seconds * (self.tests - ended) / ended if ended else 0.0
         limit = self.limits.seconds_left()

@@ -1,6 +1,6 @@
-"""The private names of pytest, pytest-xdist and execnet that the suite uses. No other file uses any.
+"""Wraps the private names of pytest, pytest-xdist and execnet that the suite uses. No other file uses any.
 
-`INTERNALS` lists them. A run checks the list when it begins, and a test checks each name.
+`INTERNALS` lists these names. A run checks the list when it begins, and a test checks each name.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ def hide_progress(reporter: pytest.TerminalReporter) -> None:
 
 
 def terminal_width(reporter: pytest.TerminalReporter) -> int:
-    """Number of columns of the terminal. Needs `TerminalReporter._tw`: pytest publishes no width, and another source
-    may differ from the one with which pytest erases lines.
+    """Returns the number of columns of the terminal. Needs `TerminalReporter._tw`: pytest publishes no width, and
+    another source may differ from the one with which pytest erases lines.
     """
     return reporter._tw.fullwidth
 
 
 def terminal_stream(reporter: pytest.TerminalReporter) -> TextIO:
-    """The file that pytest's terminal writes to. Needs `TerminalWriter._file`: `sys.stdout` may be another file."""
+    """Returns the file that pytest's terminal reporter writes to. Needs `TerminalWriter._file`: `sys.stdout` may be
+    another file.
+    """
     return reporter._tw._file
 
 
@@ -58,16 +60,16 @@ def mark_as_shown(report: pytest.TestReport) -> None:
 
 
 def parameter(item: pytest.Item, name: str) -> Any:
-    """The value of a parameter of a test; None if it has no such parameter. Needs `Function.callspec`: pytest publishes
-    the values only to fixtures.
+    """Returns the value of a parameter of a test; None if the test has no such parameter. Needs `Function.callspec`:
+    pytest publishes the values only to fixtures.
     """
     call = getattr(item, "callspec", None)
     return None if call is None else call.params.get(name)
 
 
 def stop_workers(config: pytest.Config, reason: str) -> None:
-    """Lets no worker begin another test. Needs `DSession.shouldstop`: pytest-xdist does not read the session's flag.
-    Nothing happens if the run has no workers.
+    """Keeps all workers of pytest-xdist from beginning another test. Needs `DSession.shouldstop`: pytest-xdist does not
+    read the session's flag. Does nothing if the run has no workers.
     """
     workers = config.pluginmanager.get_plugin("dsession")
     if workers is not None:
@@ -75,15 +77,15 @@ def stop_workers(config: pytest.Config, reason: str) -> None:
 
 
 def worker_process(node: Any) -> Popen[bytes] | None:
-    """The process of a worker; None if it runs on another computer. Needs `Gateway._io` and `Popen2IOMaster.popen`:
-    execnet publishes neither the process nor its exit code.
+    """Returns the process of a worker of pytest-xdist; None if the worker runs on another computer. Needs `Gateway._io`
+    and `Popen2IOMaster.popen`: execnet publishes neither the process nor its exit code.
     """
     return getattr(getattr(node.gateway, "_io", None), "popen", None)
 
 
 def worker_of(report: Any) -> Any:
-    """The worker that died during a test. Needs `node`, which pytest-xdist adds to the report of a crashed test: its
-    hook has no argument for it.
+    """Returns pytest-xdist's object for the worker that died during a test. Needs `node`, which pytest-xdist adds to
+    the report of a crashed test, because the hook has no argument for it.
     """
     return report.node
 
@@ -146,4 +148,4 @@ INTERNALS = tuple(
         ("execnet", "Popen2IOMaster.popen", _popen),
     )
 )
-"""All private names, each with a check."""
+"""All private names that the suite uses, each with a check that the installed version has it."""

@@ -1,4 +1,4 @@
-"""Replays a program file: runs it again and prints "fixed", "still failing" or "cannot run"."""
+"""Replays a program file of a report: runs the program again and prints "fixed", "still failing" or "cannot run"."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ CODES: dict[Verdict, int] = {"fixed": Exit.PASSED, "still failing": Exit.NOT_CON
 """Exit code of each verdict; `reporting.verdicts` describes the codes."""
 
 INTERRUPTED = Exit.STOPPED
-"""Exit code of a replay that the user stops, the same as pytest's."""
+"""Exit code of a replay that the user stops, the same as pytest's for an interrupted run."""
 
 WORKER = "replay"
-"""Name of the replaying process's journal."""
+"""Name under which the replaying process writes its journal, the file that names the running program."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,16 @@ class Replayed:
     """The result of a replay."""
 
     verdict: Verdict
-    """Whether the program passes now."""
+    """"fixed" if the program violates no rule now, "still failing", or "cannot run"."""
     reason: str | None = None
     """Why the program cannot run, or the rule that it still violates."""
     broken: RuleViolated | None = None
-    """The violation, if there still is one."""
+    """The violation, if the program still shows one."""
 
 
 def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: float) -> int:
-    """Replays a file in a child process, which calls `main` with a folder for its journal; returns the exit code.
+    """Replays a file in a child process, which calls `main` with a folder for its journal, the file that names the
+    running program; returns the exit code.
 
     A program that ends the process, or runs longer than `timeout` seconds, is still failing. The process is ended after
     `watchdog` seconds.
@@ -83,13 +84,15 @@ def watched(path: Path, main: Callable[[Path], int], timeout: float, watchdog: f
 
 
 def _ended(path: Path, program: Program, how: str) -> int:
-    """Prints that a program ended its process; returns the exit code."""
+    """Prints a program that ended the process in which it ran, and how; returns the exit code."""
     print("\n".join(["The program:", "", *code(program, None), ""]))
     return _say(path, "still failing", how)
 
 
 def replayed(path: Path, session: Session, folder: Path) -> int:
-    """Replays a file in this process, with its journal in `folder`, and prints the result; returns the exit code."""
+    """Replays a file in this process, with the journal, the file that names the running program, in `folder`; prints
+    the result and returns the exit code.
+    """
     own, framework = journal.Journal(folder, WORKER, session.settings.watchdog), session.framework
     own.begin(str(path), "", None)
     with session.process.journaled(own):
@@ -110,14 +113,14 @@ def _say(path: Path, verdict: Verdict, reason: str | None) -> int:
 
 
 def _nothing() -> None:
-    """Does nothing after a program has run."""
+    """Does nothing; the default for a function that is called after each program."""
 
 
 def replay(path: Path, target: Target, known: Sequence[Known] = (), done: Callable[[], object] = _nothing) -> Replayed:
     """Runs the program in a file again, after the programs that the file lists to run before it.
 
-    A known difference counts as still failing if there is no other violation. `done` is called after each program that
-    the framework has run.
+    If the program shows only violations that are listed as known, it counts as still failing. `done` is called after
+    each program that the framework has run.
     """
     try:
         found, before = read(path)
@@ -141,8 +144,9 @@ def run_after(
     is_waived: Callable[[Program, Violation], bool],
     done: Callable[[], object] = _nothing,
 ) -> Replayed:
-    """Runs a program, or two related programs, after those in `before`; also on the target that counts saved tensors,
-    if that is a separate one. A waived violation is reported if there is no other.
+    """Runs a program, or two related programs, after those in `before`; one program also on the target that counts
+    saved tensors, if that is a separate one. If all violations are waived, as known differences are, the first one is
+    reported.
     """
     wanted = (found.first, found.second) if isinstance(found, Related) else (found,)
     for each in (*before, *wanted):  # checked for all programs before any runs
@@ -155,7 +159,9 @@ def run_after(
 
 
 def _unsupported(program: Program, target: Target) -> Replayed | None:
-    """The result "cannot run" for a program that the framework does not support; None if it supports the program."""
+    """Returns the result "cannot run" for a program that the framework does not support; None if it supports the
+    program.
+    """
     if not len(program):
         return Replayed("cannot run", "the program has no instructions")
     missing = sorted(unsupported_by(program, target))
@@ -184,9 +190,9 @@ def _alone(
 
 
 def _unjudged(program: Program, observation: Observation, target: Target) -> Replayed | None:
-    """The result "cannot run" for a program without a violation that cannot be judged: an error may be the framework's
-    or the adapter's, or an op is not smooth at its operands, where frameworks differ by convention. None if it was
-    judged.
+    """Returns the result "cannot run" for a program that shows no violation but cannot be judged: an error may be the
+    framework's or the adapter's, or an op is not smooth at its operands, where frameworks differ by convention. None if
+    it was judged.
     """
     error = undecided_error(*observation)
     if error is not None:
@@ -213,17 +219,17 @@ def _related(related: Related, target: Target, done: Callable[[], object]) -> Re
 
 
 def read(path: Path) -> tuple[Program | Related, tuple[Program, ...]]:
-    """The program or related programs in a file, and the programs that have to run before."""
+    """Returns the program or related programs in a file, and the programs that have to run before."""
     return from_form(_form(path))
 
 
 def from_form(form: Any) -> tuple[Program | Related, tuple[Program, ...]]:
-    """The same as `read`, from the JSON form of a file."""
+    """Returns the same as `read`, from the parsed JSON of a file."""
     return _program(form), _preceding(form)
 
 
 def _program(form: Any) -> Program | Related:
-    """The program or related programs in a JSON form, or in a failure record."""
+    """Returns the program or related programs in parsed JSON, which is that of a program or of a failure record."""
     if isinstance(form, dict) and form.get("record") == "failure":
         form = form.get("program")
     if relations_codec.is_relation(form):
@@ -232,7 +238,9 @@ def _program(form: Any) -> Program | Related:
 
 
 def _preceding(form: Any) -> tuple[Program, ...]:
-    """The programs that have to run before, for a failure that needs them."""
+    """Returns the programs that have to run before, for a failure that does not occur without them. Raises
+    `MalformedProgram`.
+    """
     before = form.get("before", ()) if isinstance(form, dict) else ()
     if not isinstance(before, (list, tuple)):
         raise MalformedProgram("'before' has to be a list of programs")

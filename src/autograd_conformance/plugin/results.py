@@ -1,4 +1,6 @@
-"""The records of a test, which travel with pytest's own report of it."""
+"""Makes the records of a test, such as its result and its failures, and adds them to pytest's own report of the
+test.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def _make_sendable(report: pytest.TestReport) -> None:
     """Escapes a report's text so that other processes and terminals can handle it; a framework may have written parts
-    of it.
+    of the text.
     """
     text = str(report.longrepr or "")
     if text.encode(errors="replace").decode() != text:
@@ -79,7 +81,9 @@ def _make_sendable(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist sends it; if it cannot, it ends the worker
 def pytest_warning_recorded(warning_message: Any) -> None:
-    """Replaces a warning by one of Python's own classes, with a text that other processes can handle."""
+    """Replaces a warning by one of Python's own classes, with a text that other processes can handle. A worker that
+    cannot send a warning would end.
+    """
     warning = warning_message.message
     if isinstance(warning, Warning):
         own = next(each for each in type(warning).__mro__ if each.__module__ == "builtins")
@@ -87,8 +91,8 @@ def pytest_warning_recorded(warning_message: Any) -> None:
 
 
 def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome, str]:
-    """Verdict and reason of a skipped test. The suite may skip it, or a mark or fixture of the user. A skip from within
-    the framework is an error.
+    """Returns the verdict and the reason of a skipped test. The suite may have skipped it, or a mark or fixture of the
+    user; a skip by the framework itself is an error.
     """
     reason = str(raised)
     match raised:
@@ -103,7 +107,7 @@ def _skipped(raised: BaseException, during: str, programs: int) -> tuple[Outcome
 
 
 def _doubt(session: Session) -> str | None:
-    """Why this process's judge cannot be trusted, as a message; None if it can."""
+    """Returns a message that says why this process's judge cannot be trusted; None if it can."""
     return judge_error(session.process.count_judge_check())
 
 
@@ -159,7 +163,9 @@ class _Found(NamedTuple):
 
 
 def _failures(item: pytest.Item, error: BaseException, report: pytest.TestReport) -> Iterator[_Found]:
-    """The violation and the end of a process in the exception of a test, if there are any. Confirms each."""
+    """Yields what the exception of a test contains: a violation, the end of the framework's process, both or nothing.
+    Runs each again in a fresh process, to see whether it reproduces.
+    """
     check = item.stash.get(CHECK, None)
     ended = process_end_in(error)
     broken = violation_in(error) or (check.shortest if check is not None and ended is None else None)
@@ -201,14 +207,16 @@ def _process_end(item: pytest.Item, ended: Crashed | TimedOut, flaky: bool, repo
 
 
 def _save(item: pytest.Item, failure: Failure, verdict: FailureVerdict) -> None:
-    """Stores a failure that is not confirmed yet, in case the run ends before it is sent."""
+    """Stores a failure before it runs again in a fresh process, in case the run ends before the failure is sent."""
     settings, (rule, op) = item.config.stash[SESSION].settings, about(item)
     later = unsent(item.nodeid, rule, op, item.stash.get(CHECK, None), verdict)
     pending.save(settings.folder, settings.worker, failure, later)
 
 
 def _without_failure(check: Check, rule: str, op: str | None) -> tuple[Outcome, str | None]:
-    """The verdict of a test that did not fail, and the reason for it."""
+    """Returns the verdict of a test that did not fail, and the reason for it: "pass", "known difference" or "not
+    applicable".
+    """
     shown = [(known.rule, known.reason) for known in check.differences]
     shown += [(found.signature.rule, found.observed) for found in check.findings.values()]
     own = [reason for broken, reason in shown if op is not None or broken == rule]

@@ -13,29 +13,29 @@ from typing import Any
 from autograd_conformance.package.places import SUITES
 
 PLAN = "conformance plan"
-"""User property with which every test sends the plan. With pytest-xdist, the process that collects the tests is not the
-one that writes the report.
+"""Name of the pytest user property with which every test sends the plan: with pytest-xdist, the process that collects
+the tests is not the one that writes the report.
 """
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run, as the process that collected its tests knows it."""
+    """The numbers of tests in a run, as counted by the process that collected them."""
 
     tests: Mapping[str, int]
-    """Number of tests of each rule."""
+    """Number of tests of each rule, by the rule's slug."""
     deselected: int
     """Number of tests that options deselected."""
     whole: bool = False
-    """Whether the run has all tests of the suites."""
+    """Whether the run has all tests of the suites, so that no rule lacks a test."""
 
     @classmethod
     def of(cls, rules: Iterable[str], deselected: int, whole: bool = False) -> Plan:
-        """The plan of a run, given the rule of each test."""
+        """Makes the plan of a run, given the rule of each of its tests."""
         return cls(Counter(rules), deselected, whole)
 
     def to_json(self, rule: str) -> dict[str, Any]:
-        """The plan as JSON data, sent by a test of this rule."""
+        """Returns the plan as JSON data, to be sent by a test of this rule."""
         return {
             "rule": rule,
             "of_rule": self.tests[rule],
@@ -48,7 +48,9 @@ class Plan:
 
 @lru_cache(maxsize=1)
 def functions() -> frozenset[tuple[str, str]]:
-    """All test functions of the suites, each with its file name, whatever was collected."""
+    """Returns all test functions of the suites, each as a pair of its file's name and its own name, whatever was
+    collected.
+    """
     return frozenset((path.name, name) for path in SUITES.glob("test_*.py") for name in _functions(path))
 
 

@@ -1,4 +1,6 @@
-"""The suite's state in pytest's configuration and tests, and the opening of the session."""
+"""Keys under which the suite stores its state in pytest's configuration and tests; the loading of the framework, and
+the audit (which runs each op alone before the tests).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ COLLECTED = pytest.StashKey[int]()
 
 
 def runs_suites(config: pytest.Config) -> bool:
-    """Whether the run has tests of the suites. The suite's own tests need no framework."""
+    """Returns whether the run has tests of the suites. A run of only the suite's own tests needs no framework."""
     names = [arg.split("::")[0] for arg in config.args]
     if any(name.startswith("autograd_conformance.suites") for name in names):  # with --pyargs
         return True
@@ -57,7 +59,7 @@ def runs_suites(config: pytest.Config) -> bool:
 
 
 def seed_of(given: str | None) -> str:
-    """The seed of the run; drawn if the user gives none."""
+    """Returns the seed of the run as text, which is drawn if the user gives none. Raises `pytest.UsageError`."""
     try:
         return str(random.SystemRandom().randrange(2**32) if given is None else int(given))
     except ValueError:
@@ -65,7 +67,9 @@ def seed_of(given: str | None) -> str:
 
 
 def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED) -> Session:
-    """The session of this process, with the framework loaded. Ends the run if that is impossible."""
+    """Returns the settings, framework and state of this process, with the framework loaded. Ends the run if that is
+    impossible.
+    """
     option = config.option
     dtypes = DTYPES if option.dtype == "both" else (option.dtype,)
     folder = Path(option.report).expanduser()
@@ -110,7 +114,7 @@ def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED)
 
 
 def audited(config: pytest.Config) -> AuditResult:
-    """The result of the audit, which runs once per run in separate processes.
+    """Returns the result of the audit, which runs each op alone, once per run and in separate processes.
 
     For a mode in which compiling is expensive, the framework without the mode is audited first, and then the mode, with
     the ops that passed.
@@ -129,7 +133,9 @@ def audited(config: pytest.Config) -> AuditResult:
 
 
 def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[str] = frozenset()) -> AuditResult:
-    """Audits a framework without some ops; ends the run if the audit fails."""
+    """Runs each op of a framework alone, except for the ops in `but`, and returns which are faulty; ends the run if
+    that fails.
+    """
     session = config.stash[SESSION]
     profile = config.getoption("--hypothesis-profile") or PROFILE
     thrice = profile != "quick"  # from cold, tracing third derivatives takes long
@@ -159,7 +165,7 @@ def _run_audit(config: pytest.Config, name: str, target: Target, but: frozenset[
 
 
 def about(item: pytest.Item) -> tuple[str, str | None]:
-    """The rule and the op of a test."""
+    """Returns the slug of the rule that a test is about, and the op if the test is about one."""
     marker = item.get_closest_marker("rule")
     assert marker is not None, f"{item.nodeid} has no rule marker"
     return marker.args[0], parameter(item, "op")

@@ -1,4 +1,6 @@
-"""The tests of a run: their order, what each needs, and the check that each gets."""
+"""Orders the tests of a run, decides which apply to the framework and how many programs each requests, and gives each
+test its check.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +46,18 @@ from autograd_conformance.strategies.building.hypothesis_internals import exampl
 from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp
 
 UNDRAWN = 20
-"""Approximate number of programs of a test that draws none."""
+"""Approximate number of programs that a test runs if Hypothesis draws none for it."""
 
 MANY = frozenset(("op", "write"))
-"""Fixtures of the tests that exist once for each op or write."""
+"""Names of the fixtures by which pytest repeats a test for each op or write."""
 
 BEGUN = 5
-"""Number of programs in the first share of a test without a verdict, about the time to compile one region."""
+"""Number of programs that come first in the budget for a test that has no verdict or draws no programs, unless
+compiling is expensive.
+"""
 
 CORPUS = SUITES / "test_corpus.py"
-"""The file of tests with one program each."""
+"""The file of the tests that each run one program of the corpus, programs that once found a violation."""
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
@@ -62,13 +66,13 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Counts the tests before any is deselected."""
+    """Counts the suites' tests before any is deselected."""
     item.config.stash[COLLECTED] = item.config.stash.get(COLLECTED, 0) + (item.path.parent == SUITES)
 
 
 def _is_whole(config: pytest.Config, items: Sequence[pytest.Item]) -> bool:
-    """Whether these are all tests of the suites: no test was selected by name, no file or function is missing, and none
-    was deselected, with or without a report to pytest.
+    """Returns whether the collected tests are all tests of the suites: none was selected by name, no file or function
+    is missing, and none was deselected, whether or not that was reported to pytest.
     """
     named = any("::" in arg for arg in config.args)
     there = {(item.path.name, getattr(item, "originalname", item.name)) for item in items}
@@ -77,7 +81,8 @@ def _is_whole(config: pytest.Config, items: Sequence[pytest.Item]) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sorts the tests: the corpus comes first, so that known programs run before drawn ones.
+    """Sorts the tests: those of the corpus come first, so that programs that once found a violation run before drawn
+    ones.
 
     If compiling is expensive, the last tests are those of rules about two programs, then those without a verdict, and
     then those of each op or write. These are many, and a run that ends early should have tried every rule.
@@ -116,16 +121,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _group(item: pytest.Item) -> tuple[str, bool, bool]:
-    """The tests with the same key test one rule in the same way: by the corpus, for each op, or otherwise."""
+    """Returns the key of a group of tests that test one rule in the same way: with programs of the corpus, for each op,
+    or otherwise.
+    """
     return about(item)[0], item.path == CORPUS, _is_many(item)
 
 
 def _demand(item: pytest.Item, framework: FrameworkUnderTest, alike: int) -> Demand:
-    """The number of programs that a test requests.
+    """Returns the number of programs that a test requests, and how many of these come first.
 
-    The first programs are those that the rule needs: one if there is a test for each op, and a few if there is no
-    verdict. If compiling is expensive, so are programs: the `alike` tests of a group share the programs that the rule
-    needs, since the audit has tried each op already, and tests without a verdict get none first.
+    The first programs are those that the rule needs to count as tested: one if there is a test for each op, and a few
+    if there is no verdict. If compiling is expensive, so are programs: the `alike` tests of a group share the programs
+    that the rule needs, since the audit has tried each op already, and tests without a verdict get none first.
     """
     programs, costly = _programs(item, framework), framework.target.programs_each > 0
     drawn = examples_of(getattr(item, "obj", None)) is not None
@@ -141,29 +148,31 @@ def _demand(item: pytest.Item, framework: FrameworkUnderTest, alike: int) -> Dem
 
 
 def _is_many(item: pytest.Item) -> bool:
-    """Whether a test exists once for each op or write."""
+    """Returns whether a test exists once for each op or write."""
     return not MANY.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def _is_advice(item: pytest.Item) -> bool:
-    """Whether the rule of a test has no verdict."""
+    """Returns whether the rule of a test is an INFO rule, which has no verdict."""
     rule = _rule(item)
     return rule is not None and rule.level is Level.INFO
 
 
 def _is_relation(item: pytest.Item) -> bool:
-    """Whether the rule of a test compares two programs."""
+    """Returns whether the rule of a test compares two programs."""
     rule = _rule(item)
     return rule is not None and rule.family == "relations"
 
 
 def _rule(item: pytest.Item) -> Rule | None:
-    """The rule of a test; None for a test that is not the suite's."""
+    """Returns the rule of a test; None for a test that is not the suite's."""
     return RULES[about(item)[0]] if item.get_closest_marker("rule") else None
 
 
 def _programs(item: pytest.Item, framework: FrameworkUnderTest) -> float:
-    """Number of programs that a test is about to run: 0 if it does not apply, else that of its profile."""
+    """Returns the number of programs that a test is about to run: 0 if the test does not apply, else that of its
+    Hypothesis profile.
+    """
     rule, op = about(item)
     if framework.missing(rule) or (op is not None and op not in framework.target.ops):
         return 0.0
@@ -180,7 +189,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def prepared(pytestconfig: pytest.Config) -> FrameworkUnderTest:
-    """The framework, after the audit, ready to draw and run programs."""
+    """The framework under test, after each op was checked alone, in a process that is ready to draw and run
+    programs.
+    """
     framework = pytestconfig.stash[SESSION].framework
     audited(pytestconfig)
     framework.prepare()
@@ -189,7 +200,7 @@ def prepared(pytestconfig: pytest.Config) -> FrameworkUnderTest:
 
 @pytest.fixture(scope="session")
 def journal(pytestconfig: pytest.Config, prepared: FrameworkUnderTest) -> Iterator[Journal]:
-    """The process's journal, which is removed at a regular end of the process."""
+    """The journal of this process, a file with the running program; a process that ends regularly removes it."""
     settings = prepared.settings
     own = Journal(settings.folder, settings.worker, settings.watchdog)
     with pytestconfig.stash[SESSION].process.journaled(own):
@@ -199,8 +210,8 @@ def journal(pytestconfig: pytest.Config, prepared: FrameworkUnderTest) -> Iterat
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
-    """Skips a test as not applicable if the framework lacks something for its situation. If only a draw needed a
-    missing op, the test runs again without such draws.
+    """Skips a test as not applicable if the framework lacks something that its programs need. If only a drawn part
+    needed a missing op, the test runs again without such parts.
     """
     try:
         return (yield)
@@ -219,7 +230,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
 
 
 def _why_nothing_fits(drawable: alphabet.Alphabet) -> str:
-    """Why no draw fits a framework with few ops, or few forms of them."""
+    """Returns a text that says why no program can be drawn for a framework with few ops, or with few forms of
+    its ops.
+    """
     if drawable.one_element:
         return "needs tensors with several elements, and a call from such a root"
     no_sum = "needs a working `sum`"
@@ -227,7 +240,7 @@ def _why_nothing_fits(drawable: alphabet.Alphabet) -> str:
 
 
 def _retry(item: pytest.Function, error: UnsupportedOp) -> bool:
-    """Runs a test again, without draws that need a missing op."""
+    """Runs a test again, without drawing what needs a missing op. Raises `NothingDrawn` if that is impossible."""
     given = {name: item.funcargs[name] for name in signature(item.obj).parameters}
     try:
         with alphabet.using(alphabet.current().retrying()):
@@ -239,7 +252,9 @@ def _retry(item: pytest.Function, error: UnsupportedOp) -> bool:
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal: Journal) -> Iterator[Check]:
-    """The check for a test. Skips the test if the framework does not claim a capability that the rule needs."""
+    """The check that a test calls with each program. Skips the test if the framework does not claim something that the
+    rule needs.
+    """
     rule, op = about(request.node)
     missing = prepared.missing(rule)
     if missing:
@@ -263,7 +278,9 @@ def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal:
 
 
 def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: RuleViolated) -> None:
-    """Stores a violation before it is shrunk. An error here does not affect the test."""
+    """Stores a violation before Hypothesis shrinks its program, in case the process dies. An error here does not affect
+    the test.
+    """
     with suppress(Exception):
         failure = unexplained(broken, test, session)
         settings = session.settings
@@ -271,7 +288,7 @@ def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, 
 
 
 def _check(request: pytest.FixtureRequest, framework: FrameworkUnderTest, rule: str) -> Check:
-    """A check for a test, bounded by the test's share if the run has a budget."""
+    """Returns the check for a test, which ends at the test's share of the budget if the run has one."""
     check = framework.check(rule)
     if BUDGET not in request.config.stash:
         return check

@@ -1,5 +1,6 @@
-"""The session of one process: `settings` never change, `framework` is the framework under test, `process_state` counts
-the programs and confirmations of the process, `session` holds the three, `records` are the first records of a run.
+"""The objects that the tests of one process share: `settings` never change, `framework` is the framework under test,
+`process_state` counts the process's programs and its failures that ran again, `session` holds these three, and
+`records` makes the first records of a run.
 """
 
 from autograd_conformance.checking.session.framework import FrameworkUnderTest

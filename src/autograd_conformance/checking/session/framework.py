@@ -1,4 +1,6 @@
-"""The framework under test: its target, its known differences, the ops that it gets wrong, and checks of programs."""
+"""The framework under test: the target that runs its programs, its known differences, and the ops that the audit (which
+runs each op alone before the tests) found faulty.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +42,18 @@ from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.pool import Pool
 
 TWICE, THRICE = slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD
-"""The rules whose violation excludes an op from programs that differentiate twice or three times."""
+"""The rules about second and third derivatives of one op. An op that violates one is excluded from programs that
+differentiate twice or three times, but not from all programs.
+"""
 
 
 class FrameworkUnderTest:
-    """The framework of a run in this process: its target, its known differences, and what the audit found. Only its own
-    methods change it.
+    """The framework of a run in this process: the target that runs its programs, its known differences, and the ops
+    that the audit (which runs each op alone before the tests) found faulty. Only its own methods change it.
     """
 
     def __init__(self, settings: Settings, note: Callable[[Program], None] | None = None) -> None:
-        """`note` gets each program before it runs."""
+        """Takes a function, `note`, that is called with each program before the program runs."""
         self.settings = settings
         self._note = note
         self._audited = NOTHING_FOUND
@@ -61,30 +65,32 @@ class FrameworkUnderTest:
 
     @cached_property
     def target(self) -> Target:
-        """The loaded and smoke-tested framework, without the ops for which the audit found no kernel. Raises the errors
-        of `frameworks.registry`.
+        """The framework, loaded and checked with a first program, without the ops for which the audit (which runs each
+        op alone before the tests) found no kernel. Raises the errors of `frameworks.registry`.
         """
         missing = self._audited.missing
         return self._loaded.without(missing) if missing else self._loaded
 
     @property
     def audited(self) -> AuditResult:
-        """The result of the audit, which runs in the main process; empty before it."""
+        """The result of the audit, which the main process starts and which runs each op alone; empty before the
+        audit.
+        """
         return self._audited
 
     @property
     def saved_tensor_counter(self) -> Target:
-        """The target that counts saved tensors; the ordinary target if there is none."""
+        """The target that counts the framework's saved tensors; the ordinary target if there is none."""
         return self.target.saved_tensor_counter or self.target
 
     def target_of(self, rule: str) -> Target:
-        """The target on which a rule is tested."""
+        """Returns the target on which a rule is tested: the one that counts saved tensors, if the rule needs that."""
         return self.saved_tensor_counter if Capability.COUNTS_SAVED in RULES[rule].needs else self.target
 
     @cached_property
     def known(self) -> tuple[Known, ...]:
-        """The known differences that apply to the framework's version, device and platform: from the user's files, or
-        else from the file that comes with the suite.
+        """The violations listed as known that apply to the framework's version, device and platform: from the user's
+        files, or else from the file that comes with the suite.
         """
         update, files = self.settings.update, self.settings.known_files
         there = (update,) if update is not None and update.exists() else ()
@@ -108,22 +114,28 @@ class FrameworkUnderTest:
 
     @cached_property
     def description(self) -> Description:
-        """The framework's own description when it was loaded. Every other process of the run has to match it."""
+        """The framework's own description when this process loaded it. Every other process of the run has to load a
+        framework with the same description.
+        """
         return Description.of(self._loaded)
 
     def expect_description(self, expected: Description) -> None:
-        """Compares the framework with its description in the main process; `prepare` raises if they differ."""
+        """Compares the framework with its description in the main process; if they differ, `prepare` raises
+        `AdapterError`.
+        """
         self._unlike = describe_difference(expected, self._loaded, f"the worker {self.settings.worker}")
 
     def adopt_audit(self, found: AuditResult) -> None:
-        """Stores the result of the audit; the target then has no ops without kernels."""
+        """Stores the result of the audit, which ran each op alone before the tests; the target then has no ops without
+        kernels.
+        """
         self._audited = found
         for name in ("target", "offer"):  # they depend on it
             self.__dict__.pop(name, None)
 
     def is_settled(self, note: Note) -> bool:
-        """Whether an earlier audit's note on an op is still valid: the op was right, or its violation is a known
-        difference that excludes it.
+        """Returns whether the note of an earlier audit (which ran each op alone) is still valid: the op was right, or
+        its violation is a known difference that excludes the op.
         """
         match note.outcome:
             case "fine":
@@ -141,20 +153,22 @@ class FrameworkUnderTest:
 
     @property
     def faulty_ops(self) -> frozenset[str]:
-        """The ops that violate a rule on their own: those that the audit found, and those with known differences."""
+        """The ops that violate a rule when each runs alone: those that the audit found, and those with known
+        differences.
+        """
         return ops_at_fault(self._audited.wrong, self.target.ops) | self._audited.lost | self._listed_once
 
     @property
     def faulty_second_order(self) -> frozenset[str]:
-        """The ops whose second derivatives are wrong or not implemented: those that the audit found, and those with
-        known differences.
+        """The ops whose second derivatives are wrong or not implemented, as the audit (which runs each op alone) or a
+        known difference says.
         """
         return ops_at_fault(self._audited.once, self.target.ops) | self._listed(TWICE)
 
     @property
     def faulty_third_order(self) -> frozenset[str]:
         """The ops of which only the third derivatives are wrong or not implemented, and the ops whose third derivatives
-        are not tested.
+        are not tested because that takes long.
         """
         found = ops_at_fault(self._audited.twice, self.target.ops)
         return found | self._listed(THRICE) | {op for op in OPS if is_long(op)}
@@ -166,15 +180,15 @@ class FrameworkUnderTest:
         return frozenset(entry.op for entry in named if entry.op is not None)
 
     def _listed(self, rule: str) -> frozenset[str]:
-        """The ops with a known difference for a rule."""
+        """Returns the ops that a known difference for this rule leaves out of the programs of other tests."""
         named = (entry for entry in self.known if entry.rule == rule and entry.left_out)
         return frozenset(entry.op for entry in named if entry.op is not None)
 
     def prepare(self) -> None:
-        """Prepares this process for drawing and running programs, once, after the audit. Raises `AdapterError` if the
-        framework differs from that in the main process.
+        """Prepares this process for drawing and running programs, once, after the audit (which runs each op alone).
+        Raises `AdapterError` if the framework differs from that in the main process.
 
-        This changes the process permanently. Strategies draw from the framework's alphabet without its faulty ops.
+        This changes the process permanently. Strategies draw from the framework's ops without its faulty ones.
         Hypothesis resets the framework's random generator before each program, so that failures replay. The garbage
         collector ignores the objects that exist by now, and runs less often.
         """
@@ -195,24 +209,26 @@ class FrameworkUnderTest:
         )
 
     def check(self, rule: str) -> Check:
-        """A check for one test of a rule."""
+        """Returns a new check for one test of a rule."""
         leaves_out = None if self.settings.update is None else self.leaves_out
         target = self.target_of(rule)
         pool = Pool(target.programs_each) if target.programs_each else None
         return Check(target, self.known, rule, self.settings.strict, leaves_out, pool)
 
     def leaves_out(self, rule: Slug, op: str | None) -> bool:
-        """Whether tests about other rules leave out an op that violates this rule."""
+        """Returns whether tests about other rules leave out an op that violates this rule."""
         return op in {TWICE: self.faulty_second_order, THRICE: self.faulty_third_order}.get(rule, self.faulty_ops)
 
     def run_covered(self, form: Mapping[str, Any]) -> bool:
-        """Runs a program in JSON form; returns whether known differences cover all its violations."""
+        """Runs a program, given as JSON data; returns whether it violates no rule, apart from known differences."""
         program, target = codec.from_json(form, VOCABULARY), self.target.crash_as_error()
         waives = partial(self._is_known, program)
         return first_violation(program, target.observe(program), target, waives) is None
 
     def run_witness(self, entry: Known) -> bool:
-        """Runs the witness of an entry; returns whether it still shows the difference."""
+        """Runs the witness of a known difference, a program that showed it once; returns whether the program still
+        does.
+        """
         target = self.target_of(entry.rule).crash_as_error()
         if unsupported_by(entry.witness, target):
             return False
@@ -222,16 +238,18 @@ class FrameworkUnderTest:
         return any(is_known(entry, entry.witness, violation) for violation in found)
 
     def _is_known(self, program: Program, violation: Violation) -> bool:
-        """Whether a known difference covers a violation in a program."""
+        """Returns whether a known difference covers a violation in a program."""
         return any(is_known(entry, program, violation) for entry in self.known)
 
     def missing(self, rule: str) -> list[str]:
-        """The capabilities that a rule needs and the framework does not claim, in words."""
+        """Returns the capabilities that a rule needs and the framework does not claim, in words."""
         return sorted(need.value for need in RULES[rule].needs - self.target_of(rule).capabilities)
 
     @cached_property
     def offer(self) -> Offer:
-        """Everything that the framework claims to support, without ops that have a known difference."""
+        """Everything that the framework claims to support, without ops whose values or first derivatives have a known
+        difference.
+        """
         target = self.target
         return Offer(
             frozenset(target.ops) - self._listed_once,
@@ -243,5 +261,7 @@ class FrameworkUnderTest:
         )
 
     def absent(self, rule: str) -> tuple[str, ...]:
-        """The needs of a rule's situation that the framework does not claim to support, in words."""
+        """Returns what programs for a rule need besides capabilities and the framework does not claim, in words, such
+        as ops of a certain kind.
+        """
         return tuple(need.words for need in RULES[rule].situation if not need.satisfied_by(self.offer))

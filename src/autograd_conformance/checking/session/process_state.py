@@ -1,4 +1,6 @@
-"""The state of one process in a run: the programs and confirmations so far, and the time that is left for it."""
+"""The state of one process in a run: its latest programs, the failures that it may still run again, and its
+deadlines.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,25 @@ from autograd_conformance.processes.journal import Journal
 from autograd_conformance.programs.language import Program
 
 PAST = 500
-"""Number of programs that a process remembers, for failures that need earlier programs to occur."""
+"""Number of latest programs that a process remembers, for failures that need earlier programs to occur."""
 
 
 class ProcessState:
-    """The state of one process. Only its own methods change it."""
+    """The latest programs, counters and deadlines of one process. Only its own methods change it."""
 
     def __init__(self, settings: Settings) -> None:
         self.name, self.limits = settings.name, settings.limits
         self.began = time.monotonic()
         self.unwritable: str | None = None
-        """File of the report that this process could not write, and why; the run then ends."""
+        """The file of the report that this process could not write, and why; None if there is none. The run
+        then ends.
+        """
         self.confirms_left = settings.confirms
-        """Number of failures that this process may still confirm in a separate process."""
+        """Number of failures that this process may still run again in a fresh process, to see whether they
+        reproduce.
+        """
         self.confirming = 0.0
-        """Seconds that this process has spent on confirming failures, in a limited run."""
+        """Seconds that this process has spent on running failures again, in a run with a time limit."""
         self._journal: Journal | None = None
         self._past: deque[Program] = deque(maxlen=PAST)
         self._reported: set[str] = set()
@@ -41,11 +47,13 @@ class ProcessState:
 
     @property
     def past(self) -> tuple[Program, ...]:
-        """The latest programs, the last one at the end."""
+        """The latest programs that this process ran, the last one at the end."""
         return tuple(self._past)
 
     def record_program(self, program: Program) -> None:
-        """Remembers a program that is about to run, and writes it to the journal."""
+        """Remembers a program that is about to run, and writes it to the journal, the file that names the running
+        program if the process dies.
+        """
         self._past.append(program)
         if self._journal:
             try:
@@ -57,7 +65,7 @@ class ProcessState:
 
     @contextmanager
     def journaled(self, journal: Journal) -> Iterator[Journal]:
-        """Writes each program to a journal before it runs."""
+        """Writes each program to a journal before the program runs, inside a `with` block."""
         self._journal = journal
         try:
             yield journal
@@ -65,52 +73,56 @@ class ProcessState:
             self._journal = None
 
     def clear_journal(self) -> None:
-        """Removes the running program from the journal, whose watchdog then counts no time until the next program."""
+        """Removes the finished program from the journal, so that the time limit of a program does not apply until the
+        next one.
+        """
         if self._journal:
             self._journal.end()
 
     # -- results
 
     def record_unwritable(self, path: Path, error: OSError) -> None:
-        """Records that a file of the report could not be written."""
+        """Remembers a file of the report that could not be written, with the reason; the run then ends."""
         self.unwritable = f"{path}: {error.strerror or error}"
 
     def report_once(self, rule: str) -> bool:
-        """Records that a violation of a SHOULD rule is reported; returns whether it is the first one of this rule."""
+        """Notes that a violation of a SHOULD rule is reported; returns whether it is the first one of this rule in this
+        process.
+        """
         is_first = rule not in self._reported
         self._reported.add(rule)
         return is_first
 
     def count_judge_check(self) -> int:
-        """Counts a test of this process's judge with known answers; returns the number of tests so far."""
+        """Counts a check of this process's judge with known answers; returns the number of such checks so far."""
         self._judge_checks += 1
         return self._judge_checks
 
     # -- confirmations
 
     def take_confirmation(self) -> bool:
-        """Uses up one of the failures that may still be confirmed; returns False if none was left."""
+        """Uses up one of the failures that may still run again in a fresh process; returns False if none was left."""
         left = bool(self.confirms_left)
         self.confirms_left -= left
         return left
 
     def count_confirming(self, seconds: float) -> None:
-        """Adds seconds that were spent on confirming a failure."""
+        """Adds seconds that were spent on running a failure again."""
         self.confirming += seconds
 
     # -- time
 
     def is_over(self) -> bool:
-        """Whether the time for tests has ended."""
+        """Returns whether the time for tests has ended."""
         return self.limits.seconds_left() == 0
 
     def is_late(self) -> bool:
-        """Whether the run has to end now, with only the report still to be written."""
+        """Returns whether the run has to end now, so that only the report is still written."""
         return self.limits.last is not None and time.monotonic() >= self.limits.last
 
     def deadline(self, part: float, least: float, spent: float = 0.0) -> float:
-        """Deadline for work that may take a part of the run's time, but at least `least` seconds; `spent` seconds are
-        used already. Infinite if the run has no limit.
+        """Returns the deadline, on the monotonic clock, of work that may take a fraction `part` of the run's time, but
+        at least `least` seconds; `spent` seconds are used already. Infinite if the run has no time limit.
         """
         if self.limits.end is None or self.limits.deadline is None:
             return math.inf

@@ -1,4 +1,4 @@
-"""The records that a run begins with: its header, and one record for each rule."""
+"""Makes the records that a run begins with: its header, and one record for each rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ PACKAGES = ("torch", "jax", "jaxlib", "numpy", "scipy", "hypothesis", "pytest", 
 
 
 def header(framework: FrameworkUnderTest, seed: int | None, profile: str, workers: int) -> records.Header:
-    """The first record of a run."""
+    """Returns the first record of a run: the versions of the suite and the framework, what the framework supports, and
+    the options.
+    """
     target, settings = framework.target, framework.settings
     capabilities = target.capabilities | framework.saved_tensor_counter.capabilities
     return records.Header(
@@ -52,7 +54,7 @@ def header(framework: FrameworkUnderTest, seed: int | None, profile: str, worker
 
 
 def rule_records(framework: FrameworkUnderTest) -> list[records.RuleRecord]:
-    """A record for each rule of the catalogue, with the unsupported needs of its situation."""
+    """Returns a record for each rule of the catalogue, with what its programs need and the framework does not claim."""
     return [
         records.RuleRecord(
             rule=rule.slug,
@@ -68,7 +70,7 @@ def rule_records(framework: FrameworkUnderTest) -> list[records.RuleRecord]:
 
 
 def now() -> str:
-    """The present time in UTC."""
+    """Returns the present time in UTC, such as "2026-11-22T09:30:00Z"."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,4 +1,4 @@
-"""The session of one process: its settings, the framework under test, and the state of the process."""
+"""The objects that the tests of one process share: its settings, the framework under test, and the state of the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograd_conformance.checking.session.settings import Settings
 
 @dataclass(frozen=True)
 class Session:
-    """The settings, the framework and the state that the tests of one process share."""
+    """The settings, the framework and the state of the process, which the tests of one process share."""
 
     settings: Settings
     framework: FrameworkUnderTest
@@ -19,6 +19,8 @@ class Session:
 
     @staticmethod
     def of(settings: Settings) -> Session:
-        """A new session, which records the programs that its framework runs. The framework is loaded on first use."""
+        """Makes a new session, which remembers each program that its framework runs. The framework is loaded on first
+        use.
+        """
         process = ProcessState(settings)
         return Session(settings, FrameworkUnderTest(settings, process.record_program), process)

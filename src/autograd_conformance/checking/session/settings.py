@@ -17,15 +17,17 @@ class Settings:
     """The framework to test, and the options of the run."""
 
     name: str
-    """The framework, in the form that `frameworks.target.open_target` accepts."""
+    """The framework, such as "torch" or "package.module:factory", in a form that `frameworks.target.open_target`
+    accepts.
+    """
     folder: Path = Path()
     """Folder of the report."""
     dtypes: tuple[str, ...] = DTYPES
     """The requested dtypes of programs. The framework may support fewer."""
     device: str = "cpu"
-    """The device for the adapter's factory."""
+    """Name of the device that the adapter's factory gets, such as "cpu" or "cuda"."""
     worker: str = "main"
-    """Name of this process among pytest-xdist's workers."""
+    """Name of this process: "main", or that of a worker of pytest-xdist, such as "gw0"."""
     timeout: float = TIMEOUT
     """Seconds after which a program counts as hung."""
     seed: int | None = None
@@ -35,24 +37,30 @@ class Settings:
     known_files: tuple[Path, ...] = ()
     """The user's files of known differences, which replace the file that comes with the suite."""
     update: Path | None = None
-    """File of known differences to which the run adds violations. The entries that it already has are known."""
+    """File of known differences to which the run adds the violations that it finds (`--update-known`). The entries that
+    the file already has count as known.
+    """
     strict: bool = False
-    """Whether violated SHOULD rules and stale known differences fail the run."""
+    """Whether the run fails at violated SHOULD rules and at stale known differences (listed ones that no longer
+    occur).
+    """
     options: tuple[str, ...] = ()
-    """The options that name the framework on a command line, if `name` is not the user's own text."""
+    """The options that name the framework on a command line, such as "--framework=torch", for printed commands."""
     confirms: int = 0
-    """Number of failures that this process may confirm in a separate process."""
+    """Number of failures that this process may run again in a fresh process, to see whether they reproduce."""
     limits: Limits = UNLIMITED
-    """The limits of the whole run."""
+    """The limits of the whole run, on its programs and its time."""
 
     @property
     def watchdog(self) -> float:
-        """Seconds after which this process is ended. If the framework has its own process, that one is ended first."""
+        """Seconds of one program after which this process is ended. If the framework has its own process, that one is
+        ended first.
+        """
         return watchdog(self.timeout, parse(self.name) is not None)
 
 
 def watchdog(timeout: float, served: bool) -> float:
-    """Seconds after which a process that runs programs is ended. `served`: the framework has its own process, which is
-    ended first.
+    """Returns the seconds of one program after which the process that runs it is ended. `served`: the framework has its
+    own process, which is ended first.
     """
     return timeout * 1.5 + LOADING if served else timeout

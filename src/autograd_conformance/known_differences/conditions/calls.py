@@ -81,8 +81,8 @@ class RootReused(ProgramFlag):
 
 
 class GradAlreadySet(ProgramFlag):
-    """An earlier call may have set the `.grad` of the leaf in question, and nothing cleared it since. If the entry
-    names an op, the failing call passes through this op, applied to the leaf.
+    """An earlier backward call may have set the `.grad` of the leaf in question, and nothing cleared it since. If the
+    entry names an op, the failing call passes through this op, applied to the leaf.
     """
 
     key, old_key, covers_gradients = "grad_already_set", "held", True
@@ -104,8 +104,8 @@ class GradAlreadySet(ProgramFlag):
 
 
 class GradIsNone(ProgramFlag):
-    """The `.grad` of the leaf in question is None before the failing instruction: since it was last cleared, no call
-    accumulated into it and none was assigned.
+    """The `.grad` of the leaf in question is None before the failing instruction: since the `.grad` was last cleared,
+    no call accumulated into it and no value was assigned to it.
     """
 
     key, old_key = "grad_is_none", "holds_none"
@@ -137,7 +137,9 @@ class ReachesSeveralLeaves(ProgramFlag):
 
 
 class RootWithoutInputs(ProgramFlag):
-    """The failing call has a root that was computed from none of its inputs."""
+    """The failing call has a root that was computed from none of the call's inputs, or, if the call names no inputs,
+    from no leaf.
+    """
 
     key, old_key, covers_gradients = "root_without_inputs", "unreached", True
 
@@ -154,7 +156,7 @@ def _calls_before(program: Program, at: int) -> list[BackwardCall]:
 
 
 def _goes_through(program: Program, call: Instruction, leaf: Ref, op: str) -> bool:
-    """Whether an instruction is a call that passes through an op which has the leaf as an operand."""
+    """Returns whether an instruction is a call that passes through an op which has the leaf as an operand."""
     if not isinstance(call, CALLS):
         return False
     made = (program[ref.at] for ref in upstream_of_call(program, call))

@@ -1,4 +1,4 @@
-"""Conditions that compute all values of the program, which makes them the most expensive ones."""
+"""Conditions that compute all values of the program, which makes these the most expensive conditions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 class DuplicateRoot(ProgramFlag):
-    """The failing call, or a call before it, has the same root twice, two roots that may be views of the same value, or
-    a root that is also one of its inputs.
+    """The failing call, or a call before it, has several roots; two of these are equal or may be views of the same
+    value, or one is also an input of the call.
     """
 
     key, old_key, covers_gradients = "duplicate_root", "twice", True
@@ -36,7 +36,7 @@ class DuplicateRoot(ProgramFlag):
 
 
 class EmptyValue(ProgramFlag):
-    """Some value of the program, a leaf or computed, has no elements."""
+    """Some value of the program, a leaf or a computed value, has no elements."""
 
     key, old_key = "empty_value", "empty"
 
@@ -53,7 +53,7 @@ def values(program: Program) -> Mapping[Ref, np.ndarray]:
 
 
 def _base(program: Program, ref: Ref, made: Mapping[Ref, np.ndarray]) -> Ref:
-    """Returns the value that this value may be a view of, or identical to. An op with one operand may return its
+    """Returns the value that the given value may be a view of, or identical to. An op with one operand may return its
     operand if it has nothing to do, such as a sum over one element.
     """
     step = program[ref.at]

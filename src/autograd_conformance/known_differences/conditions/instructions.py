@@ -29,12 +29,12 @@ from autograd_conformance.programs.operands import grouped, operands
 from autograd_conformance.rules.violations.violation import Violation
 
 USUAL = ("leaf", "backward")
-"""Words of instructions that occur in almost every program, and so name no case."""
+"""Words of instructions that occur in almost every program, and so do not separate a case from others."""
 
 
 class ZeroOperand(Count):
-    """Position of an operand of the op that may contain a zero, in at least one use of the op: it is a leaf with a
-    zero, or a computed value.
+    """Position of an operand of the entry's op that may contain a zero, in at least one use of the op: the operand is a
+    leaf with a zero, or a computed value.
     """
 
     key, old_key, about_op = "zero_operand", "zero", "it is the position of an operand of the op"
@@ -118,8 +118,9 @@ class OptimizerStep(Word):
 
 
 class MakesView(Flag):
-    """The op makes a view; if the failing instruction applies no op, some op of the program makes a view. For a failing
-    region, the op is the one that computed the value in question, or any op of a region that raised.
+    """The failing instruction applies an op that makes a view, such as `transpose`; if it applies no op, some op of the
+    program makes a view. In a failing region (instructions that run as one compiled or checkpointed function), the op
+    is the one that computed the value in question, or any op of a region that raised.
     """
 
     key, old_key = "makes_view", "views"
@@ -145,7 +146,9 @@ class OpRepeated(Flag):
 
 
 class OperandsShareLeaf(ProgramFlag):
-    """An op before the failing instruction has two operands that were computed from the same leaf."""
+    """An op before the failing instruction has two operands that are the same leaf or were computed from the
+    same leaf.
+    """
 
     key, old_key = "operands_share_leaf", "from_one"
 
@@ -159,8 +162,8 @@ class OperandsShareLeaf(ProgramFlag):
 
 
 class RequiresGradToggled(ProgramFlag):
-    """The `requires_grad` of a leaf changes before the failing instruction, after an op has used the leaf. A detach in
-    place changes it too.
+    """The `requires_grad` of a leaf is set before the failing instruction, after an op has used the leaf. A detach in
+    place sets it too.
     """
 
     key, old_key, covers_gradients = "requires_grad_toggled", "switched", True
@@ -175,8 +178,8 @@ class RequiresGradToggled(ProgramFlag):
 
 
 def _is_step(step: Instruction, described: str) -> bool:
-    """Whether an instruction is a step of the described optimizer, such as "sgd fused=True", and one of its leaves has
-    all these settings.
+    """Returns whether an instruction is a step of the described optimizer, such as "sgd fused=True", and one of its
+    leaves has all these settings.
     """
     optimizer, *settings = described.split()
     if not isinstance(step, Step) or step.optimizer != optimizer:

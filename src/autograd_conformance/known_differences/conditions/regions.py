@@ -14,7 +14,9 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 class RegionReturnsOp(Flag):
-    """A region that begins before the failing instruction returns a result of the op."""
+    """A region (instructions that run as one compiled or checkpointed function) that begins before the failing
+    instruction returns a result of the entry's op.
+    """
 
     key, old_key, about_op = "region_returns_op", "given", "it is about the result of the op"
 
@@ -25,8 +27,8 @@ class RegionReturnsOp(Flag):
 
 
 class InRegion(Flag):
-    """A region contains an in-place write, and the failing instruction is in this region or is a call that passes
-    through it.
+    """A region (instructions that run as one compiled or checkpointed function) contains an in-place write, and the
+    failing instruction is in this region or is a call that passes through the region.
     """
 
     key, old_key = "in_region", "inside"
@@ -40,8 +42,8 @@ class InRegion(Flag):
 
 
 class ThroughRegion(Flag):
-    """The gradient in question, or one that the failing call passes through, was computed through a region by a call
-    with create_graph.
+    """The gradient that the failing instruction reads, or one that the failing call passes through, was computed
+    through a region (instructions that run as one compiled or checkpointed function) by a call with create_graph.
     """
 
     key, old_key = "through_region", "through_unit"
@@ -52,8 +54,8 @@ class ThroughRegion(Flag):
 
 
 class RegionReturnsDetached(Flag):
-    """A region that begins at or before the failing instruction returns both a view of a value that it computed and a
-    detached view of the same value.
+    """A region (instructions that run as one compiled or checkpointed function) that begins at or before the failing
+    instruction returns both a view of a value that the region computed and a detached view of the same value.
     """
 
     key, old_key = "region_returns_detached", "detached"
@@ -64,8 +66,8 @@ class RegionReturnsDetached(Flag):
 
 
 def _is_left_through_region(program: Program, at: int, regions: Collection[int]) -> bool:
-    """Whether instruction `at` reads a gradient that an earlier call with create_graph computed through a region, a
-    compiled or checkpointed function.
+    """Returns whether instruction `at` reads a gradient that an earlier call with create_graph computed through a
+    region, a compiled or checkpointed function.
     """
     read = program[at]
     if not isinstance(read, ReadGrad):
@@ -89,7 +91,9 @@ def _before(program: Program, at: int) -> set[Ref]:
 
 
 def _returns_detached(program: Program, region: tuple[int, ...]) -> bool:
-    """Whether a region returns both a view of a value that it computed and a detached view of the same value."""
+    """Returns whether a region, a compiled or checkpointed function, returns both a view of a value that it computed
+    and a detached view of the same value.
+    """
     returned = {ref: {type(step) for step in _aliases(program, ref)} for ref in region_of(program, region).results}
     views = {owner(program, ref) for ref, made in returned.items() if made == {Apply}}
     detached = {owner(program, ref) for ref, made in returned.items() if made == {Apply, Detach}}

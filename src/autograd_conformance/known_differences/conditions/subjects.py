@@ -21,7 +21,9 @@ from autograd_conformance.rules.violations.violation import Violation
 
 
 class Op(Word):
-    """The op that differs, in-place ops included (`add_`). If the violation names no op, the program applies it."""
+    """The op whose outcome is wrong, in-place ops included (`add_`). If the violation names no op, any op of the
+    program.
+    """
 
     key, expects, covers_gradients = "op", "the name of an op", True
     names_case = True
@@ -57,7 +59,9 @@ class _Size(Count):
 
 
 class Elements(_Size):
-    """Number of elements of the leaf, or of the wrong value, that the violation is about."""
+    """Number of elements of the leaf, or of the wrong value, that the violation is about. For a call that raised, it is
+    the call's only root; for a write, its target.
+    """
 
     key = "elements"
 
@@ -90,7 +94,7 @@ class Dtype(Word):
 
 
 class WrongElements(Count):
-    """Largest number of elements in the value or gradient that are off by more than rounding."""
+    """Largest number of elements of the wrong value or gradient that may be off by more than rounding."""
 
     key, old_key, outcome = "wrong_elements", "wrong", Outcome.VALUES
 

@@ -35,8 +35,9 @@ class WritesNonLeaf(ProgramFlag):
 
 
 class WritesSharedMemory(ProgramFlag):
-    """A region that begins at or before the failing instruction writes into memory that it did not allocate and that
-    several values share. A write outside all regions counts as a region of one instruction.
+    """A region (instructions that run as one compiled or checkpointed function) that begins at or before the failing
+    instruction writes into memory that the region did not allocate and that several values share. A write outside all
+    regions counts as a region of one instruction.
     """
 
     key, old_key = "writes_shared_memory", "aliased"
@@ -54,8 +55,8 @@ class WritesSharedMemory(ProgramFlag):
 
 
 class OperandWritten(ProgramFlag):
-    """After the op was applied and before the failing instruction, a write or an optimizer step changes the memory of
-    one of its operands.
+    """After the entry's op was applied and before the failing instruction, a write or an optimizer step changes the
+    memory of one of the op's operands.
     """
 
     key, old_key, about_op = "operand_written", "written", "it is about the operands of the op"
@@ -92,7 +93,7 @@ class WritesOverlappingLeaf(ProgramFlag):
 
 
 def _overlaps(program: Program, ref: Ref, detached: bool = False) -> bool:
-    """Whether a value is, or is a view of, a detached result whose elements may share memory."""
+    """Returns whether a value is, or is a view of, a detached result whose elements may share memory."""
     match program[ref.at]:
         case Detach(source):
             return _overlaps(program, source, True)

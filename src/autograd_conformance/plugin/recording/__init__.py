@@ -1,1 +1,1 @@
-"""The report of a run: its folder, its stream of records, and the summary at its end."""
+"""Writes the report of a run: its folder, its file of records, and the last records, page and summary at its end."""

@@ -1,4 +1,6 @@
-"""The folder of a report: one run at a time locks it, and removes the files of an earlier run."""
+"""The folder of a report: a run locks it, so that only one run at a time writes there, and removes the files of an
+earlier run.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,18 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 LOCK = ".lock"
-"""File that a run locks. The system releases the lock when the process ends, for whatever reason."""
+"""Name of the file that a run locks. The system releases the lock when the process ends, for whatever reason."""
 
 
 class UnusableFolder(Exception):
-    """A folder to which no report can be written; the message says why, and what to do."""
+    """Raised for a folder to which no report can be written; the message says why, and what to do."""
 
 
 class ReportFolder:
-    """A folder that only this process writes a report to, until `release`."""
+    """A folder to which only this process writes a report, until `release`."""
 
     def __init__(self, path: Path) -> None:
-        """Creates the folder and locks it; raises `UnusableFolder`."""
+        """Creates the folder and locks it. Raises `UnusableFolder`."""
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -32,7 +34,9 @@ class ReportFolder:
             raise unusable(path, error) from None
 
     def clear(self) -> None:
-        """Removes the page, drawings and replay files of an earlier run, and the files of killed processes."""
+        """Removes the page, drawings and replay files of an earlier run, and the files that killed processes left.
+        Raises `UnusableFolder`.
+        """
         try:
             files = ("report.md", "drawings/report-*.svg", "replay/*.json")
             for old in (path for pattern in files for path in self.path.glob(pattern)):
@@ -42,7 +46,9 @@ class ReportFolder:
             raise unusable(self.path, error) from None
 
     def remove_journals(self) -> None:
-        """Removes the journals of processes that have ended, and the failures that they had not sent."""
+        """Removes the journals of processes that have ended (files that name the running program), and the files of
+        failures that these processes had not sent.
+        """
         for left in (*self.path.glob("journal-*"), *self.path.glob("found-*")):
             left.unlink(missing_ok=True)
 
@@ -52,7 +58,7 @@ class ReportFolder:
 
 
 def unusable(path: Path, error: OSError) -> UnusableFolder:
-    """The exception for a folder that cannot be written to, with the system's reason."""
+    """Returns the exception for a folder that cannot be written to, with the system's reason."""
     return UnusableFolder(
         f"no report can be written to {path}: {error.strerror or error}; name another folder with --report=DIR"
     )

@@ -1,7 +1,7 @@
-"""Writes the known differences of a run (`--update-known`).
+"""Writes the violations that a run found as known differences (`--update-known`).
 
-Each entry is read back by the reader of such files, and compared with the other violations of the same rule: an entry
-must not cover them. A violation without a valid entry stays a failure.
+Each new entry is read back by the reader of such files, and compared with the other violations of the same rule: an
+entry must not cover these. A violation without a valid entry stays a failure.
 """
 
 from __future__ import annotations
@@ -27,32 +27,34 @@ from autograd_conformance.rules.judge.judgement import waives_everything
 from autograd_conformance.rules.violations.violation import Violation
 
 UNNAMED = "nothing names the case"
-"""The most frequent reason why a finding is not written."""
+"""The most frequent reason why a violation gets no entry: no key of an entry separates its case from others."""
 
 TEST = "known differences"
-"""Name of the test in the record of a finding that is not written."""
+"""Name of the test in the record of a violation that gets no entry."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A finding, and the violations of its witness in a new run."""
+    """A violation that the run found, and the violations that its witness program shows when it runs again."""
 
     finding: Finding
     session: Session
 
     @cached_property
     def program(self) -> Program:
-        """The witness."""
+        """The witness: the shortest program that showed the violation."""
         return parse(self.finding.witness, VOCABULARY)
 
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
-        """The violations of the witness with the finding's signature."""
+        """The violations of the witness program with the same features (rule, op, error, ...) as the one that was
+        found.
+        """
         return tuple(broken.violation for broken in self.broken)
 
     @cached_property
     def broken(self) -> tuple[RuleViolated, ...]:
-        """The same violations, as exceptions."""
+        """These violations, as exceptions that can be explained in the report."""
         target = self.session.framework.target_of(self.finding.signature.rule).crash_as_error()
         observation = target.observe(self.program)
         judgement = judgement_of(self.program, observation, target, waives_everything)
@@ -62,20 +64,20 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A finding that does not become a known difference."""
+    """A violation that the run found and that gets no entry, with the reason."""
 
     shown: Shown
     why: str
 
     @property
     def line(self) -> str:
-        """The finding on one line."""
+        """The rule, the op, the witness program and the reason, on one line."""
         signature = self.shown.finding.signature
         op = f", {signature.op}" if signature.op else ""
         return f"{signature.rule}{op}: {self.shown.finding.witness}" + (f" ({self.why})" if self.why != UNNAMED else "")
 
     def records(self) -> Iterator[Failure | Result]:
-        """The failure, if the witness still shows it, and the result."""
+        """Yields the failure, if the witness program still shows it, and the result, for the report."""
         finding = self.shown.finding
         for broken in self.shown.broken[:1]:
             yield failure(broken, TEST, self.shown.session)
@@ -92,19 +94,23 @@ class Unwritten:
 
     @property
     def fails(self) -> bool:
-        """Whether the run fails because of this finding."""
+        """Whether the run fails because of this violation: always in a strict run, otherwise unless its rule is a
+        SHOULD rule.
+        """
         return self.shown.session.settings.strict or not is_advice(self.shown.finding.signature.rule)
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The findings that a run writes to a file of known differences, and those that it cannot write."""
+    """The violations that a run writes as entries to a file of known differences, and those that it cannot write."""
 
     written: tuple[Finding, ...] = ()
     unwritten: tuple[Unwritten, ...] = ()
 
     def lines(self) -> list[str]:
-        """The findings that cannot be written, as lines for the terminal and the file."""
+        """Returns lines about the violations that cannot be written, for the terminal and as comments in the file; none
+        if all are written.
+        """
         if not self.unwritten:
             return []
         ways = counted(len(self.unwritten), "way")
@@ -113,8 +119,8 @@ class Update:
 
 
 def update(path: Path, findings: Sequence[Finding], common: Common, session: Session, since: str) -> Update:
-    """Adds an entry to a file for each finding whose case has a name. Creates the file if there is none, and leaves it
-    as it was if the whole would be invalid.
+    """Adds an entry to a file of known differences for each violation whose case can be named; `since` is the day that
+    the entry names. Creates the file if there is none, and leaves it as it was if the whole would be invalid.
     """
     all_ = [Shown(finding, session) for finding in findings]
     made = {each.finding: each.finding.entry(since, common) for each in all_}
@@ -129,7 +135,7 @@ def update(path: Path, findings: Sequence[Finding], common: Common, session: Ses
 
 
 def _refused(shown: Shown, text: str | None, all_: Sequence[Shown], path: Path) -> str | None:
-    """Why an entry is not written: it is invalid, or it covers another finding. None if it is written."""
+    """Returns why an entry is not written: it is invalid, or it covers another violation too. None if it is written."""
     if text is None:
         return UNNAMED
     try:
@@ -142,7 +148,9 @@ def _refused(shown: Shown, text: str | None, all_: Sequence[Shown], path: Path) 
 
 
 def _differs(one: Signature, other: Signature) -> bool:
-    """Whether two findings violate one rule in different ways: by different ops or outcomes."""
+    """Returns whether two violations break one rule in different ways: by different ops or outcomes, and not with the
+    same error message.
+    """
     same_message = one.message is not None and one.message == other.message
     return one.rule == other.rule and not same_message and _way(one) != _way(other)
 
@@ -156,7 +164,7 @@ def _covers(entry: Known, shown: Shown) -> bool:
 
 
 def _write(path: Path, entries: Sequence[str], unwritten: Sequence[str]) -> None:
-    """Adds entries to a file, and comments about findings that are not written. Raises `MalformedKnownDifferences` and
+    """Adds entries to a file, and comments about violations without an entry. Raises `MalformedKnownDifferences` and
     leaves the file as it was if the whole is invalid.
     """
     old = (path.read_text(encoding="utf-8") if path.exists() else "") or HEADER

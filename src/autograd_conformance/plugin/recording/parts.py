@@ -1,4 +1,6 @@
-"""The parts of the end of a run. Each may fail without the others, and the failure is reported."""
+"""Runs the parts of the end of a run, such as "coverage" or "the page", so that each may fail without the others; the
+failure is reported.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,23 @@ from autograd_conformance.programs.foreign.text import harmless, message, type_o
 T = TypeVar("T")
 
 INTERNAL_ERROR, ADAPTER_ERROR = 3, 10
-"""Exit codes of a run that passes but for a failed part of its end: pytest's own, and the adapter's."""
+"""Exit codes of a run that would pass but for a failed part of its end: pytest's for an internal error, and the suite's
+for an error of the adapter.
+"""
 
 
 @dataclass
 class Parts:
-    """The failed parts of the end of a run."""
+    """Runs the parts of the end of a run, and notes those that fail."""
 
     failed: list[str] = field(default_factory=list)
     code: int = 0
-    """Exit code for the failed parts."""
+    """Exit code for the failed parts; 0 if none failed."""
 
     def attempt(self, name: str, call: Callable[[], T], instead: T) -> T:
-        """The result of a part; `instead` if the part raises any exception."""
+        """Calls a part and returns its result; if it raises any exception, notes that and returns `instead`. `name` is
+        the part's name in messages.
+        """
         try:
             return call()
         except AdapterError as error:

@@ -1,4 +1,6 @@
-"""The records of a run in the controlling process: in the report's file, and in memory in case that fails."""
+"""The records of a run in the controlling process: in the report's file, and in memory in case the file cannot be
+written.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ class RecordBuffer:
         self.writer = Writer(path)
         self.records: list[Record] = []
         self.problem: str | None = None
-        """The file that could not be written, and why. The report has the earlier records, each line complete except
-        the last.
+        """The first file of the report that could not be written, and why; None if there is none. The file of records
+        has the earlier records, each line complete except the last.
         """
 
     def write(self, record: Record) -> None:
-        """Keeps a record."""
+        """Keeps a record in memory, and writes it to the file as long as that is possible."""
         self.records.append(record)
         if self.problem is None:
             try:
@@ -31,7 +33,7 @@ class RecordBuffer:
                 self.failed(self.path, error)
 
     def failed(self, path: Path, error: OSError) -> None:
-        """Notes that a file of the report could not be written."""
+        """Notes that a file of the report could not be written, unless an earlier one could not."""
         self.problem = self.problem or f"{path}: {error.strerror or error}"
 
     def close(self) -> None:
@@ -42,12 +44,12 @@ class RecordBuffer:
             self.failed(self.path, error)
 
     def write_page(self, page: Path) -> None:
-        """Writes the report as a page."""
+        """Writes the report as a page in Markdown."""
         try:
             markdown.write(self.report(), page)
         except OSError as error:
             self.failed(page, error)
 
     def report(self) -> Report:
-        """The report so far."""
+        """Returns the report that the records so far make."""
         return report_of(self.records, str(self.path))

@@ -1,7 +1,7 @@
 """The recorder: a pytest plugin of the controlling process that writes the records of all tests.
 
 Tests send their records with pytest's own reports, also through pytest-xdist. A worker that died sends nothing; its
-journal names the program that it was running.
+journal, a file that the worker wrote, names the program that it was running.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from autograd_conformance.reporting.render import text
 
 
 class Recorder:
-    """Writes `records.jsonl` during the run, and the pages at its end."""
+    """Writes `records.jsonl` during the run, and the summary and the page at its end."""
 
     def __init__(self, session: Session, header: Header, workers: int, keyboard: bool = True) -> None:
         self.session, self.header, self.workers = session, header, workers
@@ -65,7 +65,7 @@ class Recorder:
             raise UnusableFolder(f"no report can be written: {writer.problem}; name another with --report=DIR")
 
     def pytest_report_header(self) -> list[str]:
-        """Lines about the tested framework, above the progress line."""
+        """Returns lines about the tested framework, which pytest prints when the run begins."""
         target = self.session.framework.target
         about = f"{self.header.framework.title}, {len(target.ops)} ops"
         lines = [f"framework: {about}, report in {self.session.settings.folder}"]
@@ -81,13 +81,13 @@ class Recorder:
         return lines
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keeps pytest's session, for the number of tests and for stopping the run."""
+        """Keeps pytest's session, which knows the number of tests and can stop the run."""
         self.run.pytest_session = session
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Iterator[None]:
-        """Writes the records in a test's report, and adds its counts. Then removes them from the report, which pytest
-        keeps to the end of the run.
+        """Writes the records in a test's report, and adds its counts to the run's. Then removes both from the report,
+        which pytest keeps to the end of the run.
         """
         self._take(report)
         yield
@@ -115,7 +115,9 @@ class Recorder:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any) -> None:
-        """Writes the failure of a test whose worker died, from the worker's journal."""
+        """Writes the failure of a test whose worker died, as the journal names the program that the worker was
+        running.
+        """
         node = worker_of(report)
         worker = node.gateway.id
         entry = journal.pop(self.session.settings.folder, worker)
@@ -142,7 +144,7 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Keeps the exit code of a run that the user or the suite stops."""
+        """Notes why and with which exit code the user or the suite stops the run."""
         self.termination.acknowledge()
         excinfo.value.__cause__ = excinfo.value.__context__ = None
         excinfo.traceback = type(excinfo.traceback)(with_lines(excinfo.tb) or ())
@@ -156,7 +158,7 @@ class Recorder:
             self.run.reason = self.termination.over or reason or by_hand
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool | None:
-        """Keeps the reason of an internal error. An unusable adapter is no error of the suite, and is printed on one
+        """Notes the reason of an internal error. An unusable adapter is no error of the suite, and is printed on one
         line.
         """
         self.termination.acknowledge()
@@ -170,14 +172,14 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for its workers: the run may be ended during the wait
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Ends the report. The exit code includes faults that only the audit found and, in a strict run, stale known
-        differences.
+        """Writes the end of the report and sets the exit code. This also counts faulty ops that only the audit (which
+        ran each op alone before the tests) found and, in a strict run, stale known differences.
         """
         self.termination.acknowledge()
         session.exitstatus = self.end.finish(self.run.stop_code if self.run.stop_code == ADAPTER_ERROR else exitstatus)
 
     def pytest_unconfigure(self) -> None:
-        """Ends the report of a run that was stopped before its session began, and releases the folder."""
+        """Writes the end of the report if the run was stopped before its session began, and releases the folder."""
         if not self.end.is_finished:
             self.end.finish(self.run.stop_code)
             self._print_end()
@@ -186,8 +188,9 @@ class Recorder:
         self.folder.release()
 
     def _killed(self, failure: Failure, status: int | None) -> tuple[Failure, bool]:
-        """The failure of a worker that died, after running its program again, and whether the cause of the end is
-        undecided. Ends the run if the worker's framework differs.
+        """Runs the program of a worker that died again in a fresh process. Returns the failure with the result, and
+        True if it is undecided what ended the worker. Ends the run if the worker's framework differs from that of this
+        process.
         """
         try:
             return confirm_process_end(failure, status, self.session)
@@ -196,7 +199,7 @@ class Recorder:
             raise StoppedRun(self.run.reason, ADAPTER_ERROR) from None
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Prints each cause of failures once, instead of pytest's list, and the summary."""
+        """Prints each cause of failures once, instead of pytest's list of failures, and the summary."""
         self.printed = True
         before = len(self.run.parts.failed)
         page = None if self.run.writer.problem else self.run.page
@@ -217,7 +220,9 @@ class Recorder:
 
 
 def _status(node: Any) -> int | None:
-    """Exit code of a worker that died, or the negative number of the signal that ended it."""
+    """Returns the exit code of a worker that died, or the negative number of the signal that ended the worker; None if
+    neither is known.
+    """
     process = worker_process(node)
     try:
         return None if process is None else process.wait(5)

@@ -1,4 +1,4 @@
-"""The end of a run: known differences, claims, coverage, the footer and the page."""
+"""Writes the end of a run's report: known differences, claims of articles, coverage, the footer and the page."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.records import Footer, KnownRecord, Result
 
 RIGHT = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-"""Pytest's exit codes of sessions without failures."""
+"""Pytest's exit codes of sessions in which nothing failed."""
 
 ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-"""Pytest's exit codes of sessions that were not stopped."""
+"""Pytest's exit codes of sessions that ran to their end."""
 
 
 class RunEnd:
@@ -44,8 +44,8 @@ class RunEnd:
         self.is_finished = False
 
     def finish(self, exitstatus: int) -> int:
-        """Writes the last records and the page, once, and returns the exit code of the run. Each part may fail without
-        the others.
+        """Writes the last records and the page, the first time that it is called, and returns the exit code of the run.
+        Each part may fail without the others.
         """
         if self.is_finished:
             return exitstatus
@@ -74,8 +74,9 @@ class RunEnd:
         return self.run.parts.code if code in RIGHT and self.run.parts.code else code
 
     def _write_audited(self) -> bool:
-        """Writes the faults that the audit found and no test has shown, since the op's test may be deselected or
-        impossible without the op. Returns whether one of them fails the run.
+        """Writes the faulty ops that the audit (which runs each op alone before the tests) found and no test has shown,
+        since the op's test may be deselected or impossible without the op. Returns whether one of the faults fails the
+        run.
         """
         shown = self.run.failed_ops | {each.signature.op for each in self.run.tally.findings}
         faults = [(op, fault) for op, fault in self.run.session.framework.audited.faults.items() if op not in shown]
@@ -84,7 +85,9 @@ class RunEnd:
         return any(failing)
 
     def _write_fault(self, op: str, fault: Fault) -> bool:
-        """Writes a fault that the audit found, unless it is known. Returns whether it fails the run."""
+        """Writes a faulty op that the audit found when the op ran alone, unless a known difference covers the fault.
+        Returns whether the fault fails the run.
+        """
         if op in {entry.op for entry in self.run.session.framework.known} and (
             fault.at is None or self.run.is_stopped() or self.run.session.framework.run_covered(fault.program)
         ):
@@ -106,8 +109,8 @@ class RunEnd:
         return self.run.session.settings.strict or not is_advice(fault.rule)
 
     def _update(self) -> bool:
-        """Adds violations to the file of known differences. Returns whether a violation that cannot be added fails the
-        run.
+        """Adds the violations that were found to the file of known differences, with `--update-known`. Returns whether
+        a violation that cannot be added fails the run.
         """
         path = self.run.session.settings.update
         if path is None:
@@ -120,13 +123,17 @@ class RunEnd:
         return any(each.fails for each in self.run.known_update.unwritten)
 
     def _has_failed(self) -> bool:
-        """Whether a written failure fails the run."""
+        """Returns whether a failure among the records fails the run; a violated SHOULD rule does so only in a strict
+        run.
+        """
         failures = [each for each in self.run.writer.records if isinstance(each, Failure)]
         return any(self.run.session.settings.strict or not is_advice(each.rule) for each in failures)
 
     @contextmanager
     def _journaled(self) -> Iterator[None]:
-        """Journals the programs that run at the end, as those of tests, since one may hang or end the process."""
+        """Writes each program that runs at the end of the run to a journal, a file that names the running program,
+        since a program may hang or end the process.
+        """
         if self.run.is_stopped():
             yield
             return
@@ -145,7 +152,7 @@ class RunEnd:
             self.run.parts.attempt("the journal", own.close, None)
 
     def _write_known(self) -> None:
-        """Writes the known differences, each with the number of programs that showed it."""
+        """Writes a record for each known difference, with the number of programs that showed it."""
         for number, entry in enumerate(self.run.session.framework.known):
             count = self.run.tally.differences[number]
             if entry.inherited and not count:
@@ -165,7 +172,7 @@ class RunEnd:
         return self.run.session.framework.run_witness(entry)
 
     def _write_claims(self) -> None:
-        """Writes the results of the articles' claims."""
+        """Writes a record for each claim of an article about autograd that was tested."""
         if self.run.tally.articles:
             target = self.run.session.framework.target
             observe = limited_case_runner(target, lambda: not self.run.is_stopped())
@@ -183,7 +190,7 @@ class RunEnd:
         return any(each.stale for each in entries(self.run.writer.report()))
 
     def _least_footer(self, exitstatus: int) -> Footer:
-        """A footer with only the facts that are always known."""
+        """Returns the last record of the report with only the facts that are always known."""
         return Footer(
             verdict="interrupted",
             finished=now(),
@@ -195,7 +202,7 @@ class RunEnd:
         )
 
     def _with_failed_parts(self, footer: Footer) -> Footer:
-        """The footer, marked as interrupted if some part of the end failed."""
+        """Returns the last record of the report, with the verdict "interrupted" if some part of the end failed."""
         if not self.run.parts.failed:
             return footer
         reason = "; ".join(filter(None, [footer.reason, *dict.fromkeys(self.run.parts.failed)]))
@@ -203,8 +210,8 @@ class RunEnd:
         return replace(footer, verdict="interrupted", reason=reason, exit_code=code)
 
     def _footer(self, exitstatus: int) -> Footer:
-        """The footer of the run, and its exit code. Pytest's own exit code is not enough if a limit of failures or the
-        budget ended the run.
+        """Makes the last record of the report, with an exit code of the suite's own, because pytest's does not show
+        that a failure limit or the budget ended the run.
         """
         session = self.run.pytest_session
         not_run = max(0, session.testscollected - len(self.run.ended_tests)) if session else 0

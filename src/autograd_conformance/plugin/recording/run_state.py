@@ -1,4 +1,4 @@
-"""The state of a run in the controlling process: its counts so far, and its stream of records."""
+"""The state of a run in the controlling process: its counts so far, and the file to which its records are written."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from autograd_conformance.reporting.records.records import Record, Result
 
 
 class RunState:
-    """The counts of a run so far, and the stream of its records."""
+    """The counts of a run so far in the controlling process, and the file to which its records are written."""
 
     def __init__(self, session: Session, writer: RecordBuffer, page: Path, termination: Termination) -> None:
         self.session, self.writer, self.page, self.termination = session, writer, page, termination
         self.started = time.monotonic()
         self.pytest_session: pytest.Session | None = None
         self.stop_code = int(pytest.ExitCode.INTERNAL_ERROR)
-        """Exit code of a run that is stopped before its end."""
+        """Exit code of the run if it is stopped before its end."""
         self.reason: str | None = None
-        """Why the run ended early, for the report."""
+        """Why the run ended early, for the report; None if it did not."""
         self.parts = Parts()
         self.tests = self.programs = self.deselected = 0
         self.whole = False
-        """Whether the collected tests are all tests of the suites, as reported by the first test."""
+        """Whether the collected tests are all tests of the suites, as the tests report."""
         self.recorded: set[str] = set()
-        """Tests with a result."""
+        """Names of the tests with a result."""
         self.ended_tests: set[str] = set()
-        """Tests that have ended, whether the suite's or not."""
+        """Names of the tests that have ended, whether the suite's or not."""
         self.cut_short = False
-        """Whether the budget ended some test early."""
+        """Whether the budget of programs, or of time, ended some test early."""
         self.tally = Tally()
         self.exercised: set[tuple[str, str | None]] = set()
-        """The exercised rules, each without an op and with the op of the test."""
+        """Pairs of a rule that a test exercised and the test's op; each pair is also there with None as its op."""
         self.known_update = Update()
-        """The entries written to a file of known differences."""
+        """The violations that were written to a file of known differences, and those that could not be written."""
         self.failed_ops: set[str] = set()
-        """Ops with a failure in some test."""
+        """Ops of the failures that tests found."""
 
     def write(self, record: Record) -> None:
         if isinstance(record, Failure) and record.op is not None:
@@ -60,18 +60,18 @@ class RunState:
         self.writer.write(record)
 
     def is_stopped(self) -> bool:
-        """Whether the run was stopped, so that no more programs may run."""
+        """Returns whether the run was stopped, so that no more programs may run."""
         return self.termination.received is not None or self.session.process.is_late()
 
     def stop(self, reason: str) -> None:
-        """Ends the run after the tests that are running."""
+        """Ends the run after the tests that are running now; `reason` is for the report."""
         assert self.pytest_session is not None
         self.reason = reason
         self.pytest_session.shouldstop = reason
         stop_workers(self.pytest_session.config, reason)
 
     def write_unsent(self, worker: str = "*") -> None:
-        """Writes failures that workers found and had not sent when they ended."""
+        """Writes the failures that a worker, or any process, had found and not sent when it ended."""
         for record in pending.take(self.session.settings.folder, worker):
             if record.test not in self.recorded:  # type: ignore[union-attr]
                 self.write(record)

@@ -1,4 +1,6 @@
-"""The end of a run in pytest's terminal: each cause once, instead of pytest's list of all failures."""
+"""Prints the end of a run in pytest's terminal: each cause of failures once, instead of pytest's list of all
+failures.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,15 @@ from autograd_conformance.reporting.render.failures import SHOWN_IN_FULL, print_
 from autograd_conformance.reporting.render.terminal import print_summary
 
 WIDTH = 100
-"""Smallest width of the output, in columns."""
+"""Smallest width of the printed lines, in columns."""
 
 USUAL = "fE"
-"""Pytest's default for `-r`: a line for each failure and error."""
+"""Pytest's default for `-r`, which prints a line for each failure and error."""
 
 
 def leave_out(report: pytest.TestReport, records: list[Record]) -> None:
-    """Keeps a test's report out of pytest's list of failures if its records already describe the failure. Errors stay
-    in the list, and JUnit's file has everything.
+    """Keeps a test's report out of pytest's list of failures if the test's records already describe the failure. Errors
+    stay in the list, and JUnit's file has everything.
     """
     is_described = any(isinstance(each, Result) and each.verdict in FAILURE_VERDICTS for each in records)
     if is_described and any(isinstance(each, Failure) for each in records):
@@ -32,7 +34,7 @@ def leave_out(report: pytest.TestReport, records: list[Record]) -> None:
 
 
 def print_end(terminal: pytest.TerminalReporter, report: Report, page: Any) -> None:
-    """Prints the causes, unless tracebacks are switched off, and the summary."""
+    """Prints the causes of failures, unless `--tb=no` switches them off, and the summary."""
     width = max(WIDTH, terminal_width(terminal)) if terminal.isatty else WIDTH
     console = Console(file=terminal_stream(terminal), width=width)
     option = terminal.config.option

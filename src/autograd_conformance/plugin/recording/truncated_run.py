@@ -1,4 +1,4 @@
-"""The last records of a run whose process died before it could write them."""
+"""Writes the last records of a run whose process died before it could write them itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograd_conformance.reporting.render import markdown
 
 
 def result_of(entry: Entry, failure: Failure) -> Result:
-    """The result of a test whose process died."""
+    """Returns the result of a test whose process died: the verdict of the failure, after one program."""
     return Result(
         test=entry.test,
         rule=entry.rule,
@@ -29,14 +29,16 @@ def result_of(entry: Entry, failure: Failure) -> Result:
 
 
 def end_cut_off(session: Session, entry: Entry, failure: Failure, exit_code: int) -> Path:
-    """Completes the records of a run that died without a worker, and writes its page. Returns the page's path."""
+    """Adds the missing last records after the process of a run without workers died, writes the page `report.md`, and
+    returns its path.
+    """
     _, page = _ended(session.settings.folder, (failure, result_of(entry, failure)), None, exit_code)
     return page
 
 
 def end_stopped(folder: Path, reason: str, exit_code: int) -> tuple[Report, Path]:
-    """Completes the records of a run that was stopped and did not write its own end, and writes its page. Returns the
-    report and the page's path.
+    """Adds the missing last records after a run was stopped and ended without writing them, and writes the page
+    `report.md`. Returns the report and the page's path.
     """
     return _ended(folder, tuple(pending.take(folder)), reason, exit_code)
 
