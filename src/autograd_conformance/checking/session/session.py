@@ -1,4 +1,4 @@
-"""The objects that the tests of one process share: its settings, the framework under test, and the state of the process."""
+"""The objects that the tests of one process share: the settings, the framework under test, and the process's state."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ class _Size(Count):
 
 
 class Elements(_Size):
-    """Number of elements of the leaf, or of the wrong value, that the violation is about. For a call that raised, it is
-    the call's only root; for a write, its target.
+    """Number of elements of the leaf, or of the wrong value, that the violation is about. If a call raised, the call's
+    only root counts; if a write raised, the write's target.
     """
 
     key = "elements"
@@ -71,8 +71,8 @@ class Elements(_Size):
 
 
 class Dimensions(_Size):
-    """Number of dimensions of the leaf, or of the wrong value, that the violation is about. For a call that raised, it
-    is the call's only root; for a write, its target.
+    """Number of dimensions of the leaf, or of the wrong value, that the violation is about. If a call raised, the
+    call's only root counts; if a write raised, the write's target.
     """
 
     key = "dimensions"
