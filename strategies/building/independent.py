@@ -84,7 +84,9 @@ class Independent(Provider):
         return data
 
     def part(self, act: Callable[[], T]) -> T:
-        """Calls a function whose choices belong together, and returns its result."""
+        """Calls a function whose draws form a part that a later program may repeat or leave out as a whole, and returns
+        its result.
+        """
         return act() if self._drawing is None else self._drawing.part(act)
 
     # -- passing choices to Hypothesis --------------------------------------------------------------------------------

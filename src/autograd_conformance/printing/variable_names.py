@@ -147,8 +147,8 @@ class _Naming:
                     assert_never(node)
 
     def is_consistent(self) -> bool:
-        """Whether, with the names of the current classes, every line reads the same values as in the program without
-        loops.
+        """Whether every line reads the same values as in the program without loops, if the values that are merged now
+        share a name.
         """
         try:
             interpret(self.rerolled, self.of)

@@ -22,7 +22,7 @@ from autograd_conformance.tape.refusals import with_known_kind
 
 @dataclass(slots=True)
 class TraceStep:
-    """One instruction of a program, before the tape records it."""
+    """One instruction of a program with its observation, and the state in which the instruction runs."""
 
     at: int
     """The instruction's number."""

@@ -21,7 +21,9 @@ class Trial:
 
 
 def bisected(finding: str, framework: str, labels: Sequence[str], trials: Mapping[int, Trial]) -> Bisected:
-    """Returns the summary of the trials of one finding. Versions are numbered from 0, the oldest first."""
+    """Returns a table of the outcomes of one failure's program in several versions of a framework, and the versions
+    between which the outcome changes. Versions are numbered from 0, the oldest first.
+    """
     rows = []
     for number, label in enumerate(labels):
         trial = trials.get(number)

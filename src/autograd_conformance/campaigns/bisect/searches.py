@@ -25,7 +25,9 @@ from autograd_conformance.reporting.render.bisected import Bisected
 
 @dataclass(frozen=True, slots=True)
 class StepEvent:
-    """The end of a step: a trial, or the reason why there is none."""
+    """The end of running a failure's program in one version of a framework: the outcome, or the reason why there is
+    none.
+    """
 
     step: Step
     trial: Trial | None

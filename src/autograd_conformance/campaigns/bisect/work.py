@@ -25,7 +25,7 @@ OUT = "step.json"
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """A step that ended with a trial."""
+    """The outcome of running a failure's program in one version of a framework, as a worker returns it."""
 
     trial: Trial
     worker: str

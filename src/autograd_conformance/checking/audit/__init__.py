@@ -1,1 +1,1 @@
-"""The audit: finds ops that violate a rule on their own, before the tests begin."""
+"""The audit: runs each op alone before the tests begin, and finds the ops that violate a rule."""

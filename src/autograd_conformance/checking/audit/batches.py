@@ -1,5 +1,5 @@
-"""Checks ops in batches. If compiling a region is expensive, several programs are joined into one, and run separately
-only if the joined program violates a rule.
+"""Checks many programs of ops with few compilations: if compiling is expensive, several programs are joined into one,
+and run separately only if the joined program violates a rule.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
 
 GROUP = 16
-"""Number of ops in a batch."""
+"""Number of ops whose programs are joined into one batch."""
 
 
 def check_all(check: Check, programs: Iterable[Program]) -> None:
@@ -32,8 +32,8 @@ def check_all(check: Check, programs: Iterable[Program]) -> None:
 
 
 def _check_joined(check: Check, programs: Sequence[Program]) -> None:
-    """Checks programs joined into one. If that violates a rule, checks each on its own, and then again those joined
-    that show no known difference.
+    """Checks programs joined into one. If the joined program violates a rule, checks each separately, and then again
+    joined those that show no known difference.
     """
     whole = joined(programs)
     try:
@@ -47,14 +47,16 @@ def _check_joined(check: Check, programs: Sequence[Program]) -> None:
 
 
 def _check_for_known(check: Check, program: Program) -> bool:
-    """Checks a program; returns whether it shows a known difference. Raises at any other violation."""
+    """Checks a program and returns whether it shows a known difference. Raises `RuleViolated` at any other
+    violation.
+    """
     before = check.differences.total()
     check(program)
     return check.differences.total() > before
 
 
 def passing_in_batch(ops: Sequence[str], target: Target, dtypes: Sequence[str]) -> Iterator[str]:
-    """The ops that violate no rule in a joined program.
+    """Yields the ops whose programs violate no rule when they are joined into one.
 
     If a joined program violates a rule, the faulty op is left out and the rest is joined again. If the violation names
     no op, as for an error of the whole program, the batch is halved.

@@ -1,6 +1,6 @@
 """Corner cases: fixed programs of an op for inputs that implementations treat specially.
 
-They cover memory layouts of operands and cotangents, dimensions longer than a tile, the same tensor as every operand,
+These are memory layouts of operands and cotangents, dimensions longer than a tile, the same tensor as every operand,
 other attributes, and the release of saved tensors.
 """
 
@@ -27,21 +27,21 @@ LONG = (17, 65)
 """Lengths of a dimension that exceed a tile: 16 plus one, and several tiles of 16, 32 and 64 plus one."""
 
 FORMS = 2
-"""Number of operand shapes with each long dimension."""
+"""Number of programs of an op for each length of a long dimension."""
 
 TURNS = 2
 """Largest number of draws for each shape until a layout has an effect."""
 
 DRAWS = 24
-"""Largest number of draws until an op has the rare property."""
+"""Largest number of draws of an op until its operands have the wanted rare property, such as mixed dtypes."""
 
 LARGEST = 512
 """Largest number of elements of a value."""
 
 
 def laid(op: str, dtype: str) -> Iterator[Program]:
-    """Programs of an op whose operands have each layout, and programs in which the cotangents of its results
-    have it.
+    """Yields programs of an op whose operands have each memory layout, and programs in which the cotangents of its
+    results have that layout.
     """
     for layout in LAYOUTS:
         for place in PLACES:
@@ -51,7 +51,9 @@ def laid(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _on_operands(sampler: Draft, op: str, layout: Layout) -> tuple[Program | None, bool]:
-    """A program of an op on operands with a layout, and whether the layout has an effect on one of them."""
+    """Returns a program of an op on operands with a memory layout, and whether the layout has an effect on one of the
+    operands.
+    """
     sampler.operands.layouts = (layout,)
     made = sampler.ops.draw(op, fresh=True)
     program = called(sampler, made, op)
@@ -65,8 +67,8 @@ def _on_operands(sampler: Draft, op: str, layout: Layout) -> tuple[Program | Non
 
 
 def _behind(sampler: Draft, op: str, layout: Layout) -> tuple[Program | None, bool]:
-    """A program of an op whose results get cotangents with a layout, and whether the layout has an effect on one of
-    them.
+    """Returns a program of an op whose results get cotangents with a memory layout, and whether the layout has an
+    effect on one of the cotangents.
     """
     made = sampler.ops.draw(op, fresh=True)
     visible = any(differs_from_contiguous(sampler.shape(result), layout) for result in made)
@@ -74,11 +76,13 @@ def _behind(sampler: Draft, op: str, layout: Layout) -> tuple[Program | None, bo
 
 
 PLACES = {"on": _on_operands, "behind": _behind}
-"""Functions that give a layout to operands, or to cotangents. The names are part of the seeds of draws."""
+"""Functions that give a memory layout to operands, or to cotangents. The names are part of the seeds of draws."""
 
 
 def _laid(op: str, place: str, layout: Layout, dtype: str) -> Program | None:
-    """The first drawn program in which the layout has an effect; without one, the first drawn program."""
+    """Returns the first drawn program in which the memory layout has an effect; without one, the first drawn
+    program.
+    """
     first = None
     for sampler in _samplers(op, f"{place} {layout}", dtype, layout):
         program, visible = PLACES[place](sampler, op, layout)
@@ -89,8 +93,8 @@ def _laid(op: str, place: str, layout: Layout, dtype: str) -> Program | None:
 
 
 def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Draft]:
-    """Drafts of an op with each shape of its first operand, beginning with the shapes on which a layout has an
-    effect.
+    """Yields drafts (programs under construction) for an op with each shape of its first operand, beginning with the
+    shapes on which a memory layout has an effect.
     """
     row = alphabet.current().row(op)
     fitting = [s for s in row.fresh if alphabet.current().admits(s) and takes(row, s) and 0 not in s]
@@ -100,7 +104,7 @@ def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Draft]
 
 
 def long(op: str, dtype: str) -> Iterator[Program]:
-    """A few programs of an op whose first operand has a dimension longer than a tile."""
+    """Yields a few programs of an op whose first operand has a dimension longer than a tile."""
     row = alphabet.current().row(op)
     for count in LONG:
         found = (program for shape in _longer(row, count) if (program := _of_shape(op, shape, dtype)) is not None)
@@ -108,7 +112,9 @@ def long(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _longer(row: Op, count: int) -> Iterator[Shape]:
-    """Shapes of a first operand with one dimension lengthened: each dimension in turn, the last one first."""
+    """Yields shapes of an op's first operand with one dimension lengthened to `count`: each dimension in turn, the last
+    one first.
+    """
     fresh = [shape for shape in row.fresh if shape and 0 not in shape]
     made = [(*s[:dim], count, *s[dim + 1 :]) for s in fresh for dim in reversed(range(len(s)))]
     return (s for s in dict.fromkeys(made) if alphabet.current().admits(s) and takes(row, s))
@@ -121,7 +127,7 @@ def _of_shape(op: str, shape: Shape, dtype: str) -> Program | None:
 
 
 def same(op: str, dtype: str) -> Program | None:
-    """A program of an op with the same tensor as every operand; None if the op has one operand, or no tensor
+    """Returns a program of an op with the same tensor as every operand; None if the op has one operand, or no tensor
     fits all.
     """
     row = alphabet.current().row(op)
@@ -141,7 +147,7 @@ def same(op: str, dtype: str) -> Program | None:
 
 
 def beside(op: str, dtype: str) -> Program | None:
-    """A program of an op whose second operand is a view of the first; None if no view fits."""
+    """Returns a program of an op whose second operand is a view of the first; None if no view fits."""
 
     def found(sampler: Draft, step: Apply) -> bool:
         return any(isinstance(sampler.reference.steps[r.at], Apply) for r in step.args)
@@ -150,8 +156,8 @@ def beside(op: str, dtype: str) -> Program | None:
 
 
 def mixed(op: str, dtype: str) -> Program | None:
-    """A program of an op whose first operand alone has this dtype, with values of many binary digits; None if the op
-    does not promote dtypes.
+    """Returns a program of an op whose first operand alone has this dtype, with values of many binary digits; None if
+    the op does not promote dtypes.
     """
 
     def found(sampler: Draft, step: Apply) -> bool:
@@ -163,7 +169,7 @@ def mixed(op: str, dtype: str) -> Program | None:
 
 
 def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Draft, Apply], bool]) -> Program | None:
-    """The first drawn program of an op with a rare property; None if no draw has it."""
+    """Returns the first drawn program of an op whose operands have a rare property; None if no draw has it."""
     for draw in range(DRAWS):
         sampler = sampling(zlib.crc32(f"{op} {rarity} {dtype} {draw}".encode()), dtype, rarity=rarity)
         made = sampler.ops.draw(op, fresh=True)
@@ -174,8 +180,8 @@ def _rare(op: str, rarity: Rarity, dtype: str, found: Callable[[Draft, Apply], b
 
 
 def again(op: str, dtype: str) -> Program | None:
-    """A program that applies an op twice to the same operands with different attributes, and differentiates the second
-    result first. Tensors saved for one must not affect the other. None if the op has no choice of attributes.
+    """Returns a program that applies an op twice to the same operands with different attributes, and differentiates the
+    second result first: tensors saved for one must not affect the other. None if the op has no choice of attributes.
     """
     sampler = sampling(zlib.crc32(f"{op} again".encode()), dtype)
     first = sampler.ops.draw(op, fresh=True)
@@ -196,9 +202,9 @@ def again(op: str, dtype: str) -> Program | None:
 
 
 def unrecorded(op: str, dtype: str) -> Program | None:
-    """A program that applies an op, applies it again under no_grad, and a third time with recording, and differentiates
-    the last result. Tensors saved for one must not affect another. None without grad modes, or if the result cannot be
-    a root.
+    """Returns a program that applies an op, applies it again under no_grad, and a third time with recording, and
+    differentiates the last result: tensors saved for one must not affect another. None without grad modes, or if the
+    result cannot be a root.
     """
     for draw in range(DRAWS):
         sampler = sampling(zlib.crc32(f"{op} unrecorded {draw}".encode()), dtype)
@@ -218,7 +224,7 @@ def unrecorded(op: str, dtype: str) -> Program | None:
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """All corner cases of an op in the first dtype, and those with mixed dtypes in each."""
+    """Yields all corner cases of an op in the first dtype, and in each dtype the one with mixed dtypes."""
     yield from laid(op, dtypes[0])
     yield from long(op, dtypes[0])
     yield from (program for make in (same, again, beside, unrecorded) if (program := make(op, dtypes[0])) is not None)
@@ -226,8 +232,8 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 
 def releases(op: str, dtype: str) -> Iterator[Program]:
-    """Programs that delete the results of an op: without a call, after a call, after a call that retains the graph, and
-    after a failed call.
+    """Yields programs that delete the results of an op: without a call, after a call, after a call that retains the
+    graph, and after a failed call.
     """
     for end in (_nothing, _walked, _retained, _refused):
         sampler = sampling(zlib.crc32(f"{op} memory".encode()), dtype)
@@ -245,7 +251,7 @@ def releases(op: str, dtype: str) -> Iterator[Program]:
 
 
 def _nothing(sampler: Draft, made: Sequence[Ref]) -> None:
-    """Makes no call."""
+    """Makes no backward call before the results are deleted."""
 
 
 def _walked(sampler: Draft, made: Sequence[Ref]) -> None:

@@ -1,4 +1,4 @@
-"""Joins several programs into one, for frameworks in which compiling a region is expensive.
+"""Joins several programs into one, for frameworks in which compiling is expensive.
 
 If the joined program violates a rule, the value in the violation identifies the faulty program: no value depends on
 another program's.
@@ -27,15 +27,15 @@ class Joined:
 
     program: Program
     parts: tuple[int, ...]
-    """Index of the program that each instruction comes from, except for the call."""
+    """Index of the program that each instruction comes from, except for the backward call."""
 
     def faulty_part(self, violation: Violation) -> int | None:
-        """Index of the program whose value or gradient is wrong; None if the violation names no value."""
+        """Returns the index of the program whose value or gradient is wrong; None if the violation names no value."""
         return None if violation.subject is None else self.parts[violation.subject.at]
 
 
 def joined(programs: Iterable[Program]) -> Joined:
-    """Several programs joined into one."""
+    """Joins several programs, each with one backward call at its end, into one."""
     steps: list[Instruction] = []
     parts: list[int] = []
     roots: list[Ref] = []
@@ -54,15 +54,15 @@ def joined(programs: Iterable[Program]) -> Joined:
 
 
 def can_join(program: Program) -> bool:
-    """Whether a program only computes, and ends with one backward call without options."""
+    """Returns whether a program only computes, and ends with one backward call without options."""
     *computing, call = program
     plain = isinstance(call, Backward) and call == Backward(call.roots, call.cotangents)
     return plain and not program.modes and all(isinstance(step, (Leaf, Apply)) for step in computing)
 
 
 def run_joined(whole: Joined, target: Target) -> tuple[bool, int | None]:
-    """Runs joined programs. Returns whether all violate no rule and the observation is conclusive, and the index of the
-    faulty program if it is known.
+    """Runs joined programs. Returns whether all violate no rule and could be judged, and the index of the faulty
+    program if it is known.
     """
     observation = target.observe(whole.program)
     violation = first_violation(whole.program, observation, target, is_advisory)
@@ -72,8 +72,8 @@ def run_joined(whole: Joined, target: Target) -> tuple[bool, int | None]:
 
 
 def to_run_alone(programs: Iterable[Program], target: Target) -> Iterator[Program]:
-    """The programs to run on their own. If compiling is expensive, programs that pass when joined are left out, and a
-    program that is known to be faulty comes first.
+    """Yields the programs to run separately. If compiling is expensive, programs that pass when joined are left out,
+    and a program that is known to be faulty comes first.
     """
     rest = iter(programs)
     while group := list(islice(rest, MOST if target.programs_each else 1)):
@@ -85,7 +85,7 @@ def to_run_alone(programs: Iterable[Program], target: Target) -> Iterator[Progra
 
 
 def with_first(programs: Sequence[Program], number: int | None) -> Iterator[Program]:
-    """The programs, beginning with the one at this index."""
+    """Yields the programs, beginning with the one at index `number`."""
     if number is not None:
         yield programs[number]
     yield from (program for k, program in enumerate(programs) if k != number)

@@ -1,4 +1,6 @@
-"""Notes of an audit: the outcome of each op so far, in a file that survives the process that writes it."""
+"""Notes of the audit, which runs each op alone: the outcome of each op so far, in a file that survives the process that
+writes it.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +15,34 @@ from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 
 END = "end"
-"""Name in the note after the last op."""
+"""Name in place of an op in the note that a process writes after its last op."""
 
 TOGETHER = "together: "
-"""Prefix of a note about a batch of ops."""
+"""Prefix of the name in a note about a batch of ops, before the name of the batch's first op."""
 
 LOST = "the process died, or did not come back in time"
-"""Observation for an op whose program ended the process of the audit."""
+"""Observed outcome, in words, for an op whose program ended the process of the audit."""
 
 
 class Note(NamedTuple):
-    """A line of the notes: the outcome of an op so far."""
+    """A line of the notes: an op, or a batch, and its outcome so far."""
 
     op: str
     outcome: Outcome
     program: str | None = None
     """The program that is about to run, as JSON."""
     fault: dict[str, Any] | None = None
-    """The violation of a faulty op."""
+    """The violation of a faulty op, as JSON data."""
 
 
 def read(notes: Path) -> dict[str, Note]:
-    """The last note of each op."""
+    """Reads a file of notes and returns the last note of each op."""
     whole = notes.read_text().split("\n")[:-1]  # a killed process may leave an incomplete line
     return {note.op: note for note in (Note(*json.loads(line)) for line in whole)}
 
 
 def faults(found: Mapping[str, Note]) -> dict[str, Fault]:
-    """The violation of each faulty op. For an op whose process ended, the program that was running."""
+    """Returns the violation of each faulty op; for an op whose process ended, the program that was running."""
     found_faults = {op: Fault.from_json(note.fault) for op, note in found.items() if note.fault}
     for op, note in found.items():
         if note.outcome == "begun" and note.program:
@@ -49,28 +51,30 @@ def faults(found: Mapping[str, Note]) -> dict[str, Fault]:
 
 
 def of_ops(found: Mapping[str, Note]) -> dict[str, Note]:
-    """The notes about single ops."""
+    """Returns the notes about single ops, without those about batches and the end."""
     return {op: note for op, note in found.items() if op != END and not op.startswith(TOGETHER)}
 
 
 class Notes:
-    """Writes notes. Each line is on disk before the process continues."""
+    """Writes notes to a file. Each line is on disk before the process continues."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("a", encoding="utf-8")
         self.latest = Note(END, "begun")
 
     def write(self, note: Note) -> None:
-        """Writes a note."""
+        """Writes a note as a line of the file."""
         self.latest = note
         print(json.dumps(note), file=self.file, flush=True)
 
     def before(self, program: Program) -> None:
-        """Writes the program that is about to run."""
+        """Writes a note with the program that is about to run, about the same op as the latest note."""
         self.write(self.latest._replace(program=codec.dumps(program)))
 
 
 def programs_run(notes: Path) -> int:
-    """Number of programs that the processes of an audit ran, without those of ops that ended a process."""
+    """Returns the number of programs that the processes with this file of notes ran, without those of ops that ended a
+    process.
+    """
     path = notes.with_suffix(".programs")
     return int(path.read_text()) if path.exists() else 0

@@ -1,4 +1,4 @@
-"""The result of an audit: how many times each op can be differentiated."""
+"""The result of the audit, which runs each op alone: how many times each op can be differentiated."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from typing import Any, Literal
 from autograd_conformance.reporting.records.failure import Category
 
 SETS = ("wrong", "lost", "missing", "once", "twice")
-"""The sets of ops that are left out of programs."""
+"""Names of the sets of ops that are sent to the processes of the tests and left out of programs."""
 
 Outcome = Literal["begun", "wrong", "missing", "once", "twice", "fine"]
-"""The outcome of an op, from worst to best. `begun`: its audit did not end. `missing`: the device has no
-kernel for it.
+"""The outcome of an op. `begun`: the process ended while the op ran. `wrong`: a value or first derivative is wrong, or
+an error may be the framework's or the adapter's. `missing`: the device has no kernel for the op. `once`, `twice`: the
+derivatives are right up to this order only. `fine`: nothing that ran is wrong.
 """
 
 MANY = 0.2
-"""Part of all ops above which failures are not blamed on the ops themselves."""
+"""If more than this fraction of all ops is faulty, the ops are not left out, because the cause is probably not the ops
+themselves.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The violation of one op, with a program that shows it and is not shrunk."""
+    """The violation of one op that ran alone, with a program that shows it and is not shrunk."""
 
     program: Mapping[str, Any]
-    """JSON form of the program."""
+    """The program that shows the violation, in its JSON form."""
     rule: str
-    """The violated rule."""
+    """Slug of the violated rule."""
     observed: str
     """Observed outcome, in words."""
     at: int | None = None
@@ -39,21 +42,21 @@ class Fault:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Any]) -> Fault:
-        """The fault from JSON data that `asdict` made."""
+        """Returns the fault that `asdict` turned into JSON data."""
         deviation = form["deviation"]
         return cls(**{**form, "deviation": deviation and Category(**deviation)})
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """The ops that violate a rule on their own, grouped by the lowest order of derivative that fails."""
+    """The ops that violate a rule when they run alone, grouped by the lowest order of derivative that fails."""
 
     wrong: frozenset[str] = frozenset()
     """Ops whose values or first derivatives are wrong."""
     lost: frozenset[str] = frozenset()
     """Ops that ended the process, or timed out."""
     missing: frozenset[str] = frozenset()
-    """Ops for which the device has no kernel, or lacks one for some of their forms."""
+    """Ops for which the device has no kernel, or lacks one for some shapes or attributes."""
     once: frozenset[str] = frozenset()
     """Ops whose second derivatives are wrong or not implemented."""
     twice: frozenset[str] = frozenset()
@@ -61,11 +64,11 @@ class AuditResult:
     faults: Mapping[str, Fault] = field(default_factory=dict)
     """The violation of each wrong or lost op."""
     programs: int = 0
-    """Number of programs that the audit ran."""
+    """Number of programs that ran to find these ops."""
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Outcome], faults: Mapping[str, Fault]) -> AuditResult:
-        """Groups the outcomes of all ops."""
+        """Groups ops by their outcomes, and keeps the faults of those that are wrong or ended the process."""
 
         def having(outcome: Outcome) -> frozenset[str]:
             return frozenset(op for op, found in outcomes.items() if found == outcome)
@@ -75,7 +78,7 @@ class AuditResult:
         return cls(wrong, lost, having("missing"), having("once"), having("twice"), bad)
 
     def with_mode(self, mode: AuditResult) -> AuditResult:
-        """Merges this result with that of a mode of the framework, whose audit ran only the ops that pass here."""
+        """Merges this result with that of a mode of the framework, in which only the ops that pass here ran."""
         return AuditResult(
             self.wrong | mode.wrong,
             self.lost | mode.lost,
@@ -87,22 +90,22 @@ class AuditResult:
         )
 
     def to_json(self) -> dict[str, list[str]]:
-        """The sets as JSON data, for other processes."""
+        """Returns the sets of ops as JSON data, for sending to another process."""
         return {name: sorted(getattr(self, name)) for name in SETS}
 
     @classmethod
     def from_json(cls, form: Mapping[str, Collection[str]]) -> AuditResult:
-        """The sets from JSON data."""
+        """Returns the sets of ops that `to_json` of another process made."""
         wrong, lost, missing, once, twice = (frozenset(form[name]) for name in SETS)
         return cls(wrong, lost, missing, once, twice)
 
 
 NOTHING_FOUND = AuditResult()
-"""The result without an audit: no op is left out."""
+"""The result without an audit (which runs each op alone): no op is left out."""
 
 
 def ops_at_fault(wrong: Collection[str], ops: Collection[str]) -> frozenset[str]:
-    """The ops to leave out of programs: the wrong ones, or none if so many ops are wrong that the cause is not the ops
-    themselves.
+    """Returns the ops to leave out of programs: the wrong ones, or none if so many ops are wrong that the cause is not
+    the ops themselves.
     """
     return frozenset(wrong) if len(wrong) <= MANY * len(ops) else frozenset()

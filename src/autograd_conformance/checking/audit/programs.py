@@ -1,4 +1,4 @@
-"""The programs of the audit, and the outcome of each op.
+"""The programs with which the audit runs each op alone, and the outcome of each op.
 
 Each op runs in a few fixed programs. An op that violates a rule is left out of the programs of all other suites, so
 that one faulty op does not fail every test; the rule about single ops reports it. An op without a kernel on the device
@@ -39,19 +39,21 @@ SAMPLES = 4
 """Number of random programs of an op in each dtype."""
 
 DRAWS = 6
-"""Number of draws before a program is given up."""
+"""Number of draws until a program of an op is given up."""
 
 TIMES = {2: "twice", 3: "thrice"}
 
 SWEPT = ("elementwise", "activations", "binary")
-"""Families of elementwise ops."""
+"""Families of elementwise ops, which also run on all values of `GRID`."""
 
 GRID = np.arange(-32, 33) / 8.0
 """All values that tensors are drawn from."""
 
 
 class NumpyChoices(Choices):
-    """Choices drawn from NumPy's random generator instead of Hypothesis. A rare property is drawn always or never."""
+    """Draws choices from NumPy's random generator instead of Hypothesis. The given rare property is always drawn, and
+    any other never.
+    """
 
     def __init__(self, seed: int, rarity: Rarity | None) -> None:
         super().__init__(lambda strategy: True)
@@ -68,8 +70,9 @@ class NumpyChoices(Choices):
 
 
 def sampling(seed: int, dtype: str, first: Shape | None = None, rarity: Rarity | None = None) -> Draft:
-    """A draft whose choices depend only on the seed. All its leaves require grad, and no cotangent is zero. `first` is
-    the shape of each op's first operand; `rarity` is a rare property that every op has if possible.
+    """Returns a draft (a program under construction) whose choices depend only on the seed. All its leaves require
+    grad, and no cotangent is zero. `first` is the shape of each op's first operand; `rarity` is a rare property that
+    every op has if possible.
     """
     draft = Draft(NumpyChoices(seed, rarity), dtype, tracked=False)
     draft.operands.requiring, draft.ops.first, draft.actions.explicit = (True,), first, True
@@ -78,12 +81,12 @@ def sampling(seed: int, dtype: str, first: Shape | None = None, rarity: Rarity |
 
 
 def supported(sampler: Draft) -> Program | None:
-    """The program of a sampler; None if the framework does not support something in it."""
+    """Returns the program of a draft; None if the framework does not support something in it."""
     return None if sampler.script.unsupported else sampler.program()
 
 
 def sample(op: str, seed: int, dtype: str) -> Program | None:
-    """A program of an op on new leaves, with a backward call from all its results; None if every draw gave
+    """Returns a program of an op on new leaves, with a backward call from all its results; None if every draw gave
     another op.
     """
     for draw in range(DRAWS):
@@ -95,7 +98,7 @@ def sample(op: str, seed: int, dtype: str) -> Program | None:
 
 
 def shapes(op: str, dtype: str) -> Iterator[Program]:
-    """A program of an op for each shape of its first operand."""
+    """Yields a program of an op for each shape of its first operand."""
     row = alphabet.current().row(op)
     for first in filter(alphabet.current().admits, row.fresh):
         sampler = sampling(zlib.crc32(f"{op} {first}".encode()), dtype, first)
@@ -105,7 +108,7 @@ def shapes(op: str, dtype: str) -> Iterator[Program]:
 
 
 def forms(op: str, dtype: str) -> Iterator[Program]:
-    """A program of an op in each of its forms: all shapes of its operands, and all attributes."""
+    """Yields a program of an op for each combination of its operands' shapes and its attributes."""
     row = alphabet.current().row(op)
     admits = alphabet.current().admits
     for first in filter(admits, row.fresh):
@@ -121,7 +124,7 @@ def _formed(op: Op, operands: Sequence[Shape], attrs: Attrs, dtype: str, draw: i
 
 
 def sweep(op: str, dtype: str) -> Program | None:
-    """A program of an elementwise op on all values that tensors are drawn from; None for other ops."""
+    """Returns a program of an elementwise op on all values that tensors are drawn from; None for other ops."""
     sampler = sampling(0, dtype)
     made = _on_every_value(sampler, op)
     return None if made is None else called(sampler, made, op)
@@ -150,8 +153,8 @@ def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
 
 
 def called(sampler: Draft, made: Sequence[Ref], op: str) -> Program | None:
-    """The program of a sampler with a backward call from some results; None if the op is another one, or the results
-    cannot be roots.
+    """Adds a backward call from some results to a draft (a program under construction), and returns the program; None
+    if the draft drew another op, or the results cannot be roots.
     """
     if not applies(sampler, op):
         return None
@@ -163,8 +166,8 @@ def called(sampler: Draft, made: Sequence[Ref], op: str) -> Program | None:
 
 
 def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
-    """A program that differentiates an op this many times; None if every draw gave another op, or its derivatives end
-    before.
+    """Returns a program that differentiates an op this many times; None if every draw gave another op, or if the op's
+    derivatives are constant before that order. `weighted`: the results are multiplied by weights.
     """
     for draw in range(DRAWS):
         sampler = sampling(zlib.crc32(f"{op} {seed} {TIMES[times]} {draw}".encode()), dtype)
@@ -188,7 +191,9 @@ def _swept_again(op: str, dtype: str, times: int) -> Program | None:
 
 
 def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """The fixed programs of an op in an audit: one for each shape, samples in every dtype, and a sweep of values."""
+    """Yields the fixed programs of an op that runs alone: one for each shape, samples in every dtype, and one on all
+    values of `GRID`.
+    """
     yield from shapes(op, dtypes[0])
     for dtype in dtypes:
         for program in (sweep(op, dtype), *(sample(op, seed, dtype) for seed in range(SAMPLES))):
@@ -197,7 +202,7 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 
 def under_another_default(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """A program of an op in each narrower dtype, under the default dtype of the wider one."""
+    """Yields a program of an op in each narrower dtype, under the default dtype of the wider one."""
     for dtype in dtypes if Capability.DEFAULT_DTYPE in alphabet.current().capabilities else ():
         program = sample(op, 0, dtype) if dtype != OTHER_DEFAULT else None
         if program is not None:
@@ -205,8 +210,8 @@ def under_another_default(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 
 def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -> Iterator[Program]:
-    """The fixed programs that differentiate an op this many times: plain and weighted results, and a sweep of values.
-    Each dtype has different draws, to cover more attributes.
+    """Yields the fixed programs that differentiate an op this many times: plain and weighted results, and all values of
+    `GRID`. Each dtype has different draws, to cover more attributes.
     """
     for other, dtype in enumerate(dtypes):
         swept = _swept_again(op, dtype, times)
@@ -220,9 +225,9 @@ def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -
 
 
 def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> AuditResult:
-    """How many times each op of a framework can be differentiated; third derivatives only with `thrice`.
+    """Returns how many times each op of a framework can be differentiated; third derivatives run only with `thrice`.
 
-    An op that ends its process ends this one. `checking.audit.worker` runs the audit in a separate process.
+    An op that ends its process ends this one. `checking.audit.worker` does the same in a separate process.
     """
     found: dict[str, Outcome] = {}
     faults: dict[str, Fault] = {}
@@ -236,10 +241,10 @@ def audit(target: Target, dtypes: Sequence[str], thrice: bool) -> AuditResult:
 
 
 def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> Iterator[tuple[Outcome, Fault | None]]:
-    """The outcomes of an op as they improve, with its fault if it is wrong. A higher derivative runs only after the
-    outcome of the lower one was yielded.
+    """Yields the outcomes of an op as they improve, with the op's fault if it is wrong. A higher derivative runs only
+    after the outcome of the lower one was yielded.
 
-    The alphabet in use has to be the target's.
+    The ops and dtypes that strategies draw from (`alphabet.current()`) have to be the target's.
     """
     fault, absent = _first_order(op, target, dtypes)
     if fault is not None or absent is not None:
@@ -253,13 +258,13 @@ def outcomes(op: str, target: Target, dtypes: Sequence[str], thrice: bool) -> It
 
 
 def fault_of(op: str, target: Target, dtypes: Sequence[str]) -> Fault | None:
-    """The first violation by the op itself in its fixed programs; None if there is none."""
+    """Returns the first violation by the op itself in its fixed programs; None if there is none."""
     return _first_order(op, target, dtypes)[0]
 
 
 def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault | None, Outcome | None]:
-    """The fault of an op, or None, and the outcome if it is left out without a fault: some program found no kernel, or
-    raised an error that may be the framework's or the adapter's.
+    """Returns the fault of an op, or None, and the outcome of an op that is left out without a fault: "missing" if some
+    program found no kernel, "wrong" if one raised an error that may be the framework's or the adapter's.
     """
     absent: Outcome | None = None
     for program in to_run_alone(programs(op, dtypes), target):
@@ -276,13 +281,13 @@ def _first_order(op: str, target: Target, dtypes: Sequence[str]) -> tuple[Fault 
 
 
 def is_once_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
-    """Whether an op's second derivative violates a rule in the most exact dtype, or is not implemented."""
+    """Returns whether an op's second derivative violates a rule in the most exact dtype, or is not implemented."""
     return _fails(op, target, dtypes, 2)
 
 
 def is_twice_only(op: str, target: Target, dtypes: Sequence[str]) -> bool:
-    """Whether an op's third derivative violates a rule in the most exact dtype, or is not implemented; False for long
-    ops, whose third derivatives are not tested.
+    """Returns whether an op's third derivative violates a rule in the most exact dtype, or is not implemented; False
+    for ops whose third derivatives are not tested.
     """
     return not is_long(op) and _fails(op, target, dtypes, 3)
 
@@ -298,12 +303,16 @@ def _fails(op: str, target: Target, dtypes: Sequence[str], times: int) -> bool:
 
 
 def is_long(op: str) -> bool:
-    """Whether an op's third derivative is a sum of so many products that rounding may exceed the bounds."""
+    """Returns whether an op's third derivative is a sum of so many products that rounding may exceed the error
+    bounds.
+    """
     return OPS[op].family in LONG
 
 
 def is_unimplemented(observation: Observation) -> bool:
-    """Whether the framework reports that it does not implement an instruction, or the observation is inconclusive."""
+    """Returns whether the framework reports that it does not implement an instruction, or the observation cannot be
+    judged.
+    """
     found = (step.outcome for step in observation)
     refused = any(isinstance(outcome, Raised) and outcome.kind is Kind.NOT_IMPLEMENTED for outcome in found)
     return refused or is_inconclusive(*observation)

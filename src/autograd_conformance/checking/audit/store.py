@@ -1,9 +1,10 @@
-"""Audit notes of earlier runs on disk: an op that was right is not audited again until something changes.
+"""Stores which ops were right when they ran alone, for later runs: such an op does not run alone again until something
+changes.
 
-The file is JSON, in the folder of the reference's staged code. Its keys are digests of everything that affects the
-outcome and is visible from here: the framework's name and version, the adapter's source, and the suite's own source. If
-a framework is rebuilt under the same version and now gets an op wrong, the tests of this op detect it, since they run
-the programs of the audit.
+The file is JSON, in the folder of the reference's generated code. Its keys are digests of everything that affects the
+outcome and that this process can read: the framework's name and version, the adapter's source, and the suite's own
+source. If a framework is rebuilt under the same version and now gets an op wrong, the tests of this op detect it, since
+they run the same programs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.staging.cache import folder
 
 KEPT = 32
-"""Number of audits that are kept, the latest ones."""
+"""Number of results that are kept, the latest ones, each for one state of a framework, its adapter and the suite."""
 
 SOURCES = (
     "programs",
@@ -39,23 +40,25 @@ SOURCES = (
     "adapters",
     "checking/audit",
 )
-"""Folders of the suite that affect the outcome of an audit."""
+"""Folders of the suite whose files affect the outcome of running each op alone."""
 
 
 class Store:
-    """The stored audit of one framework as it is now. A file that cannot be read or written costs time only."""
+    """The stored outcomes of the ops of one framework, as the framework and the suite are now. A file that cannot be
+    read or written costs time only.
+    """
 
     def __init__(self, target: Target, *arguments: object, path: Path | None = None) -> None:
         self.path = path or folder() / "audited.json"
         self.key = digest(target, *arguments)
 
     def notes(self, holds: Callable[[Note], bool]) -> dict[str, Note]:
-        """The stored note of each op that is still valid according to `holds`."""
+        """Returns the stored note of each op for which `holds` says that the note is still valid."""
         found = (Note._make(note) for note in self._read().get(self.key, ()))
         return {note.op: note for note in found if holds(note)}
 
     def keep(self, notes: Mapping[str, Note]) -> None:
-        """Stores the note of each op."""
+        """Stores the note of each op. Errors of the disk are ignored."""
         audits = self._read()
         audits.pop(self.key, None)
         latest = dict([*audits.items(), (self.key, list(notes.values()))][-KEPT:])
@@ -76,7 +79,9 @@ class Store:
 
 
 def digest(target: Target, *arguments: object) -> str:
-    """Digest of everything that affects the outcome of an audit and is visible from here."""
+    """Returns the digest of everything that affects the outcome of running each op alone and that this process can
+    read.
+    """
     versions = (version("jax"), np.__version__, target.name, target.version)
     claims = sorted(target.ops), sorted(each.name for each in target.capabilities), target.traits
     hasher = hashlib.sha256(f"{versions} {arguments} {claims} {sources.digest(*SOURCES)}".encode())
@@ -88,7 +93,7 @@ def digest(target: Target, *arguments: object) -> str:
 
 
 def _adapter(target: Target) -> list[Path]:
-    """Source files of an adapter's class and its base classes, if the adapter runs in this process."""
+    """Returns the source files of an adapter's class and its base classes, if the adapter runs in this process."""
     files = []
     for each in type(target.adapter).__mro__ if isinstance(target, InProcess) else ():
         try:

@@ -1,4 +1,5 @@
-"""The audit in a separate process, so that an op that crashes or hangs counts as one more faulty op.
+"""Runs each op alone in a separate process, the audit, so that an op that crashes or hangs counts as one more faulty
+op.
 
 The process notes each op before it runs, and its outcome afterwards. If the process dies, the op that it had begun is
 lost, and another process continues with the next op. An op that passes is then differentiated twice, and if that passes
@@ -39,21 +40,23 @@ from autograd_conformance.reference.staging.cache import store
 from autograd_conformance.strategies.building import alphabet
 
 FAILED = "failed"
-"""File beside the notes with the reason why the audit itself failed. Such a failure says nothing about the ops."""
+"""Name of the file beside the notes with the reason why the audit itself failed. Such a failure says nothing about the
+ops.
+"""
 
 DESCRIPTION = "description"
-"""File beside the notes with the framework's description from the main process."""
+"""Name of the file beside the notes with the framework's description from the main process."""
 
 PLACES = 4
-"""Number of frames of a traceback that are printed."""
+"""Number of frames of a traceback that an error message names."""
 
 SPENT = 94
-"""Exit code if the run's budget of programs ended."""
+"""Exit code of the process if the run's budget of programs ended."""
 
 
 class Counting:
-    """Counts the programs of an audit, and ends the process if there are too many. Later processes of the same share
-    continue the count.
+    """Counts the programs of one part of the audit, which runs each op alone, and ends the process if there are too
+    many. Later processes of the same part continue the count.
     """
 
     def __init__(self, notes: Path, most: float) -> None:
@@ -61,20 +64,20 @@ class Counting:
         self.programs = programs_run(notes)
 
     def before(self, program: Program) -> None:
-        """Counts a program that is about to run."""
+        """Counts a program that is about to run; ends the process with `SPENT` if the program is one too many."""
         self.programs += 1
         if self.programs > self.most:
             os._exit(SPENT)
 
     def keep(self) -> None:
-        """Stores the count."""
+        """Stores the count for a later process of the same part."""
         self.path.write_text(str(self.programs))
 
 
 def main(
     name: str, device: str, dtypes: str, timeout: str, depth: str, most: str, but: str, part: str, path: str
 ) -> None:
-    """Runs one share of the audit, such as 0/2, from its first op without a note."""
+    """Runs the ops of one part of the audit alone, such as "0/2", every second op, from the first op without a note."""
     noted = read(Path(path))
     try:
         notes = Notes(Path(path))
@@ -120,7 +123,7 @@ def main(
 
 
 def describe_error(error: Exception) -> str:
-    """An error of the audit itself on one line, with the innermost frames of its traceback."""
+    """Returns an error of the audit itself on one line, with the innermost frames of its traceback."""
     frames = traceback.extract_tb(error.__traceback__)[-PLACES:]
     places = ", ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
     return " ".join(f"{type_of(error)}: {message(error)} ({places}){rebound_note()}".split())
@@ -139,8 +142,8 @@ def check_description(path: Path, target: Target) -> None:
 def together(
     ops: Sequence[str], target: Target, dtypes: Sequence[str], notes: Notes, noted: Collection[str]
 ) -> list[str]:
-    """Runs ops in batches, and returns the ops that have to run on their own. If a batch ended a process, all its ops
-    do.
+    """Runs ops in batches, and returns the ops that have to run alone. If a batch ended a process, all ops of the batch
+    have to.
     """
     left: list[str] = []
     for at in range(0, len(ops), GROUP):

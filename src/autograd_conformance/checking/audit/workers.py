@@ -1,4 +1,4 @@
-"""The processes of an audit: each audits a share of the ops, and is replaced if it dies."""
+"""Starts the processes that run each op alone (the audit): each runs a part of the ops, and is replaced if it dies."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from autograd_conformance.processes.child import LOADING, PYTHON, environment
 from autograd_conformance.processes.timeouts import scaled_timeout
 
 POLL = 0.05
-"""Seconds between two checks of the processes."""
+"""Seconds between two checks of whether the processes still run."""
 
 
 NO_NOTES: Mapping[str, Note] = {}
-"""No notes of earlier audits."""
+"""The notes of no earlier audit: every op runs."""
 
 
 class Audit(NamedTuple):
-    """A complete audit."""
+    """The result of running each op alone, and the notes to store for later runs."""
 
     found: AuditResult
-    """Its result."""
+    """The ops that violate a rule, and the number of programs that ran."""
     notes: Mapping[str, Note]
-    """The note of each op."""
+    """The note of each op, which contains its outcome."""
 
 
 class AuditCutShort(Exception):
-    """The run's budget ended during the audit; the message says which budget."""
+    """The run's budget ended while each op ran alone; the message says which budget."""
 
     notes: Mapping[str, Note] = NO_NOTES
-    """Notes of the ops that were finished and right."""
+    """Notes of the ops that were finished and right, for later runs."""
     found: AuditResult = NOTHING_FOUND
-    """The result so far, without the ops that were running."""
+    """The faulty ops so far, without the ops that were running."""
 
 
 class AuditFailed(Exception):
-    """The audit itself failed; the message says why."""
+    """The audit failed, for a reason that says nothing about the ops; the message says why."""
 
 
 def audit(
@@ -63,11 +63,12 @@ def audit(
     but: frozenset[str] = frozenset(),
     description: Description | None = None,
 ) -> Audit:
-    """How many times each op of a framework can be differentiated; third derivatives only with `thrice`.
+    """Runs each op of a framework alone, and returns how many times it can be differentiated; third derivatives only
+    with `thrice`.
 
     `timeout` is the number of seconds for one op, or for each program if compiling is expensive. `limits` are those of
-    the whole run; raises `AuditCutShort` if the audit exceeds them. The ops with notes in `kept` are not audited again,
-    and the ops of `but` not at all. `jobs` processes audit the others. Each process has to match the framework's
+    the whole run; raises `AuditCutShort` if the audit exceeds them. The ops with notes in `kept` do not run again, and
+    the ops of `but` not at all. `jobs` processes run the others. Each process has to load a framework with the same
     `description`.
     """
     most = "any" if limits.programs is None else str(limits.programs)
@@ -100,15 +101,15 @@ def audit(
 
 
 def _noted(shares: Sequence[AuditWorker]) -> dict[str, Note]:
-    """The notes of several processes about each op."""
+    """Returns the notes of several processes about each op."""
     return {op: note for share in shares for op, note in of_ops(read(share.notes)).items()}
 
 
 class AuditWorker:
-    """A process that audits a share of the ops. If the process dies, another one continues after the op that it had
+    """A process that runs a part of the ops alone. If the process dies, another one continues after the op that it had
     begun.
 
-    Its output goes to a file: a process that a framework leaves running would keep a pipe open and block this process.
+    The output goes to a file: a process that a framework leaves running would keep a pipe open and block this process.
     """
 
     def __init__(
@@ -138,8 +139,8 @@ class AuditWorker:
         self.noted, self.since = -1, time.monotonic()
 
     def keep_running(self) -> bool:
-        """Starts another process if the last one died; returns whether the share is not finished yet. Raises what ends
-        the audit.
+        """Starts another process if the last one died; returns whether the part is not finished yet. Raises
+        `AuditCutShort` or `AuditFailed` if the audit has to end.
         """
         assert self.process is not None
         code = self.process.poll()
@@ -168,7 +169,7 @@ class AuditWorker:
         return time.monotonic() - self.since > self.limit
 
     def stop(self) -> None:
-        """Ends the process."""
+        """Ends the process that runs now."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()

@@ -28,7 +28,9 @@ from autograd_conformance.tape.graph import Node
 from autograd_conformance.tape.versions import kept_storages
 
 MAX_LINES = 40
-"""A call after more lines than this has no gradient flow, as the drawing would be too large."""
+"""The report draws no gradient flow for a backward call after more lines than this, as the drawing would be too
+large.
+"""
 
 
 def flow(case: Case) -> GradientFlow | None:

@@ -25,7 +25,9 @@ class Crashed(Exception):
 
 
 class TimedOut(BaseException):
-    """A program did not finish in time. It is not an `Exception`, because Hypothesis shrinks those."""
+    """Raised if a program did not finish in time. This is not an `Exception`, so that Hypothesis does not shrink the
+    program, which would take long.
+    """
 
     def __init__(self, program: Program, how: str) -> None:
         super().__init__(how)

@@ -74,7 +74,9 @@ class PerturbedRun:
         self.values.update({ref: self.values[source] for ref, source in sources.items() if source in self._moved})
 
     def vjp(self, entry: TapeEntry, operands: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
-        """Computes the gradients of an entry's operands, with perturbed operands, cotangents and results."""
+        """Computes the gradients of the operands of one recorded op, with perturbed operands, cotangents and
+        results.
+        """
         step = self._rounding(entry)
         cts = [self._jitter(c, step) for c in cotangents]
         gradients = exact_vjp(entry, [self._jitter(x, step) for x in operands], cts)

@@ -279,7 +279,7 @@ def _call_note(context: Context, at: int, call: Backward | Grad) -> str | None:
 
 
 def _changed_gradients(context: Context, at: int) -> list[tuple[Ref, np.ndarray]]:
-    """Returns the leaves whose gradient a call changed, each with the new gradient, where the failure is about it."""
+    """Returns those leaves that the failure is about and whose gradient a call changed, each with the new gradient."""
     failing, subject = context.program[context.violation.at], context.violation.subject
     about = failing.leaves if isinstance(failing, Clip) else () if subject is None else (subject,)
     held = context.observation[at - 1].gradients if at else {}
