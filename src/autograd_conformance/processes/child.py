@@ -1,4 +1,6 @@
-"""Starts Python and other commands as child processes. `guard` forks this process instead."""
+"""Starts Python and other commands as child processes, and waits for their ends. The module `guard` forks this process
+instead.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ from typing import ClassVar, NamedTuple
 from autograd_conformance.frameworks.remote.command import OWN
 
 LOADING = 120.0
-"""Seconds in which a process has to load the framework and the reference, before its first program."""
+"""Seconds that a process has to load the framework and the reference, before its first program."""
 
 
 CLOSED = "the framework closed file descriptors of its process that the suite had opened"
-"""Message if a file descriptor of the suite is no longer valid."""
+"""Message if a file descriptor that the suite opened is no longer valid."""
 
 HASHES = "PYTHONHASHSEED"
 """Environment variable that seeds Python's string hashes, and with them the order of sets."""
@@ -30,7 +32,7 @@ PYTHON = (sys.executable, "-P")
 
 
 class _Running:
-    """The processes that this process waits for, until the run is stopped."""
+    """The processes that this process waits for, and whether and until when it may start others."""
 
     processes: ClassVar[set[subprocess.Popen[bytes]]] = set()
     stopped = False
@@ -38,20 +40,20 @@ class _Running:
 
 
 def stop_all() -> None:
-    """Ends all processes that this process waits for, and starts none from now on."""
+    """Ends all processes that `finished` waits for in this process, and lets `finished` start none from now on."""
     _Running.stopped = True
     for process in tuple(_Running.processes):
         process.kill()
 
 
 def allow_starting() -> None:
-    """Allows new processes after `stop_all`."""
+    """Allows `finished` to start processes again, after `stop_all`."""
     _Running.stopped = False
 
 
 @contextmanager
 def deadline(moment: float) -> Iterator[None]:
-    """Ends every process that is waited for at this time, on the monotonic clock."""
+    """Ends every process that `finished` waits for at a time on the monotonic clock, inside a `with` block."""
     before, _Running.until = _Running.until, moment
     try:
         yield
@@ -60,7 +62,7 @@ def deadline(moment: float) -> Iterator[None]:
 
 
 def _at_most(seconds: float | None) -> float | None:
-    """Largest number of seconds to wait for a process."""
+    """Returns the largest number of seconds to wait for a process, given the caller's limit; None if there is none."""
     left = _Running.until - time.monotonic()
     if math.isinf(left):
         return seconds
@@ -68,16 +70,16 @@ def _at_most(seconds: float | None) -> float | None:
 
 
 class Finished(NamedTuple):
-    """How a process ended."""
+    """How a child process ended, and what it printed."""
 
     code: int | None
     """Exit code, or the negative number of the signal that ended the process. None if it timed out, or if the run is
     stopped.
     """
     printed: str
-    """Its standard output."""
+    """The standard output of the process."""
     errors: str
-    """Its standard error."""
+    """The standard error of the process."""
 
 
 def finished(
@@ -87,8 +89,8 @@ def finished(
     command: Sequence[str] = PYTHON,
     variables: Mapping[str, str] | None = None,
 ) -> Finished:
-    """Runs Python or another command to its end; `seconds` is the timeout, or None. `variables` are set in addition to
-    this process's environment.
+    """Runs Python or another command to its end, and returns how it ended; `seconds` is the timeout, or None.
+    `variables` are set in addition to this process's environment.
 
     The output goes to files in `folder`: a process that a framework leaves running would keep a pipe open and block
     this process.
@@ -120,17 +122,19 @@ def finished(
 
 
 def environment() -> dict[str, str]:
-    """This process's environment, with which another process finds the same modules."""
+    """Returns the environment variables of this process, with a PYTHONPATH by which another process finds the same
+    modules.
+    """
     own = os.environ.get(OWN, os.environ.get("PYTHONPATH", ""))
     return {**os.environ, OWN: own, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def own_environment() -> dict[str, str]:
-    """The user's environment, with which another interpreter finds its own packages."""
+    """Returns the user's environment variables, with which another interpreter finds its own packages."""
     own = os.environ.get(OWN, os.environ.get("PYTHONPATH", ""))
     return {**os.environ, OWN: own, "PYTHONPATH": own}
 
 
 def with_folder() -> dict[str, str]:
-    """The variable with which another interpreter also finds modules of the current folder."""
+    """Returns the variable PYTHONPATH with which another interpreter also finds modules of the current folder."""
     return {"PYTHONPATH": os.pathsep.join(filter(None, (own_environment()["PYTHONPATH"], os.getcwd())))}

@@ -12,8 +12,8 @@ from autograd_conformance.processes.child import PYTHON, own_environment
 
 
 def dying_with_parent(command: str) -> tuple[str, ...]:
-    """The words to put before a command's arguments so that it ends with this process; the command alone on other
-    systems.
+    """Returns the words to put before a command's arguments so that the command ends when this process ends; the
+    command alone on systems other than Linux.
     """
     if sys.platform != "linux":
         return (command,)

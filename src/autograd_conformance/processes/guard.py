@@ -1,4 +1,4 @@
-"""The process that the user starts runs no framework. It starts a child that does, watches it, and knows how it ended.
+"""Runs the framework in a child of the process that the user starts, which watches the child and knows how it ended.
 
 A framework may end its process at any time, even with exit code 0. So the child reports its result at its regular end,
 and any other end is a crash. The child has its own process group, and this process forwards to it the signals that stop
@@ -25,23 +25,25 @@ from autograd_conformance.processes.timeouts import scaled_timeout
 
 
 def is_possible() -> bool:
-    """Whether this process can watch a child."""
+    """Returns whether this process can start and watch a child: on Linux, in the main thread."""
     return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
 
 LOADED, BEGUN, SIGNALLED, ENDED = b"L", b"B", b"H", b"E"
-"""Messages from the child: the framework is loaded, the report is begun, a signal to stop was received, and the end,
-followed by the exit code.
+"""Messages from the child to its parent: the framework is loaded, the report is begun, a signal to stop was received,
+and the end, followed by the exit code.
 """
 
 POLL = 0.05
-"""Seconds between two checks of the child."""
+"""Seconds between two checks of whether the child still runs."""
 
 SILENT = 2
-"""Number of checks in which a child that is about to end may have closed its pipe."""
+"""Number of checks in which the parent may find the pipe of a child that is about to end closed; with more, the
+framework has closed the pipe.
+"""
 
 LOOK = 1.0
-"""Seconds between two checks for a hang."""
+"""Seconds between two checks of whether the child hangs."""
 
 UNSIGNALLED_LIMIT, SIGNALLED_LIMIT = 1.2, 6.0
 """Seconds after a signal until the child is ended: without its confirmation of the signal, and with it."""
@@ -54,14 +56,16 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Child:
-    """File descriptor on which a child reports to its parent; -1 in a process that is not watched."""
+    """The file descriptor to which this process, a watched child, writes messages for its parent; -1 in a process that
+    is not watched.
+    """
 
     writing = -1
 
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """How a child ended."""
+    """How a watched child, which runs the tests, ended."""
 
     code: int | None
     """Exit code of the run, if the child reported one."""
@@ -70,11 +74,11 @@ class ChildEnd:
     loaded: bool
     """Whether the child had loaded the framework."""
     begun: bool
-    """Whether the child had begun a report."""
+    """Whether the child had begun to write the run's report, so that the parent can complete the report."""
     stopped: bool
-    """Whether the user stopped the run."""
+    """Whether a signal stopped the run, which this process forwarded to the child."""
     closed: bool
-    """Whether the child closed its pipe to the parent long before it ended."""
+    """Whether the child closed its pipe to the parent long before the child ended."""
 
 
 def notify_parent(word: bytes) -> None:
@@ -85,12 +89,12 @@ def notify_parent(word: bytes) -> None:
 
 
 def is_watched() -> bool:
-    """Whether this process is a watched child."""
+    """Returns whether this process is a child that `run_watched` started and watches."""
     return _Child.writing >= 0
 
 
 def _not_stuck(messages: bytes) -> bool:
-    """The default check for a hang: never."""
+    """Decides that the child does not hang; the default check."""
     return False
 
 
@@ -103,8 +107,8 @@ def die_with_parent(parent: int) -> None:
 
 
 def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _not_stuck) -> ChildEnd:
-    """Calls a function in a child process, and waits for its end. The child does not return from here. `is_stuck` gets
-    the child's messages so far, and decides whether the child is ended.
+    """Calls a function in a child process, waits for the child's end, and returns how it ended. The child does not
+    return from here. `is_stuck` gets the child's messages so far, and decides whether the child is ended.
     """
     reading, writing = os.pipe()
     os.set_blocking(reading, False)  # a process that the framework leaves running may keep the other end open
@@ -131,8 +135,8 @@ def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _no
 def _awaited(
     child: int, reading: int, forwarded: list[float], is_stuck: Callable[[bytes], bool]
 ) -> tuple[int, bytes, bool]:
-    """Status of the child, its messages, and whether it closed the pipe. Ends a child that hangs or does not stop in
-    time.
+    """Waits for a child. Returns its status, its messages, and whether it closed the pipe early. Ends a child that
+    hangs or does not stop in time.
     """
     messages, looked, silent = b"", time.monotonic(), 0
     while True:
@@ -153,14 +157,14 @@ def _awaited(
 
 
 def _ignores_signal(forwarded: list[float], messages: bytes, now: float) -> bool:
-    """Whether a child has not stopped in time after a signal."""
+    """Returns whether a child has not stopped in time after a signal was forwarded to it."""
     return bool(forwarded) and now - forwarded[0] > scaled_timeout(
         SIGNALLED_LIMIT if SIGNALLED in messages else UNSIGNALLED_LIMIT
     )
 
 
 def _read(reading: int) -> bytes | None:
-    """New messages from the child; None if it closed its end of the pipe or has just ended."""
+    """Returns new messages from the child; None if the child closed its end of the pipe or has just ended."""
     try:
         return os.read(reading, 1 << 16) or None
     except BlockingIOError:
@@ -168,8 +172,8 @@ def _read(reading: int) -> bytes | None:
 
 
 def _be_child(main: Callable[[], int], parent: int) -> None:
-    """Calls the function, reports its result and ends the process at once, even if the framework leaves threads
-    running.
+    """Calls the function in the child, sends its result to the parent, and ends the process at once, even if the
+    framework leaves threads running.
     """
     code = 3  # pytest's exit code for an internal error
     try:
@@ -188,7 +192,9 @@ def _be_child(main: Callable[[], int], parent: int) -> None:
 
 @contextmanager
 def _forwarding(child: int) -> Iterator[list[float]]:
-    """Forwards the signals that stop this process to the child. Yields the times at which that happened."""
+    """Forwards the signals that stop this process to the child, inside a `with` block. Yields a list of the times at
+    which that happened.
+    """
     forwarded: list[float] = []
 
     def forward(number: int, frame: object) -> None:
@@ -215,7 +221,7 @@ def _forwarding(child: int) -> Iterator[list[float]]:
 
 
 def _late(before: Mapping[Any, Any]) -> Callable[[int, object], None]:
-    """A handler that ignores signals for a while after the child has stopped."""
+    """Returns a signal handler that ignores signals for a while after the child has stopped."""
     until = time.monotonic() + LATE
 
     def handle(number: int, frame: object) -> None:

@@ -1,4 +1,5 @@
-"""The journal: the program that a worker is running, on disk before it runs, so that a crash or a hang loses nothing.
+"""The journal: a file with the program that a worker is running, written before the program runs, so that a crash or a
+hang loses nothing.
 
 Each worker has one small file, whose first two lines are rewritten in place. The end of a longer earlier program
 remains after them, since truncating costs more than writing. The interpreter's own watchdog ends a hang and needs no
@@ -21,33 +22,33 @@ from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 
 TIMEOUT = 60.0
-"""Seconds after which a program counts as hung."""
+"""Seconds after which a program counts as hung, if the user sets no other number."""
 
 RENEW = 5.0
 """Smallest number of seconds between two restarts of the watchdog; a restart costs more than a program."""
 
 GRACE = 3.0
-"""Further seconds before the process is ended from outside."""
+"""Seconds that another process waits after the watchdog's limit before it ends a process that hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The journal of a process that died."""
+    """The test and the program that a process was running when it died, read from its journal."""
 
     test: str
-    """The running test."""
+    """Name of the running test."""
     rule: str
-    """The rule of the test."""
+    """Slug of the rule that the test is about."""
     op: str | None
     """The op of the test, if it is about one."""
     program: Program
     """The running program."""
     timed_out: bool
-    """Whether the watchdog ended the process."""
+    """Whether the process was ended because the program ran too long."""
 
 
 class Journal:
-    """Writes the journal of one worker in a folder."""
+    """Writes the journal of one worker: a file in a folder that names the program that the worker is running."""
 
     def __init__(self, folder: Path, worker: str, timeout: float = TIMEOUT) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,11 +61,11 @@ class Journal:
         self.test = ""
 
     def begin(self, test: str, rule: str, op: str | None) -> None:
-        """Begins a test."""
+        """Names the test whose programs are written from now on, with its rule and its op."""
         self.test = f"{test}\t{rule}\t{op or ''}"
 
     def write(self, program: Program) -> None:
-        """Writes a program that is about to run."""
+        """Writes a program that is about to run, and restarts the watchdog if its last start was some seconds ago."""
         now = time.monotonic()
         if now - self.renewed > self.renew:
             faulthandler.dump_traceback_later(scaled_timeout(self.timeout), exit=True, file=self.watchdog)
@@ -72,13 +73,15 @@ class Journal:
         os.pwrite(self.file, f"{self.test}\n{codec.dumps(program)}\n".encode(), 0)
 
     def end(self) -> None:
-        """Records that no program is running, after a test or while other processes work."""
+        """Empties the journal and stops the watchdog, because no program is running: after a test, or while other
+        processes work.
+        """
         faulthandler.cancel_dump_traceback_later()
         self.renewed = 0.0
         os.ftruncate(self.file, 0)
 
     def close(self) -> None:
-        """Removes the journal at the end of the worker."""
+        """Removes the journal and its mark at the regular end of the worker."""
         self.end()
         os.close(self.file)
         self.watchdog.close()
@@ -87,7 +90,7 @@ class Journal:
 
 
 class Observer:
-    """Watches a worker's journal from another process, since a framework may switch off its process's watchdog."""
+    """Watches a worker's journal from another process, since a framework may switch off that worker's watchdog."""
 
     def __init__(self, folder: Path, worker: str, timeout: float) -> None:
         self.path, self.mark = _paths(folder, worker)
@@ -97,8 +100,7 @@ class Observer:
         self.limit = 0.0
 
     def mark_if_hung(self) -> bool:
-        """Writes the mark of a timeout and returns True if one program has run longer than the watchdog of its process
-        allows.
+        """Marks a timeout and returns True if one program has run longer than the watchdog of its process allows.
 
         The watchdog's limit depends on the load when it was set, so the largest limit since then counts.
         """
@@ -112,7 +114,7 @@ class Observer:
         return stuck
 
     def _look(self) -> tuple[int, int] | None:
-        """Time of the last write to the journal, and its size; None if no program is running."""
+        """Returns the time of the last write to the journal, and the journal's size; None if no program is running."""
         try:
             found = self.path.stat()
         except OSError:
@@ -121,7 +123,7 @@ class Observer:
 
 
 def pop(folder: Path, worker: str) -> Entry | None:
-    """The journal of a worker that died, or None; removes the files."""
+    """Returns what a worker that died was running, or None if it was running no program; removes the journal."""
     entry = read(folder, worker)
     for path in _paths(folder, worker):
         path.unlink(missing_ok=True)
@@ -129,7 +131,7 @@ def pop(folder: Path, worker: str) -> Entry | None:
 
 
 def read(folder: Path, worker: str) -> Entry | None:
-    """The journal of a worker that died, or None."""
+    """Returns what a worker that died was running, or None if it was running no program."""
     path, mark = _paths(folder, worker)
     try:
         head, text, _ = path.read_text(errors="replace").split("\n", 2)

@@ -1,8 +1,8 @@
-"""Signals that end a run: SIGINT, SIGTERM and SIGHUP interrupt it, and the report is still written.
+"""Handles the signals that end a run: SIGINT, SIGTERM and SIGHUP interrupt it, and the report is still written.
 
 The first signal interrupts the process and ends the processes that it waits for. Later signals are only recorded, so
 that they do not disturb the end of the run: a batch system or `timeout` may send a signal to every process of the run.
-Workers ignore the signals. The controlling process ends them, and they do not count as crashed.
+Workers ignore the signals. The controlling process ends the workers, which do not count as crashed.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class Termination:
-    """The signal handlers of this process, until `restore`."""
+    """Installs signal handlers that interrupt the run in this process, until `restore`."""
 
     def __init__(self, controls: bool, keyboard: bool = True) -> None:
-        """Installs the handlers. `controls`: this process controls the run, and is not a worker. Without `keyboard`,
-        SIGINT is left to a debugger.
+        """Installs the handlers. `controls`: this process controls the run, and is not a worker, which ignores signals.
+        Without `keyboard`, SIGINT is left to a debugger.
         """
         self.received: str | None = None
-        """Name of the signal that ended the run."""
+        """Name of the signal that ended the run, such as "SIGTERM"; None without one."""
         self.over: str | None = None
-        """Why the run ended without a signal: its time limit."""
+        """Why the run ended although no signal came from outside: its time limit; None otherwise."""
         self.interrupted = False
-        """Whether the run was interrupted."""
+        """Whether a signal or the time limit has interrupted the run."""
         self.again = False
-        """Whether the next signal interrupts as well."""
+        """Whether the next signal interrupts the run again, because nothing received the first interruption."""
         self.acknowledged = threading.Event()
         """Set when the code that ends the run has received the interruption, or the run ends anyway."""
         self.previous: dict[int, Any] = {}
@@ -65,7 +65,7 @@ class Termination:
             guard.notify_parent(guard.SIGNALLED)
 
     def end_after(self, seconds: float, reason: str) -> None:
-        """Interrupts the run after this many seconds, as a signal does."""
+        """Interrupts the run after this many seconds, as a signal does; `reason` is for the report."""
 
         def end(number: int) -> None:
             if not self.acknowledged.wait(seconds):
@@ -76,8 +76,8 @@ class Termination:
             threading.Thread(target=end, args=(number,), daemon=True).start()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        """Interrupts at the first signal, and ignores the second, which is often the same one sent to the process
-        group.
+        """Interrupts the run at the first signal, and ignores the second, which is often the same one sent to the
+        process group.
 
         The signal is sent again shortly after if the current code has no line number, as at a function's end, because
         pytest cannot report an interruption there. It is also sent again if nothing receives the interruption: an
@@ -98,13 +98,15 @@ class Termination:
             raise KeyboardInterrupt
 
     def _repeat(self, number: int) -> None:
-        """Sends the signal again if the interruption is not received in time."""
+        """Sends the signal again if no code that ends the run receives the interruption in time."""
         if not self.acknowledged.wait(scaled_timeout(AGAIN)):
             self.again = True
             os.kill(os.getpid(), number)
 
     def restore(self) -> None:
-        """Restores the earlier handlers. A watched process that was stopped keeps ignoring signals until it ends."""
+        """Restores the signal handlers from before. A watched process that was stopped keeps ignoring signals until it
+        ends.
+        """
         self.acknowledged.set()
         if self.received and guard.is_watched():
             return
@@ -115,8 +117,8 @@ class Termination:
 
 
 def with_lines(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback in which every entry has a line number. A signal may arrive in code without one, and pytest fails to
-    print such an entry.
+    """Returns a traceback in which every entry has a line number. A signal may arrive in code without one, and pytest
+    fails to print such an entry.
     """
     if traceback is None:
         return None
@@ -127,4 +129,4 @@ def with_lines(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """The handler of workers: does nothing."""
+    """Does nothing: the signal handler of workers."""

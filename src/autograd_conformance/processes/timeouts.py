@@ -1,4 +1,4 @@
-"""Timeouts that grow with the load of the machine."""
+"""Lengthens timeouts with the load of the machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 
 
 def scaled_timeout(seconds: float) -> float:
-    """Seconds multiplied by the average number of waiting processes per processor in the last minute, if that is above
-    1.
+    """Returns a timeout, multiplied by the average number of waiting processes per processor in the last minute if that
+    is above 1.
     """
     try:
         waiting = os.getloadavg()[0]

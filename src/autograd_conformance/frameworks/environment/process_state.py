@@ -1,5 +1,5 @@
-"""What a framework may change in its process, and the suite needs: the current folder, the standard files, and NumPy's
-treatment of floating-point errors.
+"""The state of a process that a framework may change and the suite needs: the current folder, the standard files, and
+NumPy's treatment of floating-point errors.
 
 A framework runs in the process that judges it. If it changes the current folder, the worker processes that start later
 do not find the suite; if it closes a standard file, pytest cannot write; and if it makes NumPy raise, the judge fails

@@ -1,4 +1,6 @@
-"""The process that the user starts. It watches a child process, in which pytest runs and the framework is loaded."""
+"""Starts and watches the child process in which pytest runs and the framework is loaded, if this process can watch a
+child.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ from autograd_conformance.strategies.building import hypothesis_internals
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Runs pytest in a watched child process."""
+    """Runs pytest in a watched child process, and returns the exit code; None if pytest has to run in this process."""
     option = config.option
     if option.help or getattr(option, "markers", False) or hasattr(config, "workerinput"):
         return None  # the controlling process watches the workers of pytest-xdist
@@ -59,8 +61,8 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
-    """A function that looks at the process of a run and returns whether it hangs: while it loads the framework, or in a
-    program, which is then marked.
+    """Returns a function that decides from the child's messages whether the child hangs: while it loads the framework,
+    or in a program, which the function then marks as timed out.
     """
     option = config.option
     loading = time.monotonic() + scaled_timeout(max(option.patience, LOADING)) * 1.5
@@ -73,14 +75,14 @@ def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
 
 
 def _watchdog(config: pytest.Config) -> float:
-    """Seconds after which a process that runs programs is ended."""
+    """Returns the seconds of one program after which the process that runs it is ended."""
     option = config.option
     served = option.framework_python or option.fresh_process or parse(option.framework) is not None
     return watchdog(option.patience, bool(served))
 
 
 def _replay(config: pytest.Config, files: list[Path]) -> int:
-    """Replays each file, in a separate process if possible; returns the worst exit code."""
+    """Replays each program file, in a separate process if possible; returns the worst exit code."""
 
     def main(folder: Path, files: list[Path]) -> int:
         configure(config)
@@ -107,14 +109,16 @@ def _count_workers(config: pytest.Config) -> None:
 
 
 def _main(config: pytest.Config) -> int:
-    """Runs pytest to its end."""
+    """Runs pytest to its end in the child process, and returns the exit code."""
     here = config.pluginmanager.get_plugin(PLUGIN)
     go_on = config.pluginmanager.subset_hook_caller("pytest_cmdline_main", [here])
     return _finished(config, lambda: int(go_on(config=config)))
 
 
 def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
-    """Handles the exceptions of a run as `pytest.main` does; a watched process has to do this itself."""
+    """Calls a function that runs tests or replays files, and handles its exceptions as `pytest.main` does; a watched
+    process has to do this itself.
+    """
     try:
         return main()
     except pytest.UsageError as error:
@@ -134,7 +138,9 @@ def _finished(config: pytest.Config, main: Callable[[], int]) -> int:
 
 
 def _stopped(config: pytest.Config, ended: guard.ChildEnd) -> int:
-    """Writes the end of the report for a run that did not stop in time, and prints its summary."""
+    """Writes the end of the report for a run that did not stop in time, and prints the summary. Returns the
+    exit code.
+    """
     code = int(pytest.ExitCode.INTERRUPTED)
     try:
         folder = Path(config.option.report).expanduser()
@@ -151,7 +157,9 @@ def _stopped(config: pytest.Config, ended: guard.ChildEnd) -> int:
 
 
 def _report_end(config: pytest.Config, ended: guard.ChildEnd) -> int:
-    """Reports how the process of a run ended; returns an exit code, which is never that of a passing run."""
+    """Prints how the child process of a run ended without an exit code; returns an exit code, which is never that of a
+    passing run.
+    """
     how = describe_exit(ended.status)
     entry = pop(Path(config.option.report).expanduser(), "main")
     if ended.stopped:

@@ -2,7 +2,8 @@
 stopped.
 
 A framework may load in one process and fail to load in another. It may also switch off the watchdog of its process, so
-the controlling process reads the journals of its workers, and ends a worker that hangs.
+the controlling process reads the journals of its workers (files that name the running program), and ends a worker that
+hangs.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from autograd_conformance.processes.journal import Observer
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 
 MOST = 3
-"""Number of workers that may end before they are ready. A single one may have been killed from outside."""
+"""Number of workers that end before they are ready at which the run ends. A single one may have been killed from
+outside.
+"""
 
 LOOK = 1.0
-"""Seconds between two checks of the workers' journals."""
+"""Seconds between two checks of whether a worker hangs."""
 
 
 class Workers:
@@ -36,13 +39,13 @@ class Workers:
         self.ready: set[str] = set()
         self.unready = 0
         self.processes: dict[str, Popen[bytes]] = {}
-        """Processes of the running workers, by name."""
+        """Processes of the running workers, by the worker's name, such as "gw0"."""
         self.over = threading.Event()
         self.looking = threading.Thread(target=self._look, daemon=True)
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)  # before the audit, which takes long
     def pytest_configure_node(self, node: Any) -> None:
-        """Notes a worker that starts."""
+        """Remembers the process of a worker that starts, and begins to watch the workers."""
         process = worker_process(node)
         if process is not None:
             self.processes[node.gateway.id] = process
@@ -51,12 +54,12 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:
-        """Notes a worker that has loaded the framework."""
+        """Remembers that a worker has loaded the framework."""
         self.ready.add(node.gateway.id)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object | None) -> None:
-        """Notes a worker that has ended; ends the run if too many could not load the framework."""
+        """Forgets a worker that has ended; ends the run if too many could not load the framework."""
         self.processes.pop(node.gateway.id, None)
         if node.gateway.id in self.ready:
             return
@@ -76,11 +79,11 @@ class Workers:
                 process.kill()
 
     def pytest_unconfigure(self) -> None:
-        """Ends the watching."""
+        """Stops watching the workers."""
         self.over.set()
 
     def _look(self) -> None:
-        """Ends each worker whose program takes too long. The worker's journal names the program."""
+        """Ends each worker whose program takes too long, until the run ends. The worker's journal names the program."""
         observers: dict[str, Observer] = {}
         while not self.over.wait(LOOK):
             for worker, process in list(self.processes.items()):
