@@ -72,6 +72,6 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def _is_checkout(config: pytest.Config) -> bool:
-    """Whether pytest was started in the suite's checkout, which has its settings."""
+    """Whether pytest was started in a checkout of the suite, which has pytest's settings and a `conftest.py`."""
     here = config.invocation_params.dir.resolve()
     return here.is_relative_to(ROOT) and (ROOT / "conftest.py").exists()

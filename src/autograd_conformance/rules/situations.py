@@ -112,7 +112,7 @@ def _made_of_one(op: str, shape: Shape) -> Shape | None:
 
 
 def _unites(op: str) -> bool:
-    """Whether an op computes one element from two."""
+    """Whether an op of two operands computes a single element from two tensors of one element."""
     return any(_made_of_one(op, shape) in ONE_ELEMENT for shape in ONE_ELEMENT)
 
 

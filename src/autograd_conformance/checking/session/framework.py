@@ -168,7 +168,7 @@ class FrameworkUnderTest:
     @property
     def faulty_third_order(self) -> frozenset[str]:
         """The ops of which only the third derivatives are wrong or not implemented, and the ops whose third derivatives
-        are not tested because that takes long.
+        are not tested because rounding may exceed the error bounds.
         """
         found = ops_at_fault(self._audited.twice, self.target.ops)
         return found | self._listed(THRICE) | {op for op in OPS if is_long(op)}

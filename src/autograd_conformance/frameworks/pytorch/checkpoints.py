@@ -51,7 +51,7 @@ class CapturedCheckpoint(Checkpoint):
     call = "checkpoint(partial({arguments}), use_reentrant=False)"
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Returns the checkpoint that gets its operands as arguments."""
+        """Returns the simpler form of these checkpoints: those that get their operands as arguments."""
         return {"with the operands as arguments": Checkpoint()}
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
@@ -74,7 +74,7 @@ class ReentrantCheckpoint(Checkpoint):
     call = "checkpoint({arguments}, use_reentrant=True)"
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Returns the checkpoint that is not reentrant."""
+        """Returns the simpler form of these checkpoints: those that are not reentrant."""
         return {"with use_reentrant=False": Checkpoint()}
 
     def holds(self, program: Program, at: int, run: Sequence[int]) -> bool:

@@ -54,7 +54,9 @@ class Shown:
 
     @cached_property
     def broken(self) -> tuple[RuleViolated, ...]:
-        """These violations, as exceptions that can be explained in the report."""
+        """The violations of the witness program that `violations` contains, as exceptions that can be explained in the
+        report.
+        """
         target = self.session.framework.target_of(self.finding.signature.rule).crash_as_error()
         observation = target.observe(self.program)
         judgement = judgement_of(self.program, observation, target, waives_everything)
