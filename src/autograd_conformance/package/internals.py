@@ -21,7 +21,7 @@ class Internal:
     library: str
     """Name of the library, as pip writes it."""
     name: str
-    """The private name, such as "Gateway._io", as a reader would search for it in the library's code."""
+    """The private name, such as "SomeClass._attribute", as a reader would search for it in the library's code."""
     file: str
     """Path of the file of the suite that uses the name."""
     is_there: Callable[[], bool]
