@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from autograd_conformance.known_differences.file import shipped
-from autograd_conformance.processes.child import finished
+from autograd_conformance.processes.child import PYTHON, finished
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.reporting.records.failure import Failure
 from autograd_conformance.reporting.records.stream import read
@@ -57,7 +57,7 @@ def tried(mutant: type[Mutant], folder: Path) -> Tried:
     report = folder / "report"
     options = [f"--framework={name}", f"--known={shipped('torch')}", f"--report={report}", "--hypothesis-seed=1"]
     words = ["-m", "pytest", *options, "-q", *suites]
-    finished(words, scaled_timeout(LONGEST), folder)
+    finished([*PYTHON, *words], scaled_timeout(LONGEST))
     found = Tried()
     for failure in read(report / "records.jsonl").failures:
         found.failures += 1
@@ -72,14 +72,13 @@ def tried(mutant: type[Mutant], folder: Path) -> Tried:
 def _problems(failure: Failure, name: str, folder: Path) -> Iterator[str]:
     alone = failure.alone
     assert alone is not None and failure.replay is not None
-    code = finished(
-        ["-m", "pytest", f"--framework={name}", f"--replay={failure.replay}"], scaled_timeout(LONGEST), folder
-    ).code
+    words = [*PYTHON, "-m", "pytest", f"--framework={name}", f"--replay={failure.replay}"]
+    code = finished(words, scaled_timeout(LONGEST)).code
     if code != int(alone.failed > 0 or alone.after is not None):
         yield f"the replay ends with {code}, and the report says that it failed in {alone.failed} of {alone.runs} runs"
     path = folder / "script.py"
     path.write_text(failure.script, encoding="utf-8")
-    code, printed, _ = finished([str(path)], scaled_timeout(LONGEST), folder)
+    code, printed, _ = finished([*PYTHON, str(path)], scaled_timeout(LONGEST))
     if printed[: len(alone.printed)] != alone.printed or bool(code) != bool(alone.trouble):
         yield f"the script ends with {code} and prints other things than the report says: {printed[:200]!r}"
     if alone.code:

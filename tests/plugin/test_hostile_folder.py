@@ -13,7 +13,7 @@ from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import is_built_in, served
 from autograd_conformance.frameworks.target import open_target
-from autograd_conformance.processes.child import finished
+from autograd_conformance.processes.child import PYTHON, finished
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.observations import Returned
 from autograd_conformance.reporting.records.stream import load as records
@@ -104,10 +104,10 @@ def test_an_adapter_in_the_folder_is_found_before_another_of_its_name(
 
 
 def test_a_process_that_is_started_looks_for_nothing_in_the_folder(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    done = finished(["-c", "import code, queue, random, torch; print(code.__file__)"], 100, tmp_path)
+    done = finished([*PYTHON, "-c", "import code, queue, random, torch; print(code.__file__)"], 100)
     assert (done.code, Path(done.printed).parent) == (0, Path(os.__file__).parent), done.errors
 
 

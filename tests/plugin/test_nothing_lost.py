@@ -167,14 +167,14 @@ def test_a_child_that_does_not_react_to_a_signal_is_ended(deed):
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def test_what_is_waited_for_ends_with_its_time(tmp_path: Path):
+def test_what_is_waited_for_ends_with_its_time():
     began = time.monotonic()
     with child.deadline(began + 0.5):
-        first = child.finished(["-c", "import time; time.sleep(100)"], None, tmp_path)
-        second = child.finished(["-c", "print(1)"], None, tmp_path)
+        first = child.finished([*child.PYTHON, "-c", "import time; time.sleep(100)"], None)
+        second = child.finished([*child.PYTHON, "-c", "print(1)"], None)
     assert (first.code, second.code) == (None, None)
     assert time.monotonic() - began < 5
-    assert child.finished(["-c", "print(1)"], None, tmp_path).printed == "1\n"
+    assert child.finished([*child.PYTHON, "-c", "print(1)"], None).printed == "1\n"
 
 
 @pytest.mark.parametrize("seconds", [1.0, 10.0, 60.0, 3600.0])

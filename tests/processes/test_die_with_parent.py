@@ -1,4 +1,4 @@
-"""Commands, and the process of an audit, end with the process that started them."""
+"""Commands, and the processes of an audit and of a confirmation, end with the process that started them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.processes.child import environment, finished, own_environment
-from autograd_conformance.processes.die_with_parent import dying_with_parent
+from autograd_conformance.processes.child import dying_with_parent, environment, finished, own_environment
 from tests.plugin.test_cli import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes Linux")
 
 
-def test_a_command_comes_to_its_end_in_the_environment_of_the_user(tmp_path: Path) -> None:
-    command, *before = dying_with_parent("/bin/sh")
-    done = finished([*before, "-c", "echo $PYTHONPATH; exit 7"], 60, tmp_path, (command,))
+def test_a_command_comes_to_its_end_in_the_environment_of_the_user() -> None:
+    done = finished(dying_with_parent("/bin/sh", "-c", "echo $PYTHONPATH; exit 7"), 60)
     assert (done.code, done.printed.rstrip()) == (7, own_environment()["PYTHONPATH"])
     assert done.printed.rstrip() != environment()["PYTHONPATH"], "what this interpreter finds is none of its business"
 
@@ -28,7 +26,7 @@ def test_a_command_comes_to_its_end_in_the_environment_of_the_user(tmp_path: Pat
 @pytest.mark.slow
 def test_a_command_is_killed_with_its_parent(tmp_path: Path) -> None:
     script = (
-        "import subprocess, sys; from autograd_conformance.processes.die_with_parent import dying_with_parent;"
+        "import subprocess, sys; from autograd_conformance.processes.child import dying_with_parent;"
         "subprocess.run([*dying_with_parent('/bin/sh'), '-c', 'echo $$ > told && mv told number && exec sleep 100'])"
     )
     assert dies_with_its_parent(script, tmp_path)
@@ -55,6 +53,20 @@ def test_an_audit_is_killed_with_its_run(tmp_path: Path) -> None:
     script = (
         "from autograd_conformance.checking.audit.workers import audit;"
         "audit('stuck:Stuck', 'cpu', ('float64',), 600.0, False)"
+    )
+    assert dies_with_its_parent(script, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_fresh_process_is_killed_with_its_run(tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    script = (
+        "from autograd_conformance.failures.confirmation.fresh_process import Request, run_in_subprocess;"
+        "from autograd_conformance.ops.catalogue import VOCABULARY;"
+        "from autograd_conformance.programs.formats import codec;"
+        "from autograd_conformance.programs.formats.text import parse;"
+        "program = codec.to_json(parse('a = leaf 1; b = exp a', VOCABULARY));"
+        "run_in_subprocess(Request('stuck:Stuck', 'cpu', False, 600.0, (), program, 1))"
     )
     assert dies_with_its_parent(script, tmp_path)
 

@@ -54,6 +54,7 @@ def test_a_shard_whose_worker_is_gone_before_it_begins_does_not_begin() -> None:
     """Otherwise the shard would run twice: here, and in the worker that replaces this one."""
     ends = []
     for worker in (os.getpid(), os.getpid() + 1):
-        command = [sys.executable, "-m", "autograd_conformance.campaigns.shards.process", str(worker), "--version"]
+        words = [str(worker), "-m", "autograd_conformance.cli", "--version"]
+        command = [sys.executable, "-m", "autograd_conformance.processes.die_with_parent", *words]
         ends.append(subprocess.run(command, capture_output=True).returncode)
     assert ends == [0, -signal.SIGKILL]

@@ -1,20 +1,21 @@
-"""Starts Python and other commands as child processes, and waits for their ends. The module `guard` forks this process
-instead.
+"""Starts other programs as child processes: knows how each ended and what it wrote, bounds its time, and ends it.
+
+The module `guard` forks this process instead.
 """
 
 from __future__ import annotations
 
+import fcntl
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryFile
 from typing import ClassVar, NamedTuple
-
-from autograd_conformance.frameworks.remote.command import OWN
 
 LOADING = 120.0
 """Seconds that a process has to load the framework and the reference, before its first program."""
@@ -26,15 +27,110 @@ CLOSED = "the framework closed file descriptors of its process that the suite ha
 HASHES = "PYTHONHASHSEED"
 """Environment variable that seeds Python's string hashes, and with them the order of sets."""
 
+OWN = "AUTOGRAD_CONFORMANCE_PYTHONPATH"
+"""The environment variable that stores the user's own PYTHONPATH for processes whose PYTHONPATH the suite sets."""
 
 PYTHON = (sys.executable, "-P")
 """The command of this Python interpreter. `-P` keeps it from importing modules of the current folder."""
 
 
+class Output:
+    """Everything that a process writes to one of its outputs, in a file without a name.
+
+    A pipe would block this process if the framework left another process running that keeps the pipe open.
+    """
+
+    def __init__(self) -> None:
+        self.file = TemporaryFile()  # noqa: SIM115 - open as long as this object is in use
+        fcntl.fcntl(self.file, fcntl.F_SETFL, os.O_APPEND)  # the file may be truncated while the process writes
+
+    def text(self, last: int | None = None) -> str:
+        """Returns all of it, or the whole lines among its last bytes."""
+        size = os.fstat(self.file.fileno()).st_size
+        start = 0 if last is None else max(0, size - last)
+        text = os.pread(self.file.fileno(), size - start, start).decode(errors="replace")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        return text.partition("\n")[2] if start else text
+
+    def __del__(self) -> None:
+        """Closes the file, as Python warns of an open one; the framework may have closed it."""
+        with suppress(OSError):
+            self.file.close()
+
+    def truncate(self, most: int) -> None:
+        """Empties the file if it is larger than this number of bytes."""
+        if os.fstat(self.file.fileno()).st_size > most:
+            os.ftruncate(self.file.fileno(), 0)
+
+
+def status_within(process: subprocess.Popen[bytes], seconds: float | None) -> int | None:
+    """Returns the exit code of a process, or the negative number of a signal that ended it; None if it does not end
+    within these seconds.
+    """
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+class Child:
+    """A process that runs a command. Its standard error is kept in a file."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        printed: Output | None = None,
+        is_server: bool = False,
+    ) -> None:
+        """Starts the process. Raises `OSError` if the program does not exist.
+
+        Its standard output goes to `printed`, or is lost. A server has two pipes instead, and a process group that ends
+        with it. The processes that others start end with the process group of the run, which `guard` ends.
+        """
+        self.errors, self.is_server = Output(), is_server
+        out = subprocess.DEVNULL if printed is None else printed.file
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE if is_server else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if is_server else out,
+            stderr=self.errors.file,
+            env=dict(environment),
+            bufsize=0,
+            start_new_session=is_server,
+        )
+        self.pipes = [pipe for pipe in (self.process.stdin, self.process.stdout) if pipe is not None]
+        """The server's standard input and standard output."""
+
+    @property
+    def status(self) -> int | None:
+        """Exit code, or the negative number of the signal that ended the process; None if it runs."""
+        return self.process.poll()
+
+    def wait(self, seconds: float | None) -> int | None:
+        """Returns `status` as soon as the process has ended, but at most after this number of seconds."""
+        return status_within(self.process, seconds)
+
+    def kill(self) -> None:
+        """Kills the process, or the process group of a server."""
+        if not self.is_server:
+            self.process.kill()
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Kills the process, waits for its end and closes its pipes."""
+        self.kill()
+        self.process.wait()
+        for pipe in self.pipes:
+            pipe.close()
+
+
 class _Running:
     """The processes that this process waits for, and whether and until when it may start others."""
 
-    processes: ClassVar[set[subprocess.Popen[bytes]]] = set()
+    children: ClassVar[set[Child]] = set()
     stopped = False
     until: float = math.inf
 
@@ -42,8 +138,8 @@ class _Running:
 def stop_all() -> None:
     """Ends all processes that `finished` waits for in this process, and lets `finished` start none from now on."""
     _Running.stopped = True
-    for process in tuple(_Running.processes):
-        process.kill()
+    for child in tuple(_Running.children):
+        child.kill()
 
 
 def allow_starting() -> None:
@@ -82,43 +178,30 @@ class Finished(NamedTuple):
     """The standard error of the process."""
 
 
-def finished(
-    arguments: Sequence[str],
-    seconds: float | None,
-    folder: Path,
-    command: Sequence[str] = PYTHON,
-    variables: Mapping[str, str] | None = None,
-) -> Finished:
-    """Runs Python or another command to its end, and returns how it ended; `seconds` is the timeout, or None.
-    `variables` are set in addition to this process's environment.
-
-    The output goes to files in `folder`: a process that a framework leaves running would keep a pipe open and block
-    this process.
+def finished(command: Sequence[str], seconds: float | None, variables: Mapping[str, str] | None = None) -> Finished:
+    """Runs a command to its end, and returns how it ended; `seconds` is the timeout, or None. `variables` are its
+    environment, or None for that of `environment`.
     """
     if _Running.stopped or time.monotonic() >= _Running.until:
         return Finished(None, "", "")
-    out, err = folder / "stdout", folder / "stderr"
-    with out.open("wb") as printed, err.open("wb") as errors:
-        process = subprocess.Popen(
-            [*command, *arguments],
-            env=(environment() if tuple(command) in (PYTHON, PYTHON[:1]) else own_environment())
-            | dict(variables or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=errors,
-        )
-        _Running.processes.add(process)
-        try:
-            if _Running.stopped:  # by a signal during the start
-                process.kill()
-            code = process.wait(_at_most(seconds))
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            process.kill()
-            process.wait()
-            _Running.processes.discard(process)
-    return Finished(code, *(file.read_text(encoding="utf-8", errors="replace") for file in (out, err)))
+    printed = Output()
+    child = Child(command, environment() if variables is None else variables, printed)
+    _Running.children.add(child)
+    try:
+        if _Running.stopped:  # by a signal during the start
+            child.kill()
+        code = child.wait(_at_most(seconds))
+    finally:
+        child.stop()
+        _Running.children.discard(child)
+    return Finished(code, printed.text(), child.errors.text())
+
+
+def dying_with_parent(*command: str) -> tuple[str, ...]:
+    """Returns the words of a command that ends when this process ends, for whatever reason, on Linux. `command` begins
+    with a program, or with `-m` and a module for this interpreter.
+    """
+    return (*PYTHON, "-m", "autograd_conformance.processes.die_with_parent", str(os.getpid()), *command)
 
 
 def environment() -> dict[str, str]:

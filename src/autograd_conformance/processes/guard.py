@@ -55,7 +55,7 @@ _PDEATHSIG = 1
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class _Child:
+class _Pipe:
     """The file descriptor to which this process, a watched child, writes messages for its parent; -1 in a process that
     is not watched.
     """
@@ -85,12 +85,12 @@ def notify_parent(word: bytes) -> None:
     """Sends a message to the parent process, if there is one and the framework has not closed the pipe."""
     if is_watched():
         with suppress(OSError):
-            os.write(_Child.writing, word)
+            os.write(_Pipe.writing, word)
 
 
 def is_watched() -> bool:
     """Returns whether this process is a child that `run_watched` started and watches."""
-    return _Child.writing >= 0
+    return _Pipe.writing >= 0
 
 
 def _not_stuck(messages: bytes) -> bool:
@@ -118,7 +118,7 @@ def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _no
     with warnings.catch_warnings(action="ignore"):  # NumPy's threads are idle, and handle a fork
         child = os.fork()
     if not child:
-        _Child.writing = writing
+        _Pipe.writing = writing
         _be_child(main, parent)
     os.close(writing)
     with _forwarding(child) as forwarded:

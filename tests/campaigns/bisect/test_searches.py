@@ -5,6 +5,7 @@ recomputed.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -53,9 +54,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The versions whose processes were started. The processes only write an outcome."""
     labels: list[str] = []
 
-    def finished(words: list[str], seconds: float | None, folder: Path) -> Finished:
-        assert (folder / "finding.json").read_text() == "{}"
+    def finished(words: Sequence[str], seconds: float | None) -> Finished:
         (out,) = (word.partition("=")[2] for word in words if word.startswith("--json="))
+        assert Path(out).with_name("finding.json").read_text() == "{}"
         label = labels[-1]
         outcome = OUTCOMES[label]
         Path(out).write_text(json.dumps({"outcome": outcome, "said": "seen", "title": f"x {label}"}))

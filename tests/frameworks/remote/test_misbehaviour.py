@@ -196,7 +196,7 @@ def test_the_process_is_replaced_after_some_programs(batched: bool):
 
     def noted() -> list[Program]:
         for _ in range(7):
-            seen.append(target.connection.process and target.connection.process.process.pid)
+            seen.append(target.connection.process and target.connection.process.child.process.pid)
             yield LEAF
 
     if batched:
@@ -205,7 +205,7 @@ def test_the_process_is_replaced_after_some_programs(batched: bool):
         for each in noted():
             target.observe(each)
     assert target.connection.process is not None
-    assert len({*seen, target.connection.process.process.pid} - {None}) == 3
+    assert len({*seen, target.connection.process.child.process.pid} - {None}) == 3
 
 
 @pytest.mark.parametrize("kills", [10, pytest.param(50, marks=pytest.mark.slow)])
@@ -216,7 +216,7 @@ def test_kills_at_random_times_lose_nothing(kills: int):
     while hit < kills:
         target.observe(LEAF)
         assert target.connection.process is not None
-        pid = target.connection.process.process.pid
+        pid = target.connection.process.child.process.pid
         killer = Timer(random.random() / 50, os.kill, (pid, signal.SIGKILL))
         killer.start()
         try:
@@ -240,7 +240,7 @@ def test_a_server_that_stays_is_ended():
     process = target.connection.process
     assert process is not None
     target.connection.close()
-    assert process.ended
+    assert process.child.status is not None
 
 
 @pytest.mark.parametrize(

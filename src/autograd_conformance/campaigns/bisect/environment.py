@@ -9,13 +9,11 @@ import venv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from filelock import FileLock
 
 from autograd_conformance.frameworks.environment.caches import caches
-from autograd_conformance.processes.child import finished
-from autograd_conformance.processes.die_with_parent import dying_with_parent
+from autograd_conformance.processes.child import dying_with_parent, finished
 from autograd_conformance.reporting.prose import shortened
 
 PLACEHOLDER = "{}"
@@ -96,12 +94,8 @@ def _make(place: Path, python: Path, needs: Sequence[str]) -> None:
     """Makes an environment in a folder that may contain an incomplete one, and installs `needs` into it."""
     shutil.rmtree(place, ignore_errors=True)
     venv.create(place, with_pip=True)
-    with TemporaryDirectory() as folder:
-        words = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", REQUIRED, *needs]
-        command, *before = dying_with_parent(
-            str(python)
-        )  # else pip would continue in a folder that the next worker empties
-        done = finished([*before, *words], None, Path(folder), (command,))
+    words = [str(python), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", REQUIRED, *needs]
+    done = finished(dying_with_parent(*words), None)  # else pip would continue in a folder that the next worker empties
     if done.code:
         lines = [line for line in done.errors.splitlines() if line.startswith("ERROR:")]
         message = lines[-1].removeprefix("ERROR: ") if lines else done.errors

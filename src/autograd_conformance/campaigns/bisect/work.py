@@ -5,7 +5,6 @@ Errors are returned, not raised, as for shards.
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ from autograd_conformance.campaigns.bisect.environment import UnusableEnvironmen
 from autograd_conformance.campaigns.bisect.outcome import Trial
 from autograd_conformance.campaigns.bisect.step import Step, from_json
 from autograd_conformance.campaigns.shards.texts import write_files
-from autograd_conformance.campaigns.shards.work import PROCESS, TaskFailure, here, last_output, other_suite
+from autograd_conformance.campaigns.shards.work import COMMAND, TaskFailure, here, last_output, other_suite
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
-from autograd_conformance.processes.child import finished
+from autograd_conformance.processes.child import dying_with_parent, finished
 
 OUT = "step.json"
 """The name of the file to which the step's process writes the outcome."""
@@ -75,7 +74,7 @@ def _tried(step: Step) -> Trial | TaskFailure:
     with TemporaryDirectory(prefix="autograd-conformance-") as name:
         folder, out = Path(name), Path(name) / OUT
         write_files(step.finding_files.files, folder)
-        done = finished(["-m", PROCESS, str(os.getpid()), *step.arguments(folder, python, out)], None, folder)
+        done = finished(dying_with_parent("-m", COMMAND, *step.arguments(folder, python, out)), None)
         try:
             return from_json(out.read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -21,12 +21,13 @@ from autograd_conformance.campaigns.shards.texts import write_files
 from autograd_conformance.campaigns.storage.storage import Storage, StorageError
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT
 from autograd_conformance.package import sources
-from autograd_conformance.processes.child import Finished, finished
+from autograd_conformance.processes.child import Finished, dying_with_parent, finished
 from autograd_conformance.reporting.analysis.verdicts import Exit
 from autograd_conformance.reporting.prose import counted, shortened
 from autograd_conformance.reporting.records.stream import InvalidReport, parse
 
-PROCESS = "autograd_conformance.campaigns.shards.process"
+COMMAND = "autograd_conformance.cli"
+"""The module of the ordinary command, which a shard's process runs."""
 
 REJECTED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
 """Exit codes with which a run would end on every worker that has the same framework and suite, and their meanings."""
@@ -131,7 +132,7 @@ def other_suite(suite: str) -> TaskFailure | None:
 
 def _run_process(arguments: Sequence[str], series: Series, folder: Path) -> Finished:
     write_files((*series.known, *series.included), folder)
-    return finished(["-m", PROCESS, str(os.getpid()), *arguments], None, folder)
+    return finished(dying_with_parent("-m", COMMAND, *arguments), None)
 
 
 def _records(done: Finished, path: Path, programs: int) -> bytes | TaskFailure:

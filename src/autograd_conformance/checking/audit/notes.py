@@ -5,11 +5,12 @@ writes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from autograd_conformance.checking.audit.outcome import Fault, Outcome
+from autograd_conformance.processes.task import Notes
 from autograd_conformance.programs import slugs
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
@@ -19,6 +20,9 @@ END = "end"
 
 TOGETHER = "together: "
 """Prefix of the name in a note about a batch of ops, before the name of the batch's first op."""
+
+PROGRAMS = "programs"
+"""File beside the notes with the number of programs that ran."""
 
 LOST = "the process died, or did not come back in time"
 """Observed outcome, in words, for an op whose program ended the process of the audit."""
@@ -35,10 +39,9 @@ class Note(NamedTuple):
     """The violation of a faulty op, as JSON data."""
 
 
-def read(notes: Path) -> dict[str, Note]:
-    """Reads a file of notes and returns the last note of each op."""
-    whole = notes.read_text().split("\n")[:-1]  # a killed process may leave an incomplete line
-    return {note.op: note for note in (Note(*json.loads(line)) for line in whole)}
+def latest(notes: Iterable[Any]) -> dict[str, Note]:
+    """Returns the last note of each op, from the notes of a task."""
+    return {note.op: note for note in (Note(*each) for each in notes)}
 
 
 def faults(found: Mapping[str, Note]) -> dict[str, Fault]:
@@ -55,26 +58,26 @@ def of_ops(found: Mapping[str, Note]) -> dict[str, Note]:
     return {op: note for op, note in found.items() if op != END and not op.startswith(TOGETHER)}
 
 
-class Notes:
-    """Writes notes to a file. Each line is on disk before the process continues."""
+class OpNotes:
+    """Writes the notes of an audit."""
 
-    def __init__(self, path: Path) -> None:
-        self.file = path.open("a", encoding="utf-8")
+    def __init__(self, folder: Path) -> None:
+        self.notes = Notes(folder)
         self.latest = Note(END, "begun")
 
     def write(self, note: Note) -> None:
         """Writes a note as a line of the file."""
         self.latest = note
-        print(json.dumps(note), file=self.file, flush=True)
+        self.notes.write(note)
 
     def before(self, program: Program) -> None:
         """Writes a note with the program that is about to run, about the same op as the latest note."""
         self.write(self.latest._replace(program=codec.dumps(program)))
 
 
-def programs_run(notes: Path) -> int:
-    """Returns the number of programs that the processes with this file of notes ran, without those of ops that ended a
+def programs_run(folder: Path) -> int:
+    """Returns the number of programs that the processes with this folder ran, without those of ops that ended a
     process.
     """
-    path = notes.with_suffix(".programs")
+    path = folder / PROGRAMS
     return int(path.read_text()) if path.exists() else 0

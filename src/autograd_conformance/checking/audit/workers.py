@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from autograd_conformance.checking.audit.notes import END, Note, faults, of_ops, programs_run, read
+from autograd_conformance.checking.audit.notes import END, Note, faults, latest, of_ops, programs_run
 from autograd_conformance.checking.audit.outcome import NOTHING_FOUND, AuditResult
-from autograd_conformance.checking.audit.worker import DESCRIPTION, FAILED, SPENT
+from autograd_conformance.checking.audit.worker import SPENT, Request
 from autograd_conformance.checking.limits import SPENT_IN_AUDIT, UNLIMITED, Limits
 from autograd_conformance.frameworks.probing.descriptions import Description
-from autograd_conformance.processes.child import LOADING, PYTHON, environment
+from autograd_conformance.processes.child import LOADING, Child, environment
+from autograd_conformance.processes.task import Task
 from autograd_conformance.processes.timeouts import scaled_timeout
 
 POLL = 0.05
@@ -71,15 +69,12 @@ def audit(
     the ops of `but` not at all. `jobs` processes run the others. Each process has to load a framework with the same
     `description`.
     """
-    most = "any" if limits.programs is None else str(limits.programs)
-    depth = "thrice" if thrice else "twice"
-    arguments = name, device, ",".join(dtypes), str(timeout), depth, most, ",".join(sorted(but))
+    request = Request(
+        name, device, dtypes, timeout, thrice, limits.programs, sorted(but),
+        None if description is None else description.to_json(), shares=jobs,
+    )  # fmt: skip
     with TemporaryDirectory() as folder, ExitStack() as ending:
-        limit = scaled_timeout(timeout + LOADING)
-        shares = [
-            AuditWorker((*arguments, f"{k}/{jobs}"), Path(folder) / str(k), limit, kept, description)
-            for k in range(jobs)
-        ]
+        shares = [AuditWorker(replace(request, number=k), Path(folder) / str(k), kept) for k in range(jobs)]
         for share in shares:
             ending.callback(share.stop)
             share.start()
@@ -95,67 +90,56 @@ def audit(
             error.found = AuditResult.of({op: note.outcome for op, note in noted.items()}, faults(noted))
             raise
         found = dict(kept) | _noted(shares)
-        programs = sum(programs_run(share.notes) for share in shares)
+        programs = sum(programs_run(share.folder) for share in shares)
     outcomes = {op: each.outcome for op, each in found.items()}
     return Audit(replace(AuditResult.of(outcomes, faults(found)), programs=programs), found)
 
 
 def _noted(shares: Sequence[AuditWorker]) -> dict[str, Note]:
     """Returns the notes of several processes about each op."""
-    return {op: note for share in shares for op, note in of_ops(read(share.notes)).items()}
+    return {op: note for share in shares for op, note in of_ops(share.noted()).items()}
 
 
 class AuditWorker:
     """A process that runs a part of the ops alone. If the process dies, another one continues after the op that it had
     begun.
-
-    The output goes to a file: a process that a framework leaves running would keep a pipe open and block this process.
     """
 
-    def __init__(
-        self,
-        arguments: Sequence[str],
-        folder: Path,
-        limit: float,
-        kept: Mapping[str, Note],
-        description: Description | None = None,
-    ) -> None:
+    def __init__(self, request: Request, folder: Path, kept: Mapping[str, Note]) -> None:
         folder.mkdir()
-        if description is not None:
-            (folder / DESCRIPTION).write_text(json.dumps(description.to_json()), encoding="utf-8")
-        self.notes, self.failed, self.errors = (folder / name for name in ("notes", FAILED, "stderr"))
-        self.notes.write_text("".join(f"{json.dumps(note)}\n" for note in kept.values()), encoding="utf-8")
-        module = "autograd_conformance.checking.audit.worker"
-        self.command = [*PYTHON, "-m", module, str(os.getpid()), *arguments, str(self.notes)]
-        self.limit = limit
+        self.folder, self.limit = folder, scaled_timeout(request.timeout + LOADING)
+        self.task = Task("autograd_conformance.checking.audit.worker", folder, asdict(request), kept.values())
         self.begun = -1
-        self.process: subprocess.Popen[bytes] | None = None
+        self.child: Child | None = None
+
+    def noted(self) -> dict[str, Note]:
+        """Returns the last note of each op."""
+        return latest(self.task.notes())
 
     def start(self) -> None:
         """Starts a process for the ops without notes."""
-        self.begun = len(read(self.notes))
-        with self.errors.open("wb") as file:
-            self.process = subprocess.Popen(self.command, env=environment(), stdout=subprocess.DEVNULL, stderr=file)
-        self.noted, self.since = -1, time.monotonic()
+        self.begun = len(self.noted())
+        self.child = Child(self.task.command, environment())
+        self.size, self.since = -1, time.monotonic()
 
     def keep_running(self) -> bool:
         """Starts another process if the last one died; returns whether the part is not finished yet. Raises
         `AuditCutShort` or `AuditFailed` if the audit has to end.
         """
-        assert self.process is not None
-        code = self.process.poll()
+        assert self.child is not None
+        code = self.child.status
         if code is None and not self._look_if_stuck():
             return True
         self.stop()
         if code == SPENT:
             raise AuditCutShort(SPENT_IN_AUDIT)
-        found = read(self.notes)
+        found = self.noted()
         if END in found:
             return False
-        if self.failed.exists():
-            raise AuditFailed(self.failed.read_text(encoding="utf-8"))
+        if why := self.task.failure():
+            raise AuditFailed(why)
         if len(found) <= self.begun:
-            lines = self.errors.read_text(encoding="utf-8", errors="replace").split("\n")
+            lines = self.child.errors.text().split("\n")
             last = next((line.strip() for line in reversed(lines) if line.strip()), "(nothing)")
             raise AuditFailed(f"the audit of the ops did not finish; the last line of its process: {last[:200]}")
         self.start()
@@ -163,13 +147,12 @@ class AuditWorker:
 
     def _look_if_stuck(self) -> bool:
         """Looks for new notes; returns whether none was written within the time limit of an op."""
-        size = self.notes.stat().st_size
-        if size != self.noted:
-            self.noted, self.since = size, time.monotonic()
+        size = self.task.path.stat().st_size
+        if size != self.size:
+            self.size, self.since = size, time.monotonic()
         return time.monotonic() - self.since > self.limit
 
     def stop(self) -> None:
         """Ends the process that runs now."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+        if self.child is not None:
+            self.child.stop()

@@ -1,18 +1,15 @@
 """Runs programs in a fresh process that has loaded the framework and run nothing else.
 
-`python -m autograd_conformance.failures.confirmation.fresh_process FILE` is that process. FILE holds a `Request` in
-JSON. The process writes a log next to FILE: one line when the framework is loaded, then one line for each run of the
-last program, with the rules that the run broke.
+The process has a task, which is a `Request`. It writes one note when the framework is loaded, then one for each run of
+the last program, with the rules that the run broke.
 """
 
 from __future__ import annotations
 
 import faulthandler
-import json
-import os
-import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +25,8 @@ from autograd_conformance.frameworks.probing.descriptions import Description, de
 from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.processes.child import LOADING, finished
+from autograd_conformance.processes.child import LOADING, environment, finished
+from autograd_conformance.processes.task import Notes, Task, carry_out
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
@@ -83,21 +81,16 @@ def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = No
     Raises `AdapterError` if the framework describes itself differently in that process.
     """
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "request.json"
-        path.write_text(json.dumps(asdict(request)), encoding="utf-8")
-        finished(["-m", __name__, str(path)], _time_limit(request), Path(folder), variables=variables)
-        notes = _log_path(path)
-        lines = notes.read_text(encoding="utf-8").split("\n")[:-1] if notes.exists() else []
-        error = _error_path(path)
-        if _difference_path(path).exists():
-            raise AdapterError(_difference_path(path).read_text(encoding="utf-8"))
-        if error.exists() and len(lines) <= max(
-            request.runs, 1
-        ):  # a later error, of the printed code, leaves the results valid
-            return Result(error=error.read_text(encoding="utf-8"))
-    if not lines:
+        task = Task(__name__, Path(folder), asdict(request))
+        finished(task.command, _time_limit(request), environment() | dict(variables or {}))
+        notes, error = task.notes(), task.failure()
+    if notes and notes[0]:
+        raise AdapterError(notes[0])
+    if error and len(notes) <= max(request.runs, 1):  # a later error, of the printed code, leaves the results valid
+        return Result(error=error)
+    if not notes:
         return Result(error="the process ended while the framework was loaded")
-    broken_rules = tuple(frozenset(json.loads(line)) for line in lines[1:])
+    broken_rules = tuple(map(frozenset, notes[1:]))
     return Result(
         broken_rules[: request.runs], broken_rules[request.runs :], len(broken_rules) < request.runs + request.printed
     )
@@ -106,23 +99,6 @@ def run_in_subprocess(request: Request, variables: Mapping[str, str] | None = No
 def _time_limit(request: Request) -> float:
     """Returns the time limit of the whole fresh process, in seconds."""
     return scaled_timeout(LOADING + request.timeout * (len(request.before) + request.runs + request.printed))
-
-
-def _log_path(path: Path) -> Path:
-    """Returns the path of the log of the fresh process: one line when the framework is loaded, and one line for each
-    run.
-    """
-    return path.with_suffix(".notes")
-
-
-def _error_path(path: Path) -> Path:
-    """Returns the path of the file for the traceback of an error of the fresh process itself."""
-    return path.with_suffix(".failed")
-
-
-def _difference_path(path: Path) -> Path:
-    """Returns the path of the file for the differences between the framework's descriptions in the two processes."""
-    return path.with_suffix(".unlike")
 
 
 def _broken_rules(form: Mapping[str, Any], target: Target, observe: Callable[[Program], Observation]) -> frozenset[str]:
@@ -138,39 +114,32 @@ def _broken_rules(form: Mapping[str, Any], target: Target, observe: Callable[[Pr
     return frozenset(rule for violation in judgement.waived for rule in possible_rules(violation))
 
 
-def main(path: Path) -> None:
-    """Runs the request in a file; the results are written to a log next to the file."""
-    try:
-        _run(path)
-    except ENDED:  # the framework's own process ended: the short log shows it
-        pass
-    except Exception:  # the suite's or the adapter's: errors of the framework are observations
-        _error_path(path).write_text(traceback.format_exc(), encoding="utf-8")
+def main(folder: Path, form: Mapping[str, Any]) -> None:
+    """Runs a request. If the framework's own process ends, the missing notes show it."""
+    with suppress(*ENDED):
+        _run(Request(**form), Notes(folder))
 
 
-def _run(path: Path) -> None:
-    request = Request(**json.loads(path.read_text(encoding="utf-8")))
+def _run(request: Request, notes: Notes) -> None:
+    """Runs a request. Its first note is None, or describes how the framework differs from its description."""
     target = open_target(request.framework, request.device, timeout=request.timeout, scale=scaled_timeout)
     if request.statement is not None and (
         why := describe_difference(Description.from_json(request.statement), target, "a fresh process")
     ):
-        _difference_path(path).write_text(why, encoding="utf-8")
+        notes.write(why)
         return
     if request.counts:
         target = target.saved_tensor_counter or target
     if target.random is not None:
         hypothesis.register_random(target.random)
-    with _log_path(path).open("w", encoding="utf-8") as notes:
-        print(json.dumps("loaded"), file=notes, flush=True)
-        for form in request.before:
-            faulthandler.dump_traceback_later(scaled_timeout(request.timeout), exit=True)
-            target.observe(codec.from_json(form, VOCABULARY))
-        for observe in [target.observe] * request.runs + [target.observe_printed] * request.printed:
-            faulthandler.dump_traceback_later(scaled_timeout(request.timeout), exit=True)
-            rules = _broken_rules(request.program, target, observe)
-            print(json.dumps(sorted(rules)), file=notes, flush=True)
+    notes.write(None)
+    for before in request.before:
+        faulthandler.dump_traceback_later(scaled_timeout(request.timeout), exit=True)
+        target.observe(codec.from_json(before, VOCABULARY))
+    for observe in [target.observe] * request.runs + [target.observe_printed] * request.printed:
+        faulthandler.dump_traceback_later(scaled_timeout(request.timeout), exit=True)
+        notes.write(sorted(_broken_rules(request.program, target, observe)))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
-    os._exit(0)  # even if the framework leaves threads
+    carry_out(main, lambda error, form: "".join(traceback.format_exception(error)))

@@ -21,7 +21,7 @@ from autograd_conformance.failures.confirmation.fresh_process import Request, Re
 from autograd_conformance.frameworks.remote.command import is_built_in
 from autograd_conformance.frameworks.running.printed import is_observable_in_code
 from autograd_conformance.ops.catalogue import VOCABULARY
-from autograd_conformance.processes.child import HASHES, PYTHON, finished, with_folder
+from autograd_conformance.processes.child import HASHES, PYTHON, environment, finished, own_environment, with_folder
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
@@ -166,11 +166,12 @@ def _run_script(failure: Failure, session: Session) -> tuple[str, str | None]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(failure.script, encoding="utf-8")
-        interpreter, limit = session.framework.target.script, session.settings.timeout + RUNS
-        elsewhere = tuple(interpreter) != PYTHON[:1] and not is_built_in(session.settings.name)
-        code, printed, errors = finished(
-            [str(path)], limit, Path(folder), interpreter, with_folder() if elsewhere else {}
-        )
+        command = tuple(session.framework.target.script)
+        if command == PYTHON[:1]:
+            variables = environment()
+        else:
+            variables = own_environment() | ({} if is_built_in(session.settings.name) else with_folder())
+        code, printed, errors = finished([*command, str(path)], session.settings.timeout + RUNS, variables)
     trouble = None
     if code is None:
         trouble = "it did not end in time"

@@ -13,12 +13,10 @@ from pathlib import Path
 
 from autograd_conformance.frameworks.entry_points import SERVED, frameworks, variable
 from autograd_conformance.frameworks.registry import UnknownFramework
+from autograd_conformance.processes.child import OWN
 
 START = Path(__file__).with_name("start.py")
 """The worker's script. It serves an adapter in an environment in which the suite need not be installed."""
-
-OWN = "AUTOGRAD_CONFORMANCE_PYTHONPATH"
-"""The environment variable that stores the user's own PYTHONPATH for processes whose PYTHONPATH the suite sets."""
 
 _FORM = re.compile(r"remote(?:/(?P<programs>[1-9][0-9]*))?:\s*(?P<words>.+)", re.DOTALL)
 

@@ -24,6 +24,9 @@ STARTING = 100.0
 STDERR_CHECK_INTERVAL = 256
 """Number of programs after which the size of the server's standard error is checked."""
 
+MOST_STDERR = 1 << 20
+"""Maximum size of the server's standard error on disk, in bytes."""
+
 TimeoutScale = Callable[[float], float]
 
 
@@ -170,7 +173,7 @@ class Connection:
         if self.process is None:
             self._start()
         elif self.number % STDERR_CHECK_INTERVAL == 0:
-            self.process.truncate_stderr()
+            self.process.child.errors.truncate(MOST_STDERR)
         assert self.process is not None
         return self.process
 
@@ -180,7 +183,7 @@ class Connection:
         except OSError as error:
             text = f"{self.command.words[0]!r} cannot be started: {error.strerror or error}"
             raise (UnknownFramework if self.described is None else AdapterError)(text) from None
-        self.closing = weakref.finalize(self, process.stop)
+        self.closing = weakref.finalize(self, process.child.stop)
         try:
             line = next(
                 process.replies(
@@ -194,10 +197,10 @@ class Connection:
             raised = AdapterError if isinstance(error, ReplyTooLong) else LoadingEnded
             raise raised(f"{self.command.words[0]}: it was started, but sent no handshake: {how}") from None
         except AdapterError:
-            process.stop()
+            process.child.stop()
             raise
         if self.first_handshake is not None and self.first_handshake != line:
-            process.stop()
+            process.child.stop()
             raise AdapterError(_describe_change(partial(protocol.handshake, self.first_handshake), self.described))
         self.first_handshake, self.process, self.since = line, process, self.number
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
-import signal
-import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from tempfile import TemporaryFile
+
+from autograd_conformance.processes.child import Child
 
 AHEAD = 32
 """Maximum number of requests that are sent ahead of their replies."""
@@ -21,9 +18,6 @@ LONGEST = 1 << 28
 
 TAIL = 2_000
 """Number of bytes at the end of standard error that are reported."""
-
-MOST = 1 << 20
-"""Maximum size of standard error on disk, in bytes."""
 
 CHUNK = 1 << 16
 SOON, AGAIN = 0.05, 0.5
@@ -61,25 +55,13 @@ class ReplyTooLong(Exception):
 class Process:
     """A process that replies to each line with a line.
 
-    The process has a process group, which is killed with it. Its standard error goes to a file, whose end is reported.
+    The process has a process group, which is killed with it. The end of its standard error is reported.
     """
 
     def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start the process; raises `OSError` if the program does not exist."""
-        self.stderr_file = TemporaryFile()  # noqa: SIM115 - open as long as the process runs
-        fcntl.fcntl(self.stderr_file, fcntl.F_SETFL, os.O_APPEND)  # the file may be truncated while the process writes
-        self.process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.stderr_file,
-            env=dict(environment),
-            bufsize=0,
-            start_new_session=True,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.writing, self.reading = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self.child = Child(words, environment, is_server=True)
+        self.writing, self.reading = (pipe.fileno() for pipe in self.child.pipes)
         os.set_blocking(self.writing, False)
         os.set_blocking(self.reading, False)
         self.lines: deque[bytes] = deque()
@@ -88,11 +70,6 @@ class Process:
         self.size = 0
         self.replied = False
         """Whether the process was running when one of its replies arrived. A launcher has exited by then."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether the process has exited."""
-        return self.process.poll() is not None
 
     def replies(self, lines: Iterable[bytes], timeout: Callable[[], float]) -> Iterator[bytes]:
         """Send each line, and yield its reply, in order.
@@ -122,7 +99,7 @@ class Process:
             while pending and self.lines:
                 reply = self.lines.popleft()
                 pending -= 1
-                self.replied = self.replied or not self.ended
+                self.replied = self.replied or self.child.status is None
                 yield reply
                 since = time.monotonic()
             if pending and time.monotonic() - since > SOON:
@@ -132,7 +109,7 @@ class Process:
         """Wait until the pipes can be read or written."""
         seconds = SOON
         while not poll.poll(seconds * 1000):
-            if self.replied and self.ended:  # its child may still have the output open
+            if self.replied and self.child.status is not None:  # its child may still have the output open
                 if not poll.poll(ENDING * 1000):
                     raise self.gone()
                 return
@@ -145,10 +122,10 @@ class Process:
         left = since + timeout() - time.monotonic()
         if left > 0:
             return left
-        if self.ended:
+        if self.child.status is not None:
             raise self.gone()
         partial_line = self._partial_line()
-        self.stop()
+        self.child.stop()
         raise ReplyTimeout(partial_line)
 
     def _write(self, outgoing: bytes) -> bytes:
@@ -174,7 +151,7 @@ class Process:
         self.unfinished.append(rest)
         self.size += len(rest)
         if self.size > LONGEST:
-            self.stop()
+            self.child.stop()
             raise ReplyTooLong
 
     def _partial_line(self) -> bytes:
@@ -183,41 +160,13 @@ class Process:
 
     def gone(self) -> ProcessEnded:
         """Kill what is left of the process, and return how the process ended."""
-        try:
-            status: int | None = self.process.wait(ENDING)
-        except subprocess.TimeoutExpired:
-            status = None
+        status = self.child.wait(ENDING)
         partial_line = self._partial_line()
-        self.stop()
-        return ProcessEnded(status, partial_line, self.stderr_tail())
-
-    def stderr_tail(self) -> str:
-        """Returns the end of the process's standard error."""
-        size = os.fstat(self.stderr_file.fileno()).st_size
-        text = os.pread(self.stderr_file.fileno(), TAIL, max(0, size - TAIL)).decode(errors="replace")
-        return text if size <= TAIL else text.partition("\n")[2]
-
-    def truncate_stderr(self) -> None:
-        """Empty the file of standard error if it is large."""
-        if os.fstat(self.stderr_file.fileno()).st_size > MOST:
-            os.ftruncate(self.stderr_file.fileno(), 0)
-
-    def stop(self) -> None:
-        """Kill the process and its process group."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self._close()
+        self.child.stop()
+        return ProcessEnded(status, partial_line, self.child.errors.text(TAIL))
 
     def finish(self) -> None:
         """Close the process's input, so that it exits, and kill it if it does not."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(ENDING)
-        self.stop()
-
-    def _close(self) -> None:
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None and not pipe.closed:
-                pipe.close()
+        self.child.pipes[0].close()
+        self.child.wait(ENDING)
+        self.child.stop()

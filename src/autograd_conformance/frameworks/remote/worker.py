@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import hashlib
 import inspect
@@ -10,7 +9,6 @@ import json
 import os
 import platform
 import re
-import signal
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,21 +31,20 @@ from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.running.regions import has_regions, observe
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import Dialect, fill
+from autograd_conformance.processes.guard import die_with_parent
 from autograd_conformance.programs.capabilities import PYTORCH
 from autograd_conformance.programs.formats import codec, observation_codec
 from autograd_conformance.programs.regions import regions
 from autograd_conformance.programs.validation import MalformedProgram
 
 Json = Any
-_PDEATHSIG = 1
 _OPERAND = re.compile(r"[A-Za-z_]\w*(\[\w+\])*")
 """An operand in printed code: a name, or an element of a list of values."""
 
 
 def serve(name: str) -> None:
     """Reply to requests until the input ends. Output of the framework goes to standard error."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
+    die_with_parent(os.getppid())
     incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -6,7 +6,6 @@ journal, a file that the worker wrote, names the program that it was running.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -30,6 +29,7 @@ from autograd_conformance.plugin.recording.truncated_run import result_of
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard, journal
+from autograd_conformance.processes.child import status_within
 from autograd_conformance.processes.termination import Termination, with_lines
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
@@ -224,7 +224,4 @@ def _status(node: Any) -> int | None:
     neither is known.
     """
     process = worker_process(node)
-    try:
-        return None if process is None else process.wait(5)
-    except subprocess.TimeoutExpired:
-        return None
+    return None if process is None else status_within(process, 5)

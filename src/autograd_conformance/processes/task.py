@@ -1,0 +1,71 @@
+"""A task for another Python process: a request in JSON goes in, and notes come out.
+
+Each note is on disk before the process continues, so a crash or a hang loses only the work that was running.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from autograd_conformance.processes.child import dying_with_parent
+
+REQUEST, NOTES, FAILED = "request.json", "notes", "failed"
+"""The files of a task: its request, its notes, and the reason why the process itself failed."""
+
+Errors = tuple[type[BaseException], ...]
+
+
+class Task:
+    """A task in a folder. `command` carries it out, in a process that ends with this one."""
+
+    def __init__(self, module: str, folder: Path, request: object, notes: Iterable[object] = ()) -> None:
+        """Writes the request, and notes that the task begins with."""
+        self.path, self.failed = folder / NOTES, folder / FAILED
+        self.path.write_text("".join(f"{json.dumps(note)}\n" for note in notes), encoding="utf-8")
+        (folder / REQUEST).write_text(json.dumps(request), encoding="utf-8")
+        self.command = dying_with_parent("-m", module, str(folder))
+
+    def notes(self) -> list[Any]:
+        """Returns all notes so far."""
+        return read_notes(self.path.parent)
+
+    def failure(self) -> str | None:
+        """Returns the reason why the process itself failed, in its words; None if it did not fail."""
+        return self.failed.read_text(encoding="utf-8") if self.failed.exists() else None
+
+
+class Notes:
+    """Writes the notes of a task, one in each line of a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = (folder / NOTES).open("a", encoding="utf-8")
+
+    def write(self, note: object) -> None:
+        """Writes a note."""
+        print(json.dumps(note), file=self.file, flush=True)
+
+
+def read_notes(folder: Path) -> list[Any]:
+    """Returns the notes of the task in a folder."""
+    whole = (folder / NOTES).read_text(encoding="utf-8").split("\n")[:-1]  # a killed process may leave a part of a line
+    return [json.loads(line) for line in whole]
+
+
+def carry_out(
+    main: Callable[[Path, Any], object], describe: Callable[[BaseException, Any], str], caught: Errors = (Exception,)
+) -> NoReturn:
+    """Calls `main` with the folder and the request of this process's task, and ends the process. `describe` words an
+    error of a request, if `caught` has its type.
+    """
+    folder = Path(sys.argv[1])
+    request = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
+    try:
+        main(folder, request)
+    except caught as error:
+        (folder / FAILED).write_text(describe(error, request), encoding="utf-8")
+    os._exit(0)  # even if the framework leaves threads running
