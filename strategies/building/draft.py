@@ -51,7 +51,7 @@ class Draft:
         self.can, self.require, self.available = self.alphabet.can, self.alphabet.require, self.alphabet.available
         self.reference, self.dtypes = self.script.reference, self.script.dtypes
         self.shape, self.requires, self.under = self.script.shape, self.script.requires, self.script.under
-        self.leaf, self.leaf_of = self.operands.leaf, self.operands.leaf_of
+        self.leaf, self.leaf_of, self.vector = self.operands.leaf, self.operands.leaf_of, self.operands.vector
         self.apply, self.detach = self.script.apply, self.script.detach
         self.program, self.drawn = self.script.program, self.script.drawn
 

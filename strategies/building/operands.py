@@ -63,6 +63,10 @@ class Operands:
         """Adds a fresh leaf whose shape is drawn from those of `shapes` that the framework has."""
         return self.leaf(self._choices.pick(self._script.alphabet.shapes(shapes)), requires_grad)
 
+    def vector(self, requires_grad: bool = True) -> Ref:
+        """Adds a fresh leaf with three elements, or with one if the framework has no such tensors."""
+        return self.leaf((3,) if self._script.alphabet.admits((3,)) else (), requires_grad)
+
     def operand(
         self,
         op: Op,

@@ -90,7 +90,7 @@ def _root(a: Draft, dtype: str | None = None) -> Ref:
     """Returns a value on which a backward call is legal, of the given dtype if there is one."""
     made = [r for r in a.script.op_results() if a.actions.traversable(r) and a.reference.values[r].size]
     made = [r for r in made if dtype is None or a.dtypes[r] == dtype]
-    root = a.choices.recent(made) if made else a.ops.nonlinear(a.leaf((3,)))
+    root = a.choices.recent(made) if made else a.ops.nonlinear(a.vector())
     return root if a.can(Capability.COTANGENTS) else a.ops.total(root)
 
 

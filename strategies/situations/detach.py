@@ -80,7 +80,7 @@ def values_detached_in_place(b: Draft) -> None:
     """
     b.require(Capability.DETACH, Capability.WRITES)
     value = computed(b, (3,), (2, 3), ())
-    target = b.leaf((3,)) if b.below(4) == 3 else value
+    target = b.vector() if b.below(4) == 3 else value
     before = b.ops.nonlinear(target) if b.below(2) else None
     b.actions.detach_in_place(target)
     if b.can(Capability.SWITCHES) and b.below(3) == 2:

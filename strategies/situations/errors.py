@@ -99,10 +99,10 @@ def _refused(b: Draft, called: bool) -> None:
 @situation
 def failing_calls(b: Draft) -> None:
     """Draws a backward call that reaches a freed part of its graph after, or before, it has traversed other parts."""
-    freed = b.ops.nonlinear(b.leaf((3,)))
-    other = b.ops.nonlinear(b.leaf((3,)))
+    freed = b.ops.nonlinear(b.vector())
+    other = b.ops.nonlinear(b.vector())
     parts = [freed, other] if b.below(2) else [other, freed]
-    whole = joined(b, [*parts, b.leaf((3,))] if b.below(2) else parts)
+    whole = joined(b, [*parts, b.vector()] if b.below(2) else parts)
     b.actions.backward(freed, retain=b.pick(FREEING))
     b.actions.backward(whole, retain=b.pick((None, True)))
     if b.below(2):
@@ -151,12 +151,12 @@ def _implicit(b: Draft, root: Ref, part: Ref) -> None:
     """Adds a backward call on two roots that lacks the cotangent of one root, although that root has several
     elements.
     """
-    b.actions.backward(b.ops.nonlinear(b.leaf((3,))), root, cotangents=[None, b.actions.cotangent(root)])
+    b.actions.backward(b.ops.nonlinear(b.vector()), root, cotangents=[None, b.actions.cotangent(root)])
 
 
 def _creating(b: Draft, root: Ref, part: Ref) -> None:
     """Adds a backward call with create_graph that is rejected because a cotangent is missing."""
-    b.actions.backward(b.ops.nonlinear(b.leaf((3,))), create=True, cotangents=[None])
+    b.actions.backward(b.ops.nonlinear(b.vector()), create=True, cotangents=[None])
 
 
 def _rootless(b: Draft, root: Ref, part: Ref) -> None:

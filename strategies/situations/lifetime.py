@@ -90,11 +90,11 @@ def retained(b: Draft) -> None:
 @situation
 def branches(b: Draft) -> None:
     """Draws a graph with two branches: a backward call on the first must not free the second."""
-    left = b.ops.nonlinear(b.leaf((3,)))
+    left = b.ops.nonlinear(b.vector())
     if b.below(2):
         left = b.ops.successor(left)
     maybe_end_region(b)
-    right = b.ops.nonlinear(b.leaf((3,)))
+    right = b.ops.nonlinear(b.vector())
     if b.below(2):
         right = b.ops.successor(right)
     maybe_end_region(b)

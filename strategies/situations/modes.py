@@ -184,7 +184,7 @@ def unrecorded_writes(b: Draft) -> None:
 def frozen_leaves(b: Draft) -> None:
     """Draws a leaf whose `requires_grad` is set to False between forward and backward, and perhaps to True again."""
     b.require(Capability.SWITCHES)
-    leaf, other = b.leaf_of(((3,), (2, 3), ())), b.leaf((3,))
+    leaf, other = b.leaf_of(((3,), (2, 3), ())), b.vector()
     root = _uses(b, b.ops.nonlinear(leaf), other) if b.below(2) else b.ops.nonlinear(leaf)
     if b.below(2) and b.can(Capability.RETAIN):
         b.actions.backward(root, retain=True)
