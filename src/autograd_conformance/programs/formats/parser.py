@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, assert_never
+from collections.abc import Iterator
+from typing import Any
 
+from autograd_conformance.programs.formats.plain_fields import Known, read_fields
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
@@ -15,11 +16,6 @@ from autograd_conformance.programs.language import (
     Attr,
     Attrs,
     Backward,
-    Clip,
-    DefaultDtype,
-    Delete,
-    Detach,
-    DetachInPlace,
     Grad,
     Hook,
     InPlace,
@@ -30,11 +26,7 @@ from autograd_conformance.programs.language import (
     Notation,
     Optimizer,
     Program,
-    ReadGrad,
     Ref,
-    RemoveHook,
-    RetainGrad,
-    SetRequiresGrad,
     Shape,
     Step,
     ZeroGrad,
@@ -47,9 +39,7 @@ _MARKED = {f"#{name}": value for name, value in _NAMED.items()}
 _FLAGS = {"None": None, "True": True, "False": False}
 
 _NOTATION: dict[str, Notation] = {row.notation: row.notation for row in INSTRUCTIONS.values() if row.notation}
-
-Known = Mapping[str, Ref]
-"""The values that earlier statements have named, by name."""
+_KINDS: dict[str, type[Instruction]] = {row.notation: kind for kind, row in INSTRUCTIONS.items() if row.notation}
 
 
 def parse(text: str, vocabulary: Vocabulary | None = None) -> Program:
@@ -98,27 +88,14 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
             return Apply(word, args, attrs, max(1, made))
         case "leaf":
             return Leaf(_read_literal(rest.removesuffix(" const").strip()), not rest.endswith(" const"))
-        case "detach":
-            return Detach(known[rest])
-        case "detach_":
-            return DetachInPlace(known[rest])
-        case "requires":
-            target, _, on = rest.partition(" ")
-            return SetRequiresGrad(known[target], _flag(on, ("True", "False")) is True)
         case "write":
             return _read_write(rest, known)
         case "backward":
             return _read_backward(rest, known)
         case "grad":
             return _read_grad(rest, known)
-        case "retain":
-            return RetainGrad(known[rest])
         case "hook":
             return _read_hook(rest, known)
-        case "unhook":
-            return RemoveHook(known[rest])
-        case "held":
-            return ReadGrad(known[rest])
         case "assign":
             leaf, _, given = rest.partition(" ")
             return AssignGrad(known[leaf], None if given.strip() == "none" else known[given.strip()])
@@ -126,26 +103,20 @@ def _instruction(word: str, rest: str, made: int, known: Known) -> Instruction:
             return _read_optimizer(rest, known, Step)
         case "optimizer":
             return _read_optimizer(rest, known, Optimizer)
-        case "clip_grad":
-            return _read_clip(rest, known)
         case "zero":
             rest, to_zeros, _ = rest.partition(" to zeros")
             return ZeroGrad(_listed(rest, known), not to_zeros)
-        case "drop":
-            return Delete(_listed(rest, known))
-        case "default_dtype":
-            return DefaultDtype(rest)
-        case other:
-            assert_never(other)
+        case plain:
+            return read_fields(_KINDS[plain], rest, known)
 
 
 def _listed(text: str, known: Known) -> tuple[Ref, ...]:
     return tuple(known[n.strip()] for n in text.split(","))
 
 
-def _flag(text: str, allowed: tuple[str, ...] = tuple(_FLAGS)) -> bool | None:
-    if text.strip() not in allowed:
-        raise ValueError(f"{text.strip()!r} is none of {', '.join(allowed)}")
+def _flag(text: str) -> bool | None:
+    if text.strip() not in _FLAGS:
+        raise ValueError(f"{text.strip()!r} is none of {', '.join(_FLAGS)}")
     return _FLAGS[text.strip()]
 
 
@@ -180,11 +151,6 @@ def _read_optimizer(text: str, known: Known, kind: type[Step] | type[Optimizer])
     given: Any = settings.pop("groups", ())
     groups = tuple((int(count), tuple((str(key), value) for key, value in own)) for count, own in given)
     return kind(leaves, optimizer, tuple(settings.items()), groups)
-
-
-def _read_clip(text: str, known: Known) -> Clip:
-    leaves, kind, bound = _read_leaves(text, known)
-    return Clip(leaves, kind, float(bound))
 
 
 def _read_leaves(text: str, known: Known) -> tuple[tuple[Ref, ...], str, str]:

@@ -36,20 +36,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import assert_never
 
 from autograd_conformance.programs.formats.parser import parse as parse
+from autograd_conformance.programs.formats.plain_fields import write_fields
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
     AssignGrad,
     Attrs,
     Backward,
-    Clip,
-    DefaultDtype,
-    Delete,
-    Detach,
-    DetachInPlace,
     Grad,
     Hook,
     InPlace,
@@ -58,11 +53,7 @@ from autograd_conformance.programs.language import (
     Literal,
     Optimizer,
     Program,
-    ReadGrad,
     Ref,
-    RemoveHook,
-    RetainGrad,
-    SetRequiresGrad,
     Shape,
     Step,
     ZeroGrad,
@@ -106,17 +97,11 @@ def _text(step: Instruction, name: Mapping[Ref, str]) -> str:
             return f"{word} {_literal(value)}" + ("" if requires_grad else " const")
         case InPlace(op, target, args, attrs):
             return _called([f"{word} {name[target]}", op, *(name[r] for r in args)], attrs)
-        case Detach(ref) | DetachInPlace(ref) | ReadGrad(ref) | RetainGrad(ref) | RemoveHook(ref):
-            return f"{word} {name[ref]}"
-        case SetRequiresGrad(target, on):
-            return f"{word} {name[target]} {on}"
         case AssignGrad(leaf, given):
             return f"{word} {name[leaf]} {'none' if given is None else name[given]}"
         case Step(leaves, optimizer, settings, groups) | Optimizer(leaves, optimizer, settings, groups):
             grouped = (("groups", groups),) if groups else ()
             return _called([f"{word} {_listed(leaves, name)}", optimizer], (*settings, *grouped))
-        case Clip(leaves, kind, bound):
-            return f"{word} {_listed(leaves, name)} {kind} {bound!r}"
         case Backward(roots, cotangents, _, _, inputs):
             restricted = "" if inputs is None else f" inputs {_listed(inputs, name) or 'none'}"
             return f"{word} {_listed(roots, name)}{restricted}{_with(cotangents)}{_flags(step)}"
@@ -127,12 +112,8 @@ def _text(step: Instruction, name: Mapping[Ref, str]) -> str:
             return f"{word} {name[target]} {effect}{number}" + (" accumulated" if accumulated else "")
         case ZeroGrad(leaves, set_to_none):
             return f"{word} {_listed(leaves, name)}" + ("" if set_to_none else " to zeros")
-        case Delete(values):
-            return f"{word} {_listed(values, name)}"
-        case DefaultDtype(dtype):
-            return f"{word} {dtype}"
         case _:
-            assert_never(step)
+            return f"{word} {write_fields(step, name)}"
 
 
 def _listed(refs: Iterable[Ref], name: Mapping[Ref, str]) -> str:
