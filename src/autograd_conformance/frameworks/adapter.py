@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from autograd_conformance.ops.catalogue import WRITES
 from autograd_conformance.ops.limits import Limits
@@ -24,6 +24,24 @@ from autograd_conformance.programs.regions import Region
 Value = Any
 HookFunction = Callable[[Value], Value | None]
 """A hook: it receives the gradient. If it returns a value, that value replaces the gradient."""
+
+
+METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {}
+"""Additional methods of an adapter that claims all capabilities of the key: ``("hook", "remove", "hook_result")`` for
+`HOOKS`.
+"""
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def needed_for(*claims: Capability) -> Callable[[_Method], _Method]:
+    """Marks a method of `Adapter` as one that adapters define if they claim all these capabilities."""
+
+    def mark(method: _Method) -> _Method:
+        METHODS_OF[claims] = (*METHODS_OF.get(claims, ()), method.__name__)
+        return method
+
+    return mark
 
 
 class HookRaised(Exception):
@@ -347,6 +365,7 @@ class Adapter:
 
     # -- a capability needs each of these methods ----------------------------------------------------------------------
 
+    @needed_for(Capability.FUNCTIONAL)
     def grad(
         self,
         roots: Sequence[Value],
@@ -360,50 +379,63 @@ class Adapter:
         """Return a gradient for each input, or None for an unused input."""
         raise NotImplementedError
 
+    @needed_for(Capability.WRITES)
     def write(self, op: str, target: Value, operands: Sequence[Value], attrs: Attrs) -> None:
         """Run an in-place op."""
         raise NotImplementedError
 
+    @needed_for(Capability.WRITES, Capability.DETACH)
     def detach_in_place(self, value: Value) -> None:
         """Detach the value from its history in place."""
         raise NotImplementedError
 
+    @needed_for(Capability.SWITCHES)
     def set_requires_grad(self, value: Value, on: bool) -> None:
         """Set whether the value requires grad."""
         raise NotImplementedError
 
+    @needed_for(Capability.RETAINS_GRAD)
     def retain_grad(self, value: Value) -> None:
         """Make a value that is not a leaf store its gradient, too."""
         raise NotImplementedError
 
+    @needed_for(Capability.HOOKS)
     def hook(self, value: Value, function: HookFunction) -> Any:
         """Register a hook on the value's gradient, and return a handle for `remove`."""
         raise NotImplementedError
 
+    @needed_for(Capability.ACCUMULATED_HOOKS)
     def accumulated_hook(self, leaf: Value, function: HookFunction) -> Any:
         """Register a hook on the gradient that the leaf stores after accumulation, and return a handle for `remove`."""
         raise NotImplementedError
 
+    @needed_for(Capability.HOOKS)
+    @needed_for(Capability.ACCUMULATED_HOOKS)
     def remove(self, handle: Any) -> None:
         """Remove a hook."""
         raise NotImplementedError
 
+    @needed_for(Capability.HOOKS)
     def hook_result(self, gradient: Value, effect: str, factor: float) -> Value:
         """Return the value that a hook with the effect "scale", "replace" or "misshape" returns for a gradient."""
         raise NotImplementedError
 
+    @needed_for(Capability.MODES)
     def mode(self, name: str) -> AbstractContextManager[Any]:
         """Return the context manager of a grad mode."""
         raise NotImplementedError
 
+    @needed_for(Capability.DEFAULT_DTYPE)
     def default_dtype(self, dtype: str | None) -> None:
         """Set the default dtype of new tensors; None restores the initial one."""
         raise NotImplementedError
 
+    @needed_for(Capability.MEMORY)
     def memory(self, value: Value) -> int | None:
         """Return a number that tensors share exactly if they share memory; None for a tensor with no elements."""
         raise NotImplementedError
 
+    @needed_for(Capability.COUNTS_SAVED)
     def saved(self) -> int:
         """Return the number of saved tensors that graphs still store. A tensor that two ops saved counts twice.
 
@@ -411,14 +443,17 @@ class Adapter:
         """
         raise NotImplementedError
 
+    @needed_for(Capability.LAYOUT)
     def strides(self, value: Value) -> tuple[int, ...]:
         """Return the strides, in elements."""
         raise NotImplementedError
 
+    @needed_for(Capability.ASSIGNS)
     def assign_grad(self, leaf: Value, value: Value | None) -> None:
         """Store a value, or None, as the gradient of a leaf."""
         raise NotImplementedError
 
+    @needed_for(Capability.MAKES_OPTIMIZERS)
     def optimizer(self, leaves: Sequence[Value], optimizer: str, settings: Attrs) -> object:
         """Make an optimizer. Later steps with equal arguments are steps of this optimizer.
 
@@ -427,14 +462,17 @@ class Adapter:
         """
         raise NotImplementedError
 
+    @needed_for(Capability.OPTIMIZERS)
     def step(self, leaves: Sequence[Value], optimizer: str, settings: Attrs) -> None:
         """Run a step of an optimizer."""
         raise NotImplementedError
 
+    @needed_for(Capability.MAKES_OPTIMIZERS)
     def clear(self, leaves: Sequence[Value], optimizer: str, settings: Attrs, set_to_none: bool) -> None:
         """Clear the gradients of all leaves with the optimizer's own method."""
         raise NotImplementedError
 
+    @needed_for(Capability.CLIPS)
     def clip(self, leaves: Sequence[Value], kind: str, bound: float) -> None:
         """Clip the gradients of the leaves by their common "norm", or by "value"."""
         raise NotImplementedError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from inspect import Parameter, signature
 
+from autograd_conformance.frameworks.adapter import METHODS_OF as METHODS_OF
 from autograd_conformance.frameworks.adapter import Adapter, defines
 from autograd_conformance.programs.capabilities import Capability
 
@@ -13,28 +14,6 @@ METHODS = (
     "requires_grad", "classify",
 )  # fmt: skip
 ATTRIBUTES = ("name", "version", "capabilities", "ops", "dtypes", "dialect")
-
-METHODS_OF: dict[tuple[Capability, ...], tuple[str, ...]] = {
-    (Capability.WRITES,): ("write",),
-    (Capability.WRITES, Capability.DETACH): ("detach_in_place",),
-    (Capability.SWITCHES,): ("set_requires_grad",),
-    (Capability.FUNCTIONAL,): ("grad",),
-    (Capability.RETAINS_GRAD,): ("retain_grad",),
-    (Capability.HOOKS,): ("hook", "remove", "hook_result"),
-    (Capability.ACCUMULATED_HOOKS,): ("accumulated_hook", "remove"),
-    (Capability.MODES,): ("mode",),
-    (Capability.DEFAULT_DTYPE,): ("default_dtype",),
-    (Capability.MEMORY,): ("memory",),
-    (Capability.LAYOUT,): ("strides",),
-    (Capability.ASSIGNS,): ("assign_grad",),
-    (Capability.OPTIMIZERS,): ("step",),
-    (Capability.MAKES_OPTIMIZERS,): ("optimizer", "clear"),
-    (Capability.CLIPS,): ("clip",),
-    (Capability.COUNTS_SAVED,): ("saved",),
-}
-"""Additional methods of an adapter that claims all capabilities of the key: ``("hook", "remove", "hook_result")`` for
-`HOOKS`.
-"""
 
 KEYWORDS_OF: dict[Capability, tuple[str, str]] = {
     Capability.CREATES_IN_LEAVES: ("backward", "create_graph"),
