@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import assert_never
 
 from hypothesis import strategies as st
 
@@ -17,24 +16,16 @@ from autograd_conformance.programs.language import (
     Apply,
     AssignGrad,
     Backward,
-    Clip,
-    DefaultDtype,
-    Delete,
     Detach,
-    DetachInPlace,
     Grad,
     Hook,
     InPlace,
     Instruction,
     Leaf,
-    Optimizer,
     Program,
     ReadGrad,
     Ref,
-    RemoveHook,
     RetainGrad,
-    SetRequiresGrad,
-    Step,
     ZeroGrad,
 )
 from autograd_conformance.programs.operands import operands, refer, results
@@ -194,12 +185,6 @@ def has_single_contributions(program: Program) -> bool:
                 uses.update(set(operands(step)))
             case Backward(roots) | Grad(roots):
                 uses.update(roots if len(roots) > 1 else ())
-            case Leaf() | DetachInPlace() | SetRequiresGrad() | RetainGrad() | Hook() | RemoveHook():
-                pass
-            case ZeroGrad() | ReadGrad() | AssignGrad() | Optimizer() | Step() | Clip() | Delete() | DefaultDtype():
-                pass
-            case _:
-                assert_never(step)
     return all(count < 2 for count in uses.values())
 
 

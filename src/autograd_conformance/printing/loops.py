@@ -35,24 +35,10 @@ from autograd_conformance.printing.reroll import reroll
 from autograd_conformance.printing.variable_names import RESERVED, names
 from autograd_conformance.programs.language import (
     Apply,
-    AssignGrad,
-    Backward,
-    Clip,
-    DefaultDtype,
-    Delete,
-    Detach,
-    DetachInPlace,
-    Grad,
-    Hook,
-    InPlace,
     Leaf,
     Optimizer,
     Program,
-    ReadGrad,
     Ref,
-    RemoveHook,
-    RetainGrad,
-    SetRequiresGrad,
     Step,
     ZeroGrad,
 )
@@ -228,13 +214,8 @@ class _Writer:
                 return [self.dialect.step_again.format(name=self.name[line.reads[0]])]
             case ZeroGrad():
                 return self._clearing(line, line.step)
-            case (
-                Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | Grad() | RetainGrad() | Hook()
-                | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete() | DefaultDtype()
-            ):  # fmt: skip
-                return [self._code(line)]
             case _:
-                assert_never(line.step)
+                return [self._code(line)]
 
     def _leaf(self, line: Line, leaf: Leaf) -> str:
         made = self.name[line.made[0]]

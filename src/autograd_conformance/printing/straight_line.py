@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from autograd_conformance.printing.loop_nodes import Line, OptimizerObject, Value
 from autograd_conformance.programs.language import (
-    Apply,
     AssignGrad,
     Backward,
-    Clip,
-    DefaultDtype,
-    Delete,
-    Detach,
-    DetachInPlace,
     Grad,
-    Hook,
-    InPlace,
     Instruction,
     Leaf,
     Modes,
     Optimizer,
     Program,
-    ReadGrad,
     Ref,
-    RemoveHook,
-    RetainGrad,
     SetRequiresGrad,
     Step,
     ZeroGrad,
@@ -73,15 +60,10 @@ def straight_lines(program: Program) -> list[Line]:
                 if explicit is None and (step.set_to_none or not _differentiated(program)):
                     by = next((ref for other, ref in makers if other.leaves == leaves), None)
                 add(step, at, (), modes, by)
-            case (
-                Leaf() | Apply() | Detach() | InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | Grad()
-                | RetainGrad() | Hook() | RemoveHook() | ReadGrad() | AssignGrad() | Clip() | Delete() | DefaultDtype()
-            ):  # fmt: skip
+            case _:
                 add(step, at, tuple(Ref(at, k) for k in range(results(step))), modes)
                 for early_step in early.get(at, ()):
                     make(early_step, None, ())
-            case _:
-                assert_never(step)
     return found
 
 

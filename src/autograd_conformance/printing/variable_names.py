@@ -35,24 +35,13 @@ from autograd_conformance.printing.loop_nodes import (
 )
 from autograd_conformance.programs.language import (
     Apply,
-    AssignGrad,
     Backward,
-    Clip,
-    DefaultDtype,
-    Delete,
     Detach,
-    DetachInPlace,
     Grad,
     Hook,
-    InPlace,
     Leaf,
     Optimizer,
     ReadGrad,
-    RemoveHook,
-    RetainGrad,
-    SetRequiresGrad,
-    Step,
-    ZeroGrad,
 )
 
 RESERVED = frozenset(
@@ -299,12 +288,8 @@ class _Naming:
                     return "out"
                 word = VARIABLE_NAMES.get(op, op)
                 return word if word.isidentifier() and word not in RESERVED else "y"
-            case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | RemoveHook():
-                return "value"
-            case ZeroGrad() | AssignGrad() | Step() | Clip() | Delete() | DefaultDtype():
-                return "value"
             case _:
-                assert_never(line.step)
+                return "value"
 
     def _readings(self, ref: Value) -> Iterator[tuple[object, int]]:
         return ((line.step, k) for line, k in self.readers.get(ref, ()))

@@ -4,9 +4,9 @@ A program is a tuple of instructions. The value ``%3`` is the result of instruct
 ``%3.0``, ``%3.1``, and so on. Instructions that make no value (actions such as backward, or clearing a gradient) are
 part of the same sequence, because what autograd does depends on the order of both.
 
-To add an instruction, add a frozen dataclass and a row of `INSTRUCTIONS` here. The type checker names the other places,
-because every `match` over instructions ends in `assert_never`. The operands of an instruction are found by the types of
-its fields.
+To add an instruction, add a frozen dataclass and a row of `INSTRUCTIONS` here. The type checker names the places that
+need to know the instruction: each `match` there ends in `assert_never`. A `match` that ends in `case _` has a default
+that is right for most instructions. The operands of an instruction are found by the types of its fields.
 """
 
 from __future__ import annotations
@@ -308,27 +308,35 @@ class Row:
     """Whether all values are observed after the instruction."""
     shows_gradients: bool = False
     """Whether gradients are observed after the instruction."""
+    results: int = 0
+    """The number of values that the instruction makes, unless the number depends on its fields."""
+    gives_grad: bool = False
+    """Whether the values in the first field may have a `.grad` because of the instruction."""
+    action: str | None = None
+    """The word under which the instruction is counted as an action that follows ops; None if it is not counted, or if
+    the word depends on its options.
+    """
 
 
 INSTRUCTIONS: dict[type[Instruction], Row] = {
-    Leaf: Row("leaf", "leaf", pure=True),
+    Leaf: Row("leaf", "leaf", pure=True, results=1),
     Apply: Row("apply", None, pure=True),
-    Detach: Row("detach", "detach", pure=True),
-    InPlace: Row("write", "write", writes=True, shows_values=True),
-    DetachInPlace: Row("detach_in_place", "detach_", shows_values=True),
-    SetRequiresGrad: Row("requires_grad", "requires"),
+    Detach: Row("detach", "detach", pure=True, results=1, action="detach"),
+    InPlace: Row("write", "write", writes=True, shows_values=True, action="write"),
+    DetachInPlace: Row("detach_in_place", "detach_", shows_values=True, gives_grad=True, action="detach in place"),
+    SetRequiresGrad: Row("requires_grad", "requires", gives_grad=True, action="switch"),
     Backward: Row("backward", "backward", pure=True, shows_gradients=True),
     Grad: Row("grad", "grad", shows_gradients=True),
-    RetainGrad: Row("retain_grad", "retain"),
-    Hook: Row("hook", "hook"),
+    RetainGrad: Row("retain_grad", "retain", gives_grad=True, action="retain"),
+    Hook: Row("hook", "hook", results=1, action="hook"),
     RemoveHook: Row("remove_hook", "unhook"),
-    ZeroGrad: Row("zero_grad", "zero", pure=True, shows_gradients=True),
-    ReadGrad: Row("held", "held"),
-    AssignGrad: Row("assign_grad", "assign", shows_gradients=True),
-    Optimizer: Row("optimizer", "optimizer"),
-    Step: Row("step", "step", writes=True, shows_values=True, shows_gradients=True),
-    Clip: Row("clip", "clip_grad", shows_gradients=True),
-    Delete: Row("drop", "drop"),
+    ZeroGrad: Row("zero_grad", "zero", pure=True, shows_gradients=True, gives_grad=True, action="zero"),
+    ReadGrad: Row("held", "held", results=1, gives_grad=True, action="held"),
+    AssignGrad: Row("assign_grad", "assign", shows_gradients=True, gives_grad=True, action="assign"),
+    Optimizer: Row("optimizer", "optimizer", gives_grad=True),
+    Step: Row("step", "step", writes=True, shows_values=True, shows_gradients=True, gives_grad=True, action="step"),
+    Clip: Row("clip", "clip_grad", shows_gradients=True, gives_grad=True, action="clip"),
+    Delete: Row("drop", "drop", action="drop"),
     DefaultDtype: Row("default_dtype", "default_dtype", pure=True),
 }
 """The properties of each class of instructions."""

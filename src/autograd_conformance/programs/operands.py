@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import assert_never
 
 from autograd_conformance.programs.language import (
     INSTRUCTIONS,
     Apply,
-    AssignGrad,
     Attrs,
     Backward,
     BackwardCall,
-    Clip,
-    DefaultDtype,
-    Delete,
     Detach,
-    DetachInPlace,
     Grad,
-    Hook,
-    InPlace,
     Instruction,
     Leaf,
     Optimizer,
     Program,
-    ReadGrad,
     Ref,
-    RemoveHook,
-    RetainGrad,
-    SetRequiresGrad,
     Step,
     ZeroGrad,
 )
@@ -45,16 +33,10 @@ def results(step: Instruction) -> int:
     match step:
         case Apply():
             return step.results
-        case Leaf() | Detach() | ReadGrad() | Hook():
-            return 1
         case Grad():
             return len(step.inputs)
-        case InPlace() | DetachInPlace() | SetRequiresGrad() | Backward() | RetainGrad() | RemoveHook() | ZeroGrad():
-            return 0
-        case AssignGrad() | Optimizer() | Step() | Clip() | Delete() | DefaultDtype():
-            return 0
         case _:
-            assert_never(step)
+            return INSTRUCTIONS[type(step)].results
 
 
 def operands(step: Instruction) -> tuple[Ref, ...]:
@@ -106,22 +88,12 @@ def holders(program: Program) -> frozenset[Ref]:
         match step:
             case Leaf():
                 found.add(Ref(at))
-            case (
-                RetainGrad(target)
-                | SetRequiresGrad(target)
-                | DetachInPlace(target)
-                | ReadGrad(target)
-                | AssignGrad(target)
-            ):
-                found.add(target)
             case Backward(inputs=inputs):
                 found.update(inputs or ())
-            case ZeroGrad(leaves) | Step(leaves) | Clip(leaves) | Optimizer(leaves):
-                found.update(leaves)
-            case Apply() | Detach() | InPlace() | Grad() | Hook() | RemoveHook() | Delete() | DefaultDtype():
-                pass
-            case _:
-                assert_never(step)
+            case _ if INSTRUCTIONS[type(step)].gives_grad:
+                name, many = _REFS[type(step)][0]
+                value = getattr(step, name)
+                found.update(value if many else (value,))
     return frozenset(found)
 
 

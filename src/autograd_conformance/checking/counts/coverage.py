@@ -8,40 +8,27 @@ tested.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from autograd_conformance.programs.language import (
+    INSTRUCTIONS,
     Apply,
-    AssignGrad,
     Backward,
-    Clip,
-    DefaultDtype,
-    Delete,
-    Detach,
-    DetachInPlace,
     Grad,
-    Hook,
     InPlace,
     Instruction,
     Leaf,
-    Optimizer,
     Program,
-    ReadGrad,
     Ref,
-    RemoveHook,
-    RetainGrad,
-    SetRequiresGrad,
-    Step,
-    ZeroGrad,
     is_recorded,
 )
 from autograd_conformance.programs.operands import operands, results
 
 ACTIONS = (
-    "backward", "backward retaining", "backward creating", "backward into inputs", "grad", "grad creating", "held",
-    "zero", "assign", "step", "clip", "write", "detach", "detach in place", "switch", "retain", "hook", "drop",
+    "backward", "backward retaining", "backward creating", "backward into inputs", "grad", "grad creating",
+    *(row.action for row in INSTRUCTIONS.values() if row.action is not None),
 )  # fmt: skip
-"""Names of the actions, instructions other than ops, that may follow an op, in the order of reports."""
+"""Names of the actions, instructions other than ops, that may follow an op."""
 
 
 class Pair(NamedTuple):
@@ -72,22 +59,10 @@ def actions(step: Instruction) -> Iterator[str]:
                 yield "backward into inputs"
         case Grad(create_graph=create):
             yield "grad creating" if create else "grad"
-        case (
-            ReadGrad() | ZeroGrad() | AssignGrad() | Step() | Clip() | InPlace() | Detach() | DetachInPlace()
-            | SetRequiresGrad() | RetainGrad() | Hook() | Delete()
-        ):  # fmt: skip
-            yield _WORDS[type(step)]
-        case Leaf() | Apply() | RemoveHook() | Optimizer() | DefaultDtype():
-            return
         case _:
-            assert_never(step)
-
-
-_WORDS: dict[type, str] = {
-    ReadGrad: "held", ZeroGrad: "zero", AssignGrad: "assign", Step: "step", Clip: "clip", InPlace: "write",
-    Detach: "detach", DetachInPlace: "detach in place", SetRequiresGrad: "switch", RetainGrad: "retain",
-    Hook: "hook", Delete: "drop",
-}  # fmt: skip
+            word = INSTRUCTIONS[type(step)].action
+            if word is not None:
+                yield word
 
 
 def pairs(program: Program) -> set[Pair]:
