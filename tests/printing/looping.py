@@ -29,13 +29,17 @@ def ran(lines: list[str]) -> tuple[dict[str, Any], int, str]:
     """The variables after running code, the number of pieces that ran, and the error that stopped it."""
     scope: dict[str, Any] = {}
     done = 0
-    with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
-        exec(DIALECT.prelude, scope)
-        for done, line in enumerate(lines):
-            try:
-                exec(line, scope)
-            except Exception as error:
-                return scope, done, f"{type(error).__name__}: {error}"
+    usual = torch.get_default_dtype()
+    try:
+        with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
+            exec(DIALECT.prelude, scope)
+            for done, line in enumerate(lines):
+                try:
+                    exec(line, scope)
+                except Exception as error:
+                    return scope, done, f"{type(error).__name__}: {error}"
+    finally:
+        torch.set_default_dtype(usual)  # a program may set another one
     return scope, done + 1, ""
 
 

@@ -343,7 +343,7 @@ def test_a_failure_of_two_programs_is_replayed(tmp_path):
         assert replayed.broken.related == ROOTS
         assert replay(path, InProcess(TORCH)).verdict == "fixed"
     tiny = Session.of(Settings("examples.tiny_adapter:Tiny", tmp_path))
-    assert replay(record, tiny.target).verdict == "cannot run"
+    assert replay(record, tiny.framework.target).verdict == "cannot run"
 
 
 @pytest.mark.parametrize(

@@ -164,13 +164,13 @@ def test_a_failure_about_memory_is_replayed_on_the_saved_tensor_counter(tmp_path
     replayed = replay(path, InProcess(member))
     assert (replayed.verdict, replayed.reason) == ("still failing", "memory/freed")
     torch = Session.of(Settings("torch", tmp_path))
-    assert replay(path, torch.target).verdict == "fixed"
+    assert replay(path, torch.framework.target).verdict == "fixed"
 
 
 def test_a_rule_about_memory_is_tested_on_the_saved_tensor_counter(tmp_path):
     torch = Session.of(Settings("torch", tmp_path))
-    assert not torch.missing("memory/freed")
-    assert torch.check("memory/freed").target is torch.saved_tensor_counter
-    assert torch.check("lifetime/rebuilt").target is torch.target
+    assert not torch.framework.missing("memory/freed")
+    assert torch.framework.check("memory/freed").target is torch.framework.saved_tensor_counter
+    assert torch.framework.check("lifetime/rebuilt").target is torch.framework.target
     tiny = Session.of(Settings("examples.tiny_adapter:Tiny", tmp_path))
-    assert tiny.missing("memory/freed") == ["tells how many saved tensors are alive"]
+    assert tiny.framework.missing("memory/freed") == ["tells how many saved tensors are alive"]
