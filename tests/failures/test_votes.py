@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.votes import _decide, votes
 from autograd_conformance.failures.record import failure
+from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
@@ -80,3 +83,17 @@ def test_no_finite_difference_is_taken_over_a_kink() -> None:
     cast = votes(Case.of(broken(source.format(2.5), Halves("abs"))))
     assert cast is not None and "agree with JAX" in cast.decision
     assert votes(Case.of(broken(source.format(2.0078125), Halves("abs")))) is None
+
+
+def test_no_vote_is_taken_on_what_a_hook_got_before_a_write() -> None:
+    """The hook belongs to the value before the write, and JAX would differentiate the value after it."""
+    program = parse("a = leaf [1.5, 2]; b = square a; h = hook b observe; write b exp_; backward b with [3, 4]", VOCABULARY)
+    target = InProcess(load("torch"))
+    observation = list(target.observe(program))
+    (call,) = observation[-1].fired
+    halved = replace(call, value=np.asarray(call.value) / 2)
+    observation[-1] = replace(observation[-1], fired=(halved,))
+    violation = first_violation(program, observation, target)
+    assert violation is not None and violation.got is not None
+    assert violation.observed.is_about_hook()
+    assert votes(Case.of(RuleViolated(program, tuple(observation), violation, target))) is None

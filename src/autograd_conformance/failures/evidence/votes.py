@@ -54,6 +54,7 @@ def votes(case: Case) -> Votes | None:
         or violation.got is None
         or violation.want is None
         or violation.subject is None
+        or violation.observed.is_about_hook()  # a hook got the gradient of an earlier version of a value
     ):
         return None
     before = 0.0 if violation.grad_before is None else violation.grad_before

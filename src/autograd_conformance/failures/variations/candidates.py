@@ -79,7 +79,7 @@ def _optimizers(program: Program) -> Variations:
                 settings = {k: v for k, v in given.items() if k != name}
                 yield f"without {name} on line {at + 1}", _set(program, step, tuple(settings.items()), step.groups)
         if any(own for _, own in step.groups):
-            text = f"without the settings of single groups on line {at + 1}"
+            text = f"without settings of single parameter groups on line {at + 1}"
             yield text, _set(program, step, step.settings, tuple((count, ()) for count, _ in step.groups))
 
 

@@ -72,7 +72,7 @@ def coverage_table(report: Report) -> CoverageTable | None:
     settings: Counter[str] = Counter()
     for record in report.coverage:
         for each in record.met:
-            settings[f"{each.dtype}, {'recorded' if each.recorded else 'not recorded'}"] += len(each.actions)
+            settings[f"{each.dtype}{'' if each.recorded else ' under no_grad'}"] += len(each.actions)
     ordered = tuple(sorted(actions, key=lambda action: (action.ops, action.name)))
     return CoverageTable(len(total), ordered, tuple(sorted(settings.items())))
 
