@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-SPENT_IN_AUDIT = "the budget of programs ended during the audit of the ops"
+SPENT_IN_AUDIT = "the budget of programs ended while each op was tested alone, before the tests"
 """Reason in the report if the budget of programs ended during the audit, which runs each op alone before the tests."""
 
 KEPT, LEAST, MOST = 0.08, 2.0, 60.0

@@ -82,7 +82,7 @@ def audit(
         try:
             while running := [share for share in running if share.keep_running()]:
                 if limits.seconds_left() == 0:
-                    raise AuditCutShort("the budget of seconds ended during the audit of the ops")
+                    raise AuditCutShort("the budget of seconds ended while each op was tested alone, before the tests")
                 time.sleep(POLL)
         except AuditCutShort as error:  # the note of an op that is not right may not be final
             noted = {op: note for op, note in _noted(shares).items() if note.outcome != "begun"}
