@@ -87,7 +87,8 @@ def test_no_finite_difference_is_taken_over_a_kink() -> None:
 
 def test_no_vote_is_taken_on_what_a_hook_got_before_a_write() -> None:
     """The hook belongs to the value before the write, and JAX would differentiate the value after it."""
-    program = parse("a = leaf [1.5, 2]; b = square a; h = hook b observe; write b exp_; backward b with [3, 4]", VOCABULARY)
+    source = "a = leaf [1.5, 2]; b = square a; h = hook b observe; write b exp_; backward b with [3, 4]"
+    program = parse(source, VOCABULARY)
     target = InProcess(load("torch"))
     observation = list(target.observe(program))
     (call,) = observation[-1].fired
