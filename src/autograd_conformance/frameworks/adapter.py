@@ -79,7 +79,9 @@ class Target(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Other claimed features that the probe did not find, one line each with the reason."""
+        """The claimed features (dtypes, forms of leaves and capabilities) that the probe did not find, one line each
+        with the reason.
+        """
 
     @property
     def traits(self) -> Traits:
@@ -93,7 +95,9 @@ class Target(Protocol):
 
     @property
     def environment(self) -> Sequence[str]:
-        """Versions of the language and packages under the framework, if they are not the suite's own environment."""
+        """The language and the packages of the process that runs the framework, each with its version, such as ``numpy
+        2.4.0``; empty if the framework runs in the suite's own environment.
+        """
 
     @property
     def ops(self) -> Collection[str]:
@@ -153,7 +157,9 @@ class Target(Protocol):
 
     @property
     def random(self) -> Generator | None:
-        """The framework's random number generator in this process; the suite resets it before each program."""
+        """The framework's random number generator, or an object that sends seeds to the framework's process; None if
+        there is none. The suite resets it before each program.
+        """
 
     @property
     def saved_tensor_counter(self) -> Target | None:

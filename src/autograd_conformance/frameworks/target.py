@@ -253,7 +253,9 @@ class InProcess:
 
     @cached_property
     def saved_tensor_counter(self) -> InProcess | None:
-        """This target if it counts saved tensors, else the adapter's counter, else None."""
+        """This target if it counts saved tensors, else a target of the adapter that `Adapter.saved_tensor_counter`
+        returns, else None.
+        """
         if Capability.COUNTS_SAVED in self.capabilities:
             return self
         made = call_adapter(self.name, "saved_tensor_counter()", self.adapter.saved_tensor_counter)

@@ -1,7 +1,8 @@
 """Checks for private names of libraries: if a new version of a library no longer has a name that the suite uses, one
 line says which and where.
 
-Two files use private names: `strategies/building/hypothesis_internals.py` and `plugin/pytest_internals.py`.
+Private names are checked of Hypothesis, which only `strategies/building/hypothesis_internals.py` uses, and of pytest,
+pytest-xdist and execnet, which only `plugin/pytest_internals.py` uses.
 """
 
 from __future__ import annotations

@@ -133,7 +133,9 @@ def _origin_of_raised(error: BaseException, adapter: Adapter, ownership: Ownersh
 
 
 def _origin_without_source(error: BaseException, frame: FrameType, expressions: Expressions) -> Origin:
-    """Returns the origin of an exception in code without source lines."""
+    """Returns the origin of an exception in code without source lines: the framework if a local variable of the code is
+    one of the framework's values and the error is not about the arguments of a call, else unknown.
+    """
     if isinstance(error, TypeError) and _CALLED.search(str(error)):
         return Origin.UNKNOWN
     entered = any(map(expressions.is_frameworks, frame.f_locals.values()))

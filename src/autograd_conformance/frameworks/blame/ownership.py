@@ -31,7 +31,9 @@ class Owner(Enum):
     ADAPTER = auto()
     FRAMEWORK = auto()
     GENERATED = auto()
-    """Generated code: the suite or the adapter made it from a template."""
+    """Code that the suite or the adapter made from a template and that has no file; an error in it is examined like one
+    in the adapter's code, but if framework and adapter share files, it counts as the framework's.
+    """
     NEUTRAL = auto()
 
 

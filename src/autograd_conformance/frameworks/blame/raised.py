@@ -31,7 +31,9 @@ def raised_outcome(adapter: Adapter, step: Instruction, error: BaseException, va
 
 
 def unknown_outcome(adapter: Adapter, call: str, error: BaseException, values: Collection[Value] = ()) -> Raised:
-    """Returns the outcome of a call that raised an exception that the adapter does not recognise, or `AdapterError`."""
+    """Returns the outcome of a call that raised an exception that the adapter does not recognise; raises `AdapterError`
+    if the adapter has a bug.
+    """
     message, found = message_of(error), blame.blame(error, adapter, values)
     where = f" ({found.place})" if found.place else ""
     match found.origin:

@@ -33,7 +33,9 @@ def watch() -> None:
 
 
 def is_users(error: BaseException) -> bool:
-    """Whether a signal caused an exception that came from a framework."""
+    """Whether a signal that stops a run, such as that of Ctrl-C, caused an exception that came from a call of the
+    framework.
+    """
     if isinstance(error, Exception):
         return False
     if _Watch.writing < 0 or not _is_watching():

@@ -43,7 +43,9 @@ ENDED = (Crashed, TimedOut)
 KILLS = frozenset(
     -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT") if hasattr(signal, name)
 )
-"""Exit statuses of a process that another process may have killed; a framework may also end in this way."""
+"""Exit statuses (negative numbers of signals) of a process that another process may have killed; a framework may also
+end in this way.
+"""
 
 
 def describe_exit(status: int) -> str:

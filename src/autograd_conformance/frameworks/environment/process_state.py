@@ -24,7 +24,8 @@ _SECOND: dict[int, int] = {}
 
 @contextmanager
 def restored() -> Iterator[None]:
-    """Gives the process, after a call of the framework, its state from before the call.
+    """Restores, when the block with a call of the framework ends, the current folder and NumPy's treatment of errors
+    from before the block, and opens the standard files again.
 
     A standard file is opened again only if it was closed.
     """

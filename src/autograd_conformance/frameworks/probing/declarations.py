@@ -21,7 +21,9 @@ LONGEST = 80
 
 
 NO_PATH = "no path that leads elsewhere"
-"""Words of an error message for a valid name of a framework, which is also the name of a file of known differences."""
+"""The words with which an error message says what a valid name of a framework is: a file of known differences has the
+same name, so that the name must not lead to another folder.
+"""
 
 
 def leads_elsewhere(name: str) -> bool:

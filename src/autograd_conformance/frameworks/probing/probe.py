@@ -69,7 +69,9 @@ def insisted(adapter: Adapter) -> frozenset[str]:
 
 
 def probe(adapter: Adapter) -> ProbeResult:
-    """Probe an adapter that passed the smoke test. Raises `AdapterError` if no dtype, or no form of leaf, is left."""
+    """Probe an adapter that passed the smoke test. Raises `AdapterError` if no dtype is left, or if neither single
+    numbers nor vectors read back as written.
+    """
     insists = insisted(adapter)
     dtypes = {d: why for d in adapter.dtypes if d not in insists and (why := _changed(adapter, d, _usual(adapter)))}
     usable = [d for d in adapter.dtypes if d not in dtypes]

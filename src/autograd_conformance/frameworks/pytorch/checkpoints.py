@@ -69,7 +69,9 @@ class ReentrantCheckpoint(Checkpoint):
     excludes = (
         Capability.FUNCTIONAL, Capability.UNUSED, Capability.MATERIALIZES, Capability.ANY_INPUTS, Capability.INPUTS,
     )  # fmt: skip
-    """The documentation says that reentrant checkpoints support only `torch.autograd.backward`, without `inputs`."""
+    """Capabilities that this mode does not claim: the documentation says that reentrant checkpoints support only
+    `torch.autograd.backward`, without `inputs`.
+    """
     traits = {"one_node": DOCUMENTATION, "recomputes": DOCUMENTATION}
     call = "checkpoint({arguments}, use_reentrant=True)"
 

@@ -67,8 +67,9 @@ class Compile(Layer):
             vars(self).update(traits={"one_node": DOCUMENTATION}, excludes=excludes)
 
     def simpler(self) -> Mapping[str, Layer]:
-        """Returns the layer with fixed sizes, with eager optimizer steps, and with each simpler backend. Returns
-        nothing if `forgets`, because a layer that keeps its functions is not simpler.
+        """Returns simpler layers: this one without symbolic sizes from the start, this one with eager optimizer steps,
+        and the usual layer of each simpler backend. Returns nothing if `forgets`, because a layer that keeps its
+        functions is not simpler.
         """
         if self.forgets:
             return {}
@@ -107,7 +108,7 @@ INDUCTOR = Compile("inductor", programs_each=32)
 AOT = Compile("aot_eager", programs_each=16)
 EAGER = Compile("eager", programs_each=8, joint=False)
 BACKENDS = (INDUCTOR, AOT, EAGER)
-"""The backends, each simpler than the one before."""
+"""The layers with each of the three backends and its usual options, each simpler than the one before."""
 
 
 class TorchCompile(TorchRegions):

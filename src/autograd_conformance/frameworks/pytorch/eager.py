@@ -27,7 +27,9 @@ from autograd_conformance.programs.language import Attrs, Groups
 from autograd_conformance.programs.observations import Kind
 
 KEPT = 4096
-"""Maximum number of functions that are kept for ops with equal attributes."""
+"""Maximum number of generated Python functions that each of two caches keeps, for ops and for in-place ops: one
+function for each op, its attributes and its number of operands.
+"""
 
 
 def _params(leaves: Sequence[torch.Tensor], groups: Groups) -> list[Any]:

@@ -52,5 +52,7 @@ READ_FROM = "2.13."
 
 
 def insists() -> tuple[str, ...]:
-    """Returns the adapters' `insists`: with these versions, every error with which PyTorch refuses a call is known."""
+    """Returns the value of `insists` of PyTorch's adapters: ``("errors",)`` if the installed version has the messages
+    in `MESSAGES`, so that every error with which PyTorch refuses a call is known; empty for any other version.
+    """
     return ("errors",) if version("torch").startswith(READ_FROM) else ()

@@ -41,7 +41,9 @@ class Layer:
     prelude: str = ""
     """Additional lines at the top of a script."""
     head: str = ""
-    """Line above a function's definition that replaces `call` in the innermost layer; empty if there is none."""
+    """The decorator above the printed definition of a region's function, which replaces `call` if this is the innermost
+    layer; empty if there is none.
+    """
     call: str = PLAIN
     """Template for a call: `{arguments}` are `{function}` and its `{inputs}`."""
 

@@ -25,7 +25,9 @@ NEEDED = frozenset({Capability.IMPERATIVE, Capability.COTANGENTS})
 """Capabilities without which the program that checks identities cannot run."""
 
 _COUNTS: dict[int, tuple[weakref.ref[Any], int]] = {}
-"""Number of programs with equal identities, by the `id` of the adapter or target that ran them, while it exists."""
+"""By the `id` of an adapter or target: a weak reference to it, and the number of programs that it ran in which two
+leaves' gradients had the same identity.
+"""
 
 
 def refuse_unstable(adapter: Adapter, one: object, second: object) -> None:
@@ -38,7 +40,8 @@ def refuse_unstable(adapter: Adapter, one: object, second: object) -> None:
 
 
 def check_differ(framework: Adapter | Target, observe: Callable[[Program], Iterable[StepObservation]]) -> None:
-    """Check that identities of different gradients differ; called after a program with equal identities.
+    """Check that identities of different gradients differ; called after a program in which two leaves' gradients had
+    the same identity.
 
     The check runs after the first, second, fourth, eighth, ... such program. Raises `AdapterError`.
     """
@@ -52,7 +55,9 @@ def check_differ(framework: Adapter | Target, observe: Callable[[Program], Itera
 
 
 def _counted(runner: object) -> int:
-    """Returns the number of programs with equal identities so far, including this one."""
+    """Returns the number of programs so far in which two leaves' gradients had the same identity, including the last
+    one.
+    """
     of, count = _COUNTS.get(id(runner), (None, 0))
     count = 1 if of is None or of() is not runner else count + 1
     _COUNTS[id(runner)] = weakref.ref(runner), count

@@ -63,7 +63,9 @@ class Remote:
     missing: frozenset[str] = frozenset()
     """Ops that the server supports, but for which its device has no kernels."""
     probed: ProbeResult = NOTHING_MISSING
-    """The forms of leaves that the probe of the server found not to read back as written."""
+    """The result of the probe with which this process tested the server: the forms of leaves that do not read back as
+    written.
+    """
 
     def observe(self, program: Program) -> Observation:
         """Run a program, and return what happened at each instruction. Raises `Crashed` or `TimedOut` of
@@ -143,7 +145,9 @@ class Remote:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Claimed features that the probes of the worker and of this process did not find, one line each."""
+        """Lists, one per line, the claimed features that the worker's own probe did not find, and then those that this
+        process's probe did not find.
+        """
         return (*self.handshake.notes, *self.probed.notes)
 
     @property

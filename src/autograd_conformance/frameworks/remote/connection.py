@@ -128,7 +128,9 @@ class Connection:
         return tuple(map(tuple, found))
 
     def another(self, counts_saved: bool = False, simpler_mode: str | None = None) -> Connection:
-        """Returns a connection to another process of the same server, which is started in another mode."""
+        """Returns a connection to another process of the same server, which is started to count saved tensors or in a
+        mode with fewer layers.
+        """
         return Connection(self.command, self.device, counts_saved, simpler_mode, self.timeout, self.scale, self.checks)
 
     def code(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any]) -> str:

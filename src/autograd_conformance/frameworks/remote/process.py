@@ -69,7 +69,9 @@ class Process:
         """The incomplete line, in pieces; joining them after every read would copy a long line again and again."""
         self.size = 0
         self.replied = False
-        """Whether the process was running when one of its replies arrived. A launcher has exited by then."""
+        """Whether the started process was still running when one of its replies arrived. A launcher, which starts the
+        server and exits, was not, so that its end does not count as the server's.
+        """
 
     def replies(self, lines: Iterable[bytes], timeout: Callable[[], float]) -> Iterator[bytes]:
         """Send each line, and yield its reply, in order.

@@ -40,7 +40,7 @@ class Trial:
     result: int | None = None
     """Number of the instruction that has to return `values`."""
     values: tuple[float, ...] = ()
-    """Elements that this instruction has to return."""
+    """Elements of the tensor that the instruction with the number `result` has to return."""
 
 
 def trials(target: Remote) -> Iterator[Trial]:

@@ -190,7 +190,9 @@ def sources(adapter: Adapter) -> list[Path]:
 
 
 def _digest(adapter: Adapter) -> str:
-    """Returns a hash of the adapter's source files."""
+    """Returns a hash of the adapter's source files, which shows whether the adapter changed since an earlier run or
+    since the worker's first start.
+    """
     hasher = hashlib.sha256()
     for source in sources(adapter):
         hasher.update(source.read_bytes())

@@ -1,4 +1,5 @@
-"""Runs the printed code of a program in place of adapter calls. A failure that both runs share is the framework's.
+"""Runs the printed code of a program in place of adapter calls. A failure that occurs with the printed code and with
+adapter calls is the framework's.
 
 The adapter still reads the values and classifies the errors.
 """
