@@ -33,9 +33,9 @@ def claim_records(
     """Makes a record for each claim; `observed` maps keys of claims to the framework's results (``right``, ``wrong``,
     ``mixed``, ``unknown``).
 
-    A claim that is not in `observed` was not run. With `observe`, the programs of the others run again: the record then
-    says for each whether its prediction is true, and contains the outcomes as comments in the code. Raises ValueError
-    if `observed` has an unknown key or an unknown result.
+    A claim that is not in `observed` was not run. With `observe`, the programs of claims observed as right, wrong or
+    mixed run again: the record then says for each program whether its predictions are true, and contains the outcomes
+    as comments in the code. Raises ValueError if `observed` has an unknown key or an unknown result.
     """
     claims = claims_by_key()
     unknown = [f"{key}: {word}" for key, word in observed.items() if key not in claims or word not in OBSERVED]

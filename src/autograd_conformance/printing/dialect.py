@@ -278,7 +278,7 @@ def line(at: int, program: Program, name: Mapping[Ref, str], dialect: Dialect) -
 
 
 def function_name(at: int) -> str:
-    """The name of the function that instruction `at` differentiates."""
+    """The name of the function that instruction `at` (from 0) differentiates: ``function4`` for instruction 3."""
     return f"function{at + 1}"
 
 

@@ -17,8 +17,8 @@ from autograd_conformance.programs.language import Apply, Delete, Leaf
 
 
 def module_objects(rerolled: Rerolled, dialect: Dialect) -> tuple[ModuleObject, ...]:
-    """Returns the modules of a program that can be printed as objects: their parameters are leaves made before every
-    loop and used by no other module.
+    """Returns the modules of a program that can be printed as objects: their parameters are leaves that are made
+    outside loops, require grad, are never deleted and are used by no other module.
     """
     lines = [node for node in all_nodes(rerolled.nodes) if isinstance(node, Line)]
     literals = {line.made[0]: line.step.value for line in lines if isinstance(line.step, Leaf)}

@@ -72,7 +72,7 @@ def error_words(largest: float, bound: float) -> tuple[str, str]:
 
 
 def number_word(number: int) -> str:
-    """Number below ten as a word, ``five``; larger numbers in digits."""
+    """Number below ten as a word, ``five`` (0 is ``no``); larger numbers in digits."""
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
     return words[number] if number < len(words) else f"{number:,}"
 

@@ -87,8 +87,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """An article about autograd: a short key, the title, the file in the collection, the headings, and the code of the
-    examples.
+    """An article about autograd: a short key, the title, the name of its text file in the collection of articles, the
+    headings, and the code of the examples.
     """
 
     key: str

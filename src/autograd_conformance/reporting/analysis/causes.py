@@ -1,11 +1,12 @@
-"""Groups the failures of a run by their cause. Reports print one failure of each cause in full and name the others.
+"""Groups the failures of a run by their cause. Reports print at most one failure of each cause in full and name the
+others.
 
 Two failures are put into one group only if the records give one of these reasons:
 
 - One op fails in a program that has no other op. The failure names that op and has the same symptom, or disappears
-  without that op, and has no other diagnosis.
+without that op, and has no other diagnosis.
 - A call returned although it had to raise because its graph was freed. A graph that is never freed breaks every rule
-  about freeing.
+about freeing.
 - They break the same rule with the same symptom: the same op, the same diagnosis, the same error.
 - They break rules of one family with the same symptom, in the same program up to names and values.
 - Their rule relates two programs, and one of the programs (or both) breaks another rule in the same way.

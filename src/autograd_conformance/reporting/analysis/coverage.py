@@ -30,7 +30,9 @@ class ActionCoverage:
     ops: int
     """Number of ops that the action (such as ``backward``) followed in some program."""
     fewest_programs: int
-    """Number of programs for the op that the action followed most rarely, among the ops that it followed."""
+    """Number of programs in which the action followed the op that it followed most rarely (ops that it never followed
+    are in `missing`).
+    """
     missing: tuple[str, ...]
     """Names of ops that the action did not follow in any program."""
 

@@ -100,7 +100,7 @@ HEADLINES = (
     Headline("not conformant", "at least one MUST rule is broken; with `--strict` also if a SHOULD rule is broken or a known difference is stale"),
     Headline("no verdict", "no MUST rule was broken, but the tests were incomplete: the run ended early, a test ended in an error, too few programs exercised a rule, or no rule applies to the framework's capabilities"),
 )  # fmt: skip
-"""All headlines, the best first."""
+"""All headlines: those that pass, then ``not conformant``, then ``no verdict``."""
 
 
 @dataclass(frozen=True, slots=True)

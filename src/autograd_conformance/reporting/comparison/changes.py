@@ -16,7 +16,9 @@ Change = Literal["new", "fixed", "changed", "only before", "only after"]
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """A rule with different verdicts or failing ops in two runs; None if a run does not have the rule."""
+    """A rule with different verdicts or failing ops in two runs; `before` or `after` is None if that run does not have
+    the rule.
+    """
 
     rule: str
     before: RuleSummary | None

@@ -21,7 +21,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 EDGE_KINDS: tuple[EdgeKind, ...] = get_args(EdgeKind)
 
 FEW = 4
-"""Maximum number of operands of a call that get an edge each, and of elements of a leaf that are printed."""
+"""Maximum length of a call's list of leaves or values whose members get an edge each (a longer list gets no edges), and
+maximum number of elements of a leaf that are printed.
+"""
 
 WRITES = ("write", "detach_in_place", "requires_grad", "step", "assign_grad", "clip")
 """Names of instructions that change a value or its gradient, so that later readers of the value depend on the
@@ -78,7 +80,9 @@ class Node:
     frozen: bool = False
     """Whether the node is a leaf that does not require grad."""
     saved: tuple[str, ...] = ()
-    """Tensors that the op saved for its derivative, one per line."""
+    """A line that names the tensors that the op saved for its derivative and that are still valid, such as ``saves a
+    and b``; empty if there are none.
+    """
     warnings: tuple[str, ...] = ()
     """Lines of text in the colour of failures: saved tensors that were freed or written to, or the expected and
     observed value of a wrong gradient.
@@ -87,8 +91,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Edge of a program's graph, from the line `tail` that made a value to the line `head` that reads it, or between
-    consecutive calls to show their order.
+    """Edge of a program's graph: from the line `tail` that made or last changed a value to the line `head` that reads
+    it, between consecutive calls or writes to show their order, or along the first wrong gradient.
     """
 
     tail: int

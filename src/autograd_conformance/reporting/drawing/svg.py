@@ -20,16 +20,18 @@ from autograd_conformance.reporting.drawing.graph import Edge, Node, ProgramGrap
 from autograd_conformance.reporting.prose import printable
 
 LETTER, ROW, PAD = 7.3, 16, 12
-"""Width of a letter, height of a line of text, and padding."""
+"""Width of a letter, height of a line of text, and padding around the text in the box of a node, in CSS pixels."""
 
 BADGE = 11
-"""Radius of the circle with the line number."""
+"""Radius in CSS pixels of the circle with the line number at the corner of a node's box."""
 
 MARGIN, ACROSS, DOWN = 14, 26, 34
-"""Space around the drawing, between two nodes, and between two layers."""
+"""Space around the drawing, between two nodes side by side, and between two layers, in CSS pixels."""
 
 HALO = 8
-"""Margin of a group's background around its boxes."""
+"""Width in CSS pixels of the rim by which the background of a group of lines (an iteration or a region) extends beyond
+each box of the group.
+"""
 
 ROUNDS = 3
 """Number of passes in which the layout library grandalf orders the nodes of the layers to avoid crossing edges."""

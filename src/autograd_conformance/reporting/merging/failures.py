@@ -1,8 +1,9 @@
 """Failures of many runs, merged: equal failures are counted, and only the shortest program of each is kept.
 
 Two failures are equal if they have the same test, rule, op, symptom and diagnosis, and programs of the same structure.
-Random programs have too many structures: of each kind of failure only the shortest are kept, and the others counted.
-`reporting.analysis.causes` groups the kept failures by cause.
+Random programs have too many structures: of each kind of failure only the 12 with the shortest programs are kept,
+unless the caller sets another limit or none, and the others are counted. `reporting.analysis.causes` groups the kept
+failures by cause.
 """
 
 from __future__ import annotations

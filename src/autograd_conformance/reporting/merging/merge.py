@@ -51,7 +51,7 @@ class MergedRuns:
         self._behaviours: dict[tuple[str, tuple[Allowed, ...]], Counter[str]] = {}
 
     def add(self, report: Report) -> bool:
-        """Adds a run. Returns True if the run has a failure that no earlier run had.
+        """Adds a run. Returns True if the run has a failure that no earlier run had and that is kept.
 
         Raises `IncompatibleRuns`, and adds nothing, if the run cannot be added to the others.
         """

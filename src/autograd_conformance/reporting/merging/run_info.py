@@ -1,4 +1,6 @@
-"""Header and footer of a sum of runs. Where the runs differ, the values of all runs are listed."""
+"""Header and footer of a sum of runs: the dtypes, profiles, platforms and packages of all runs are listed, and the
+runs' seconds are added up.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ class RunInfo:
 
     @property
     def header(self) -> Header:
-        """Merged header. Values that differ are listed; the seed is None if the runs have several seeds."""
+        """Merged header, with the dtypes, profiles, platforms and packages of all runs, the earliest start and the
+        largest number of workers; the seed is None if the runs have several seeds.
+        """
         return replace(
             self._header,
             seed=self._header.seed if self._one_seed else None,
@@ -80,8 +84,8 @@ class RunInfo:
         )
 
     def footer(self, tests: int, programs: int) -> Footer:
-        """Merged footer of the runs, with the worst of their endings. A test that any of the runs ran does not count as
-        missing.
+        """Merged footer of the runs, with the worst of their endings. A test that any of the runs ran counts neither as
+        not run nor as deselected.
         """
         left = max(0, self._collected - tests)
         not_run = min(left, self._not_run)

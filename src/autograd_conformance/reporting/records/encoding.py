@@ -53,7 +53,9 @@ NAMES: dict[type[Record], str] = {
 
 
 def encode(record: Record) -> dict[str, Any]:
-    """JSON form of a record, ready for `json.dumps`; infinities and NaN in an error become strings."""
+    """Returns the JSON form of a record, ready for `json.dumps`; an infinite or NaN number, such as the size of a
+    numerical error, becomes a string, except in a program.
+    """
     return {"record": NAMES[type(record)], **_plain(record)}
 
 

@@ -38,7 +38,9 @@ from autograd_conformance.reporting.records.records import (
 from autograd_conformance.reporting.records.renamed_rules import with_current_slugs
 
 LONGEST = 1 << 28
-"""Maximum decompressed size of a record file in bytes; files of real runs have a few million."""
+"""Maximum size in bytes of a compressed record file (``.gz``) after decompression; files of real runs have a few
+million.
+"""
 
 SCHEMA = Path(__file__).with_name("records.schema.json")
 """Published JSON Schema of a line in a record file."""
@@ -83,14 +85,16 @@ class Writer:
 
 
 def write(report: Report, path: str | Path) -> None:
-    """Write a whole report to a file, replacing the file."""
+    """Write all records of a report to a record file, replacing the file."""
     with Writer(path) as writer:
         for record in records(report):
             writer.write(record)
 
 
 def records(report: Report) -> Iterator[Record]:
-    """The records of a report in the order in which files have them."""
+    """Yields the records of a report in the order in which `write` puts them into a file: failures before results, the
+    footer last.
+    """
     yield report.header
     yield from report.rules
     yield from report.failures
@@ -124,7 +128,9 @@ def load(path: str | Path, allow_truncated: bool = False) -> Report:
 
 
 def _content(path: Path) -> bytes:
-    """Bytes of a file, decompressed if it is compressed; raises `InvalidReport` if they exceed `LONGEST`."""
+    """Returns the bytes of a file, decompressed if its name ends in ``.gz``; raises `InvalidReport` if the decompressed
+    bytes exceed `LONGEST`.
+    """
     if path.suffix != ".gz":
         return path.read_bytes()
     with gzip.open(path) as file:

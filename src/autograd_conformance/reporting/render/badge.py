@@ -30,7 +30,9 @@ SIGNS: dict[Conclusion, str] = {
 
 
 def message(summary: Summary) -> str:
-    """Text of the badge: a sign and the number of passed rules, or the words *no verdict* or *selection passed*."""
+    """Text of the badge: a sign and the numbers of passed and of applicable rules (``✓ 120 of 131 rules``), or a sign
+    and the words *no verdict* or *selection passed*.
+    """
     total = summary.total
     if summary.conclusion == "no verdict":
         return f"{SIGNS[summary.conclusion]} no verdict"

@@ -1,4 +1,6 @@
-"""Failures of a run in the terminal: one failure of each cause in full, the worst cause first, the others by name."""
+"""Prints the failures of a run in the terminal: of each of the three worst causes one failure in full and the others by
+name, and of each further cause one line.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from autograd_conformance.reporting.prose import counted, one_line, printable, s
 from autograd_conformance.reporting.render import text
 
 SHOWN_IN_FULL = 3
-"""Number of causes of failures that the terminal shows in full; each other cause gets one line. The report has all
-causes in full.
+"""Number of causes, the worst ones, of which the terminal shows one failure in full; each other cause gets one line.
+The page ``report.md`` shows one failure of every cause in full.
 """
 
 

@@ -49,12 +49,12 @@ from autograd_conformance.reporting.render.parts import by_name
 from autograd_conformance.reporting.render.text import confirmation_text, listing, script_title, vote_rows
 
 DRAWINGS = "drawings"
-"""Folder for the drawings of a page, beside the page."""
+"""Name of the folder, beside a Markdown page, for the page's drawings of programs."""
 
 
 def write(report: Report, page: Path) -> None:
-    """Writes the page of a report, and next to it a folder with drawings of the failing programs, one cause after the
-    other.
+    """Writes the Markdown page of a report, and next to it a folder with SVG drawings: for each cause, of the program
+    (or both compared programs) of the failure that the page shows in full.
     """
     summary = summarize(report)
     drawings = [

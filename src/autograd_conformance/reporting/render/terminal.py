@@ -1,7 +1,8 @@
 """Summary of a run in the terminal, on about one screen.
 
 It has the conclusion, the families with applicable rules, the rules that did not pass, the known differences, the ops,
-and the commands that repeat the run. Colours only repeat what words say. Texts of a framework are never read as markup.
+the claims, the commands that replay failures, and the settings of the run. Colours only repeat what words say. Texts of
+a framework are never read as markup.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ reasons.
 """
 
 ENTRIES = 5
-"""Maximum number of known differences that the summary prints, stale ones first; the report has all entries."""
+"""Maximum number of known differences that the summary prints, stale ones first, and of vacuous rules that it names in
+one line; the report has all of them.
+"""
 
 
 def print_summary(report: Report, console: Console, written: str | Path | None = None, above: int = 0) -> None:

@@ -19,7 +19,7 @@ STATIC = Path(__file__).with_name("static")
 """Folder of the style sheet and the script, which are copied unchanged."""
 
 LIST = "site.json"
-"""Name of the list of files in a site."""
+"""Name of the JSON file, in the folder of a site, that lists all files of the site."""
 
 MADE_BY = "autograd-conformance report site"
 
@@ -75,7 +75,9 @@ def _static() -> Iterator[Page]:
 
 
 def _listed(folder: Path) -> list[str]:
-    """Files of the site in a folder; empty if the folder is empty or missing. Raises `FolderInUse` otherwise."""
+    """Returns the files that an earlier site in the folder lists as its own; empty if the folder is empty or missing.
+    Raises `FolderInUse` if the folder is not a site's.
+    """
     if not folder.exists():
         return []
     if not folder.is_dir():

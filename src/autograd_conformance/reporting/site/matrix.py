@@ -78,8 +78,8 @@ class Row:
 
     @property
     def groups(self) -> list[str]:
-        """Values of the page's filter that match the row: the verdicts on the rule, and ``defect``, ``different`` or
-        ``disagreement`` (between frameworks).
+        """Values of the page's filter that match the row: the verdicts on the rule, and ``defect`` (a run fails),
+        ``different`` (a run fails or has a known difference) or ``disagreement`` (and another run passes).
         """
         found: set[str] = set(self.verdicts)
         if found & set(FAILURE_VERDICTS):

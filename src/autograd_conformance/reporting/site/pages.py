@@ -47,7 +47,9 @@ from autograd_conformance.reporting.site.runs import FailurePage, Run
 from autograd_conformance.reporting.site.trend import chart
 
 SHOWN = 6
-"""Maximum number of programs on the page of a rule."""
+"""Maximum number of failing programs, the shortest ones, that the page of a rule shows; at most one for each cause in
+each run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
