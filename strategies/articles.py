@@ -257,8 +257,8 @@ def deep_steps_between_calls(b: Draft) -> None:
 
 @situation
 def accumulating_iterations(b: Draft) -> None:
-    """Draws two to five iterations of a training loop; gradients are cleared in all, some or none, with steps or
-    without.
+    """Draws two to five iterations of a training loop, each of which clears the gradients with probability one half;
+    with an optimizer's step in each or in none.
     """
     width = 1 + b.below(3)
     model = _model(b, width, 1 + b.below(2))
@@ -275,8 +275,8 @@ def accumulating_iterations(b: Draft) -> None:
 
 @situation
 def reassigned_gradients(b: Draft) -> None:
-    """Draws a model's gradients that are copied, cleared and assigned again, and perhaps an optimizer's step or another
-    backward call, which adds to them.
+    """Draws gradients of one or more of a model's parameters that are copied, cleared and assigned again, and perhaps
+    an optimizer's step or another backward call, which adds to them.
     """
     width = 1 + b.below(3)
     model, data = _model(b, width, 1 + b.below(2)), _data(b, width)

@@ -21,8 +21,8 @@ WEIGHT_OP = "multiply"
 
 @situation
 def derivatives_of(b: Draft, name: str, times: int = 2) -> None:
-    """Draws the op called `name` on fresh leaves, differentiated `times` times, with or without weights on its
-    results.
+    """Draws the op called `name` on fresh leaves, differentiated `times` times; in half of the draws its results are
+    first multiplied by new leaves.
     """
     made = b.ops.draw(name, fresh=True)
     for _ in range(2):  # `op` replaces draws with too large results or tied operands
@@ -33,8 +33,9 @@ def derivatives_of(b: Draft, name: str, times: int = 2) -> None:
 
 
 def differentiate(b: Draft, made: Sequence[Ref], weighted: bool, times: int = 2) -> bool:
-    """Adds calls that differentiate an op's results, and then repeatedly the gradients that depend on any leaf, `times`
-    times in all. Returns False if no result requires grad, or a gradient before the last depends on no leaf.
+    """Differentiates an op's results, and then the gradients that depend on any leaf, `times` times in all. If
+    `weighted`, each result is first multiplied by a new leaf, and its cotangent begins with a zero. Returns False if no
+    result requires grad, or a gradient before the last depends on no leaf.
     """
     roots = [r for r in made if b.requires(r)]
     if weighted and WEIGHT_OP in b.alphabet.ops:

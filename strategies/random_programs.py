@@ -37,7 +37,7 @@ def programs(draw: Draw, most: int = 18) -> Drawn:
 
 def _add(b: Draft, kind: str, called: list[Ref]) -> None:
     """Adds one step of a kind, such as "op" or "backward", or nothing if no value suits the kind. `called` are the
-    roots of earlier backward calls.
+    roots of earlier backward calls, to which a new call's root is added.
     """
     match kind:
         case "op":

@@ -69,10 +69,12 @@ class WrittenValue:
     """An operand or a result of an op that a program changes in place."""
 
     operand: bool
-    """Whether the value is an operand; otherwise it is a result."""
+    """Whether the value that the program overwrites in place is an operand of the tested op; otherwise it is a result
+    of the op.
+    """
 
     number: int
-    """Index among the operands or the results."""
+    """Index of the value among the op's operands or among its results."""
 
     def __str__(self) -> str:
         return f"{'operand' if self.operand else 'result'} {self.number}"
@@ -183,7 +185,9 @@ class _PairDraft:
         return self.sample.transposed and len(value.shape) > 1
 
     def operand(self, k: int, value: Literal) -> Ref:
-        """Adds an operand: a copy of its leaf, or the leaf itself if an optimizer steps it."""
+        """Adds operand number `k`: a copy of its leaf, or the leaf itself if an optimizer steps it, transposed if the
+        sample's operands are transposed views.
+        """
         made = self.leaves[k] if k == self.leaf_operand else self.add(Apply("clone", (self.leaves[k],)))
         return self.add(Apply("matrix_transpose", (made,))) if self.is_transposed(value) else made
 
@@ -317,10 +321,10 @@ class Coverage:
     """Number of ops and in-place ops that have a program."""
 
     values: int
-    """Number of operands and results that are changed in place."""
+    """Number of operands and results that are changed in place, each counted once for its op."""
 
     pairs: int
-    """Number of combinations of an operand or result, a way and a time."""
+    """Number of combinations of an op, one of its operands or results, a way and a time, whatever the sample."""
 
     programs: int
     """Number of programs: one for each sample (an op on fixed operands), value changed in place, way and time."""

@@ -45,7 +45,7 @@ class Alphabet:
     """Names of ops, simplest first."""
 
     dtypes: Sequence[str] = ("float64", "float32")
-    """Names of dtypes; a program computes in one of them."""
+    """Names of dtypes; the leaves of a program have one of them, except that rare ops get an operand of another."""
 
     capabilities: frozenset[Capability] = frozenset(Capability)
     """The capabilities that the framework claims. Programs require no others."""
@@ -54,10 +54,10 @@ class Alphabet:
     """Ops of the framework that no program uses, because they break a rule when each runs alone."""
 
     first_order_only: frozenset[str] = frozenset()
-    """Ops not used in programs that differentiate twice or more."""
+    """Ops not used in programs that differentiate twice or more, because their second derivatives are faulty."""
 
     second_order_only: frozenset[str] = frozenset()
-    """Further ops not used in programs that differentiate three times."""
+    """Further ops not used in programs that differentiate three times, because their third derivatives are faulty."""
 
     optimizers: Mapping[str, Collection[str]] = field(default_factory=dict)
     """Names of optimizers, each with the settings that the framework supports."""
@@ -87,7 +87,9 @@ class Alphabet:
     """Whether a draw that needs an unsupported op is rejected and repeated, instead of ending the test."""
 
     weighted: Sequence[str] = field(init=False)
-    """The ops to draw from evenly: those of `CORE` first, repeated so that they are about half of all draws."""
+    """The ops to draw from evenly: those of `CORE` come first and are repeated, so that together they get at least a
+    third of all draws.
+    """
 
     def __post_init__(self) -> None:
         if self.limits_shapes or self.limits:
@@ -98,7 +100,7 @@ class Alphabet:
         object.__setattr__(self, "weighted", tuple(core) + tuple(core * weight) + tuple(rare))
 
     def _is_drawable(self, op: str) -> bool:
-        """Whether an op can be drawn on operands of any shape."""
+        """Whether there is a shape of operands that can be drawn and on which an op can be applied."""
         row = self.row(op)
         return any(self.admits(first) and takes(row, first) for first in row.fresh)
 
@@ -222,12 +224,14 @@ class Alphabet:
 
     @cached_property
     def second_order(self) -> Alphabet:
-        """The alphabet for programs that differentiate twice."""
+        """The alphabet for programs that differentiate twice: without the ops of `first_order_only`."""
         return self.without(self.first_order_only)
 
     @cached_property
     def third_order(self) -> Alphabet:
-        """The alphabet for programs that differentiate three times."""
+        """The alphabet for programs that differentiate three times: without the ops of `first_order_only` and
+        `second_order_only`.
+        """
         return self.without(self.first_order_only | self.second_order_only)
 
 

@@ -56,7 +56,9 @@ class Draft:
         self.program, self.drawn = self.script.program, self.script.drawn
 
     def begin(self) -> None:
-        """Begins a program; rarely with another default dtype."""
+        """Begins a program; one time in twelve with float64 as default dtype, if the program computes in another
+        one.
+        """
         # drawn in either dtype, so that a program shrinks from one dtype to the other
         rare = self.can(Capability.DEFAULT_DTYPE) and self.choices.rarely("default")
         if rare and self.operands.dtype != OTHER_DEFAULT:

@@ -17,7 +17,9 @@ class Drawn:
     program: Program
 
     reference: Reference = field(compare=False)
-    """The exact values of the whole program, as if every instruction returned."""
+    """The exact values of the whole program; an instruction that the strategy knew to raise has no effect in it, and
+    every other instruction returns.
+    """
 
     def __repr__(self) -> str:
         """Returns the program's text, shorter than a list of all fields."""

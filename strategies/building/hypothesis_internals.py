@@ -98,7 +98,7 @@ def has_ended(data: ConjectureData) -> bool:
 
 
 def examples_of(test: object) -> int | None:
-    """Returns the number of examples that a test draws; None if it draws none. Needs
+    """Returns the largest number of examples that a test may draw (`max_examples`); None if it draws none. Needs
     `_hypothesis_internal_use_settings`: the settings of another test cannot be read in public.
     """
     given = getattr(test, "_hypothesis_internal_use_settings", None)

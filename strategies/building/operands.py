@@ -37,7 +37,7 @@ class Operands:
         self._script, self._choices = script, choices
 
         self.dtype = dtype or choices.pick(tuple(script.alphabet.dtypes))
-        """The dtype of new leaves."""
+        """The dtype of new leaves, unless an op draws an operand of another one."""
 
     def tensor(self, shape: Shape, dtype: str | None = None, domain: Domain = ANY) -> Literal:
         """Draws the values of a tensor of a shape, inside a domain."""

@@ -25,7 +25,9 @@ parameters.
 
 
 def plain_optimizer(b: Draft) -> tuple[str, Attrs]:
-    """Draws an optimizer of any kind and implementation, for a program in which only the fact of a step matters."""
+    """Draws one of the optimizers in `PLAIN` (SGD or Adam), or any optimizer if the framework supports none of these,
+    one time in three in another implementation; for a program in which only the fact of a step matters.
+    """
     known = b.alphabet.optimizers
     found = [(row, given) for row, given in PLAIN if row in known and set(known[row]).issuperset(dict(given))]
     return _varied(b, *b.pick(found if found and b.can(Capability.OPTIMIZERS) else choices(b)))
@@ -67,8 +69,8 @@ def variants(b: Draft, name: str) -> list[Attrs]:
 
 
 def optimizer(b: Draft, count: int, name: str | None = None, grouped: bool | None = None) -> OptimizerChoice:
-    """Draws an optimizer of `count` leaves, mostly a plain one; sometimes in another implementation or with parameter
-    groups.
+    """Draws an optimizer of any kind, or the one called `name`, for `count` leaves: one time in three in another
+    implementation, such as foreach, and one time in four, or as `grouped` says, with parameter groups.
     """
     row, settings = _varied(b, *b.pick(choices(b, name)))
     if not b.can(Capability.GROUPS) or not (b.below(4) == 3 if grouped is None else grouped):

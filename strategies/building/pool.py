@@ -41,12 +41,14 @@ repeat.
 """
 
 IRRELEVANT_SHARE = 0.25
-"""Factor on the number of programs that repeat a program's choices, if that program does not exercise the rule of its
-test.
+"""Factor on the number of programs that are to repeat a new program's choices, if the new program does not exercise the
+rule of its test although another program did.
 """
 
 FIRST_SHARES = (0.25, 0.5)
-"""Factors on the numbers of programs that repeat the choices of the first two programs."""
+"""Factors on the numbers of programs that repeat the choices of the first and of the second program that is drawn
+without an earlier one.
+"""
 
 
 @dataclass(slots=True)
@@ -85,7 +87,7 @@ class Family:
     programs: list[Part]
     """Choices of the programs that later ones may repeat; those of the first program come first."""
     remaining: float
-    """Number of programs that are still to be drawn from this family's choices."""
+    """Number of programs that are still to run with choices repeated from this family; dropped ones do not count."""
     dropped: int = 0
     """Number of the family's programs that were dropped in a row, because they needed regions not compiled before."""
 
@@ -105,10 +107,14 @@ class Drawing:
         self._old: Part = random.choice(family.programs) if family else []
         self._tensors = random.choice(CHANGED_TENSORS)
         self.changed = [] if family and family.dropped >= TENSORS_ONLY_AFTER else _some(self._old, random)
-        """The earlier program's choices that get other values."""
+        """The earlier program's numbers and booleans that get other values; tensors' bytes are changed independently of
+        this list.
+        """
 
     def below(self, n: int) -> int:
-        """Draws or repeats a number from 0 to n - 1."""
+        """Returns a number from 0 to n - 1: the one that the earlier program drew at this point, another one if that
+        choice is to be changed, or a random one if there is none to repeat.
+        """
         old = self._next()
         number = old.value if old and type(old.value) is int and old.value < n else None
         if number is None:
@@ -118,13 +124,17 @@ class Drawing:
         return self._keep(number, old)
 
     def coin(self) -> bool:
-        """Draws or repeats a boolean."""
+        """Returns a boolean: the one that the earlier program drew at this point, its opposite if that choice is to be
+        changed, or a random one if there is none to repeat.
+        """
         old = self._next()
         side = old.value if old and isinstance(old.value, bool) else self._random.random() < 0.5
         return self._keep(side != (old in self.changed), old)
 
     def raw(self, size: int) -> bytes:
-        """Draws or repeats `size` bytes."""
+        """Returns `size` bytes: those that the earlier program drew at this point, or random ones if the tensor is to
+        get new values or there are none to repeat.
+        """
         old = self._next()
         data = old.value if old and isinstance(old.value, bytes) and len(old.value) == size else None
         if data is None or self._random.random() < self._tensors:
@@ -211,7 +221,8 @@ class Pool:
         self._drawing = None
 
     def accept(self, regions: Callable[[], Collection[Hashable]]) -> bool:
-        """Decides whether the newest program runs, and records the decision.
+        """Decides whether the newest program runs, and records the decision: a program that repeats an earlier one runs
+        only if all its regions ran before; every other program runs.
 
         `regions` computes the program's compiled regions. A program that was not drawn with the pool, as when
         Hypothesis shrinks or replays one, always runs.

@@ -85,10 +85,14 @@ class Script:
         """Whether the newest instruction will raise or has an unspecified outcome. Always False without a tape."""
 
         self.refuses = True
-        """Whether `add` raises for a form that the framework does not support; otherwise `unsupported` lists it."""
+        """Whether `add` raises for an op with shapes or attributes that the framework does not support; otherwise
+        `unsupported` lists the op.
+        """
 
         self.unsupported: list[str] = []
-        """The forms in the script that the framework does not support, in words."""
+        """The ops of the script with shapes or attributes that the framework does not support, in words such as "sum
+        with keepdim=True".
+        """
 
     # -- adding instructions ------------------------------------------------------------------------------------------
 
@@ -115,8 +119,8 @@ class Script:
         return at
 
     def _require_supported(self, step: Apply | InPlace) -> None:
-        """Raises `UnsupportedShape`, or lists it, if the framework does not support an op or an in-place op with these
-        shapes and attributes.
+        """Raises `UnsupportedShape`, or adds to `unsupported`, if the framework does not support an op or an in-place
+        op with these shapes and attributes.
         """
         unsupported = self.unsupported_form(step)
         if unsupported is None:

@@ -37,7 +37,7 @@ class Elementwise:
         return op(a, self.activation, made) if self.activation else made
 
     def input(self, a: Draft, requires_grad: bool = False) -> Ref:
-        """Adds a leaf that is an input or the first state."""
+        """Adds a leaf of the weights' shape, to be used as an input or as the first state."""
         return a.leaf(a.shape(self.weights[0]), requires_grad, WEIGHT)
 
 

@@ -23,10 +23,10 @@ WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1
 """Domain of parameters and inputs: small enough that no gate saturates."""
 
 REUSED = 10
-"""One in this many parameters is an earlier parameter of the same shape."""
+"""One in this many parameters is an earlier parameter of the same network, if one has the same shape."""
 
 FROZEN = 8
-"""One in this many parameters requires no grad, in networks that may have frozen parameters."""
+"""One in this many parameters after the first requires no grad, in networks that may have frozen parameters."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Recurrent(Network):
     """The kind of cell: "gru", "lstm" or "rnn"."""
 
     settings: Settings
-    """The settings of the framework's module."""
+    """The options of the framework's module, such as the number of layers and directions."""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ class Recurrent(Network):
         return a.leaf((*shape, inputs) if batch else (time, inputs), requires_grad, WEIGHT)
 
     def first(self, a: Draft, x: Ref, requires_grad: bool = False) -> list[Ref]:
-        """Adds leaves that are the first states for an input."""
+        """Adds leaves that are the first state for an input: two for "lstm", else one."""
         return [a.leaf(self.state_shape(a, x), requires_grad, WEIGHT) for _ in range(self.states)]
 
     def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
@@ -169,7 +169,7 @@ class Recurrent(Network):
 
 
 def sizes(a: Draft) -> tuple[int, int]:
-    """Draws a sequence length and a batch size."""
+    """Draws a sequence length and a batch size; 0 means no batch dimension."""
     return LONG if a.below(24) == 23 else a.pick(SIZES)
 
 

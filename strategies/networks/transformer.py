@@ -63,8 +63,8 @@ class Attention:
         return found
 
     def of(self, a: Draft, x: Ref, keys: Ref, weights: Sequence[Ref], bias: bool) -> tuple[Ref, Ref]:
-        """Computes attention of values of shape (sample, time, width) op by op, and returns the output, and the mean of
-        the weights over the heads.
+        """Computes attention op by op, of queries from `x` to `keys`, both of shape (sample, time, width); returns the
+        output, and the mean of the attention weights over the heads.
         """
         width = a.shape(x)[2]
         w_in, b_in, w_out, b_out = weights if bias else (weights[0], None, weights[1], None)
@@ -90,7 +90,9 @@ class Attention:
         return op(a, "permute_dims", parted, dims=(0, 2, 1, 3))
 
     def samples_first(self, a: Draft, x: Ref) -> Ref:
-        """Moves the batch to the first dimension, or back."""
+        """Moves the batch from the second dimension to the first, or back; returns `x` itself if the batch is first
+        anyway.
+        """
         return x if self.batch_first else op(a, "permute_dims", x, dims=(1, 0, 2))
 
 
@@ -105,7 +107,9 @@ class Transformer(Network):
     """The attention of the layer."""
 
     settings: Attrs
-    """The settings of the framework's module."""
+    """The options with which the framework's attention or encoder module is constructed and called, such as the number
+    of heads and the mask.
+    """
 
     sizes: Sizes
     """Numbers of samples, queries and keys."""

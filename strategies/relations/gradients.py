@@ -141,8 +141,8 @@ def _ones(a: Draft, root: Ref) -> Literal:
 
 
 def _gradients(a: Draft, call: Instruction, at: int) -> list[Ref]:
-    """Returns the values whose gradients the call at instruction `at` computes: its results, or the values with a
-    `.grad`.
+    """Returns the values whose gradients the call at instruction `at` computes or changes: a functional call's results,
+    the call's `inputs`, or all values with a `.grad`.
     """
     if isinstance(call, Grad):
         return [Ref(at, k) for k in range(len(call.inputs))]
@@ -246,8 +246,8 @@ def sharings(a: Draft) -> Related:
 
 
 def _joined(a: Draft, values: Sequence[Ref]) -> Ref:
-    """Computes the sum of values, or of the sums of their elements if their shapes or dtypes differ. Values of another
-    dtype than the first are left out.
+    """Combines values into one by `add` or another op of two operands, after summing each value's elements if shapes or
+    dtypes differ. Values of another dtype than the first are left out.
     """
     if len({(a.shape(v), a.dtypes[v]) for v in values}) > 1:
         values = [a.ops.summed(v) for v in values]

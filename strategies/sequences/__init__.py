@@ -18,13 +18,13 @@ from autograd_conformance.strategies.sequences import calls  # isort: skip
 from autograd_conformance.strategies.sequences.table import SHAPES, Sequence
 
 MOST = 40
-"""Number of instructions after which a sequence gets no further actions but a last backward call."""
+"""Number of instructions after which a sequence gets no further actions except a last backward call."""
 
 
 @st.composite
 def sequences(draw: Draw, most: int = 30) -> Drawn:
     """Draws programs of up to `most` actions, such as an op, an in-place write or a hook, that begin with one leaf and
-    end with a backward call.
+    end with a backward call, if any value still requires grad.
     """
     b = Draft(Choices(draw))
     b.begin()

@@ -41,7 +41,7 @@ def view(s: Sequence) -> None:
 
 @action(1)
 def join(s: Sequence) -> None:
-    """Adds the sum of two values, perhaps of the same one."""
+    """Combines two values, perhaps the same one twice, by `add`, or by another op if the framework has no `add`."""
     joined(s.b, [s.value(), s.value()])
 
 
@@ -63,7 +63,9 @@ def twin(s: Sequence) -> None:
 
 @action(1)
 def again(s: Sequence) -> None:
-    """Applies the op of an earlier value again, to its first operand as it is now."""
+    """Applies the op of an earlier value again, to its first operand as it is now, with newly drawn attributes and
+    other operands.
+    """
     made = [r for r in s.b.script.op_results() if isinstance(s.b.reference.steps[r.at], Apply)]
     if made:
         step = s.b.reference.steps[s.b.choices.recent(made).at]
@@ -74,7 +76,7 @@ def again(s: Sequence) -> None:
 
 @action(1)
 def detach(s: Sequence) -> None:
-    """Adds a detached value, sometimes set to require grad."""
+    """Adds the detached alias of a value, in half of the draws set to require grad."""
     if s.b.can(Capability.DETACH):
         made = s.b.detach(s.value())
         if s.b.can(Capability.SWITCHES) and s.b.below(2):
@@ -91,7 +93,7 @@ def delete(s: Sequence) -> None:
 
 @action(2)
 def mode(s: Sequence) -> None:
-    """Changes the grad mode of the following instructions."""
+    """Begins a grad mode for the following instructions, such as `no_grad`, or ends the one in effect."""
     if s.b.can(Capability.MODES):
         s.b.script.modes = (
             () if s.b.script.modes else s.b.pick((("no_grad",), ("no_grad", "enable_grad"), ("enable_grad",)))
@@ -144,7 +146,7 @@ def detach_in_place(s: Sequence) -> None:
 
 @action(1)
 def step(s: Sequence) -> None:
-    """Adds an optimizer's step on one leaf or several, with or without gradients."""
+    """Adds an optimizer's step on one leaf, or on up to three of the newest, with or without gradients."""
     leaves = [r for r in s.b.script.leaves if s.b.requires(r) and s.b.reference.tape.is_leaf(r)]
     if leaves and s.b.can(Capability.OPTIMIZERS):
         s.b.actions.step(leaves[-3:] if s.b.below(3) == 2 else [s.b.choices.recent(leaves)], *plain_optimizer(s.b))

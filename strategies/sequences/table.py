@@ -84,7 +84,7 @@ class Sequence:
         return not any(base_op(n.op).rstrip("_") in excluded for n in nodes)
 
     def retain(self) -> bool | None:
-        """Draws a value of `retain_graph`."""
+        """Draws a value of `retain_graph`: None, False, or in half of the draws True."""
         return self.b.pick((None, True, True, False))
 
     def leaf(self) -> Ref | None:

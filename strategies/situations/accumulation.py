@@ -142,8 +142,8 @@ def replaced_gradients(b: Draft) -> None:
 
 @action_situation
 def layouts(b: Draft) -> None:
-    """Draws backward calls on leaves of every memory layout: contiguous, or detached from a view that is transposed,
-    strided or expanded.
+    """Draws backward calls that give a gradient to a leaf of any memory layout: contiguous, or detached from a view
+    that is transposed, strided or expanded.
     """
     b.alphabet.require_absent_grad()
     leaf = b.leaf_of(((3,), (2, 3), (2, 2, 3), (3, 2)))

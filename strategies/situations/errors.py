@@ -201,8 +201,8 @@ def _together(b: Draft, parts: list[Ref]) -> Ref:
 
 @action_situation
 def resumed(b: Draft) -> None:
-    """Draws leaves with or without gradients, a failing call or write, then legal calls on other graphs with the same
-    leaves.
+    """Draws leaves with or without gradients, one or two failing calls or writes, and after each of them legal calls on
+    other graphs with the same leaves.
     """
     ways = [fail for fail, needs in FAILURES if b.can(*needs)]
     if not ways:

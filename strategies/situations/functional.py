@@ -180,8 +180,8 @@ def constant_inputs(b: Draft) -> None:
 
 @action_situation
 def restricted_calls(b: Draft) -> None:
-    """Draws backward calls restricted to leaves and results: given once or twice, reached or not, with or without a
-    gradient.
+    """Draws one or two backward calls restricted to inputs, which are leaves or results: given once or twice, reached
+    or not, with or without an earlier gradient.
     """
     b.require(Capability.INPUTS)
     root, leaves, inner = _graph(b)

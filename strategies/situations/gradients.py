@@ -176,7 +176,9 @@ def shared_contributions(b: Draft) -> None:
 
 @situation
 def forms(b: Draft) -> None:
-    """Draws leaves of every rank, with dimensions of size zero and one, that reach a root by few ops."""
+    """Draws a leaf of any rank, perhaps with dimensions of size zero or one, and a backward call on a value that few
+    ops compute from it.
+    """
     shapes = ((), (1,), (0,), (2, 1), (0, 3), (2, 2, 3), (1, 2, 1, 2), (2, 3))
     value = b.leaf_of(shapes)
     made = b.ops.nonlinear(value) if b.below(2) else b.ops.successor(value)

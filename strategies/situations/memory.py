@@ -137,8 +137,8 @@ def deleted(a: Draft) -> None:
 
 @action_situation
 def failed(a: Draft) -> None:
-    """Draws backward calls that reach a freed part or a raising hook, perhaps before other parts, after which all
-    values are deleted. Another call may return before or after the deletion.
+    """Draws backward calls that fail at a freed part or a raising hook, perhaps after traversing other parts, after
+    which all values but leaves are deleted. Sometimes another call, which returns, comes before or after the deletion.
     """
     first = a.ops.nonlinear(a.leaf_of(LEAF_SHAPES))
     parts = [a.ops.nonlinear(a.ops.required()) for _ in range(1 + a.below(2))]

@@ -77,7 +77,9 @@ def recorded(b: Draft) -> None:
 
 @action_situation
 def restored(b: Draft) -> None:
-    """Draws a `no_grad` block that ends normally or by an error, then ops, perhaps the same as inside it."""
+    """Draws a `no_grad` block whose last instruction may raise, then ops outside the block, perhaps the same as inside,
+    which must be recorded again.
+    """
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):

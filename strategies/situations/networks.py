@@ -84,7 +84,9 @@ def several(b: Draft) -> None:
 
 @action_situation
 def chained(b: Draft) -> None:
-    """Draws two networks in a row, which may share their parameters, and backward calls on the results."""
+    """Draws two networks, of which the second is called on the first one's result and may be the first one again, and
+    backward calls on the results.
+    """
     width = 2
     first = mlp(b, width, width, 1 + b.below(2))
     first.needs_modules(b)

@@ -39,8 +39,9 @@ def _renew(b: Draft, leaves: list[Ref]) -> None:
 
 @action_situation
 def steps(b: Draft, name: str | None = None) -> None:
-    """Draws one to four iterations of forward, backward and an optimizer's step. Some iterations do not clear the
-    gradients, and some leaves have no gradient.
+    """Draws one to four iterations of forward, backward and an optimizer's step, each with a backward call that reaches
+    one of the optimizer's leaves. Some iterations do not clear the gradients, so other leaves may have none or an old
+    one.
     """
     leaves = _leaves(b)
     drawn = optimizer(b, len(leaves), name)
@@ -154,7 +155,9 @@ def kept_gradients(b: Draft) -> None:
 
 @action_situation
 def cleared(b: Draft) -> None:
-    """Draws gradients that are cleared for an optimizer's leaves in all groups, while other leaves keep theirs."""
+    """Draws gradients that are cleared for all leaves of an optimizer, whatever their parameter group, while other
+    leaves keep theirs.
+    """
     b.require(Capability.OPTIMIZERS, Capability.MAKES_OPTIMIZERS)
     leaves = _leaves(b)
     drawn: OptimizerChoice = optimizer(b, len(leaves))

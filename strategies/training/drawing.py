@@ -18,7 +18,7 @@ LOSSES = ("mse_loss", "bce_with_logits", "soft_margin_loss", "poisson_nll_loss",
 """Losses, simplest first. Only the first two are used in patterns that differentiate gradients."""
 
 DATA = 24
-"""Number of bytes from which all numbers of a loop are made."""
+"""Number of drawn bytes from which a loop's batches, targets and plain parameters are made."""
 
 LAYERS = (1, 2, 2, 3)
 ITERATIONS = (1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 7, 8)
@@ -27,7 +27,7 @@ ITERATIONS = (1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 6, 7, 8)
 CHOICES = 12
 BOUNDS = (0.25, 0.0625, 1.0)
 ALWAYS = ("linear", "linear_bias", "tanh", "mse_loss", "add", "mean")
-"""Ops that every loop needs."""
+"""Some of the ops that every loop needs; `drawn_plan` names the others."""
 
 
 def drawn_plan(b: Draft, pattern: Pattern, bugs: Sequence[LoopBug] | None = None) -> Plan:
@@ -74,7 +74,7 @@ def _with_optimizers(b: Draft, pattern: Pattern, plan: Plan) -> Plan:
 
 
 def _pick(b: Draft, options: Sequence[Any]) -> Any:
-    """Draws one of some options, in such a way that the draw does not depend on their number."""
+    """Draws one of some options, by a number that is drawn from the same range whatever the number of options."""
     return options[b.below(CHOICES) % len(options)]
 
 
@@ -84,7 +84,9 @@ def _ops(b: Draft, pattern: Pattern) -> Sequence[str]:
 
 
 def _bugs(b: Draft, pattern: Pattern) -> frozenset[LoopBug]:
-    """Draws a set of bugs: none with probability one half, else one, or sometimes two that can occur together."""
+    """Draws a set of the pattern's bugs: none in half of the draws, else one, or sometimes two that can occur in the
+    same variant.
+    """
     options = [bug for bug, _ in pattern.bugs]
     number = (0, 0, 0, 1, 1, 2)[b.below(6)]
     drawn = frozenset([_pick(b, options) for _ in range(2)][:number])

@@ -51,7 +51,7 @@ class Loop:
         """The leaves of data, by role (such as "x") and iteration; iteration 0 if they are used in all."""
 
         self.roles: dict[str, int] = {}
-        """A number for each role of data, so that roles get different values."""
+        """An index for each role of data (such as "x"), so that roles get different values."""
 
         self.networks = [self._network(n, *ends) for n, ends in enumerate(networks)]
         """The networks, whose parameters are already in the program."""
@@ -101,7 +101,7 @@ class Loop:
     def batch(
         self, role: str, iteration: int, width: int | None = None, requires_grad: bool = False, samples: int = 0
     ) -> Ref:
-        """Returns a batch of samples, the same in each iteration or a fresh one, as the plan has it."""
+        """Returns the batch of a role (such as "x"): the same in each iteration or a fresh one, as the plan has it."""
         plan = self.plan
         key = role, iteration if plan.fresh else 0
         if key not in self.data:
@@ -135,8 +135,8 @@ class Loop:
         return self.a.apply("mean", (value,), self.a.alphabet.attributes("mean", self.a.shape(value))[0])[0]
 
     def loss(self, value: Ref, iteration: int, number: int = 0, target: float | None = None) -> Ref:
-        """Computes one loss of a result: against the batch's targets, or against the number `target` for all
-        samples.
+        """Computes one loss of a result, against the batch's targets (of several losses, `number` selects the targets)
+        or against the number `target` for all samples. Outside the domain of the plan's loss, `mse_loss` is used.
         """
         a, shape = self.a, self.a.shape(value)
         row = OPS[self.plan.loss]
@@ -182,7 +182,9 @@ class Loop:
         return not calm or not all(np.abs(values[r]).max(initial=0) <= LIMIT for r in self.a.script.live)
 
     def train(self, forward: Forward, backward_calls: BackwardCalls | None = None) -> None:
-        """Writes all iterations of a loop with one optimizer."""
+        """Writes all iterations of a loop with one optimizer, from functions that compute the losses and make the
+        backward calls.
+        """
         for i in self.iterations():
             self.update(0, i, forward, backward_calls)
 
@@ -230,7 +232,7 @@ class Loop:
             self.backward(roots[-1])
 
     def backward(self, *roots: Ref, retain: bool = False) -> None:
-        """Adds one backward call on losses."""
+        """Adds one backward call on the given losses together, without cotangents."""
         self.a.actions.backward(*roots, retain=True if retain else None, cotangents=(None,) * len(roots))
 
     def total(self, values: Iterable[Ref]) -> Ref:

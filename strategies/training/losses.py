@@ -13,7 +13,7 @@ from autograd_conformance.strategies.training.patterns import USUAL, pattern
 from autograd_conformance.strategies.training.plan import Clearing, LoopBug
 
 TWO = (("wide", "wide"), ("wide", "out"))
-"""The input and output widths of two networks that are the two parts of one."""
+"""The input and output widths of two networks that are called in a row, the second on the first one's result."""
 
 
 @pattern("one loss")
@@ -50,8 +50,8 @@ def together(loop: Loop) -> None:
 
 @pattern("two forward passes", variants=2, bugs=(*USUAL, (LoopBug.BETWEEN, (0,))))
 def passes(loop: Loop) -> None:
-    """Writes a training loop with two batches through one network, and a loss and a backward call for each, or in the
-    second variant one loss for both.
+    """Writes a training loop in which every iteration sends two batches through one network and then calls backward on
+    each of the two losses, or in the second variant once on their sum.
     """
 
     def forward(i: int) -> list[Ref]:
@@ -63,8 +63,8 @@ def passes(loop: Loop) -> None:
 
 @pattern("micro-batches", counts=(2, 3, 4), bugs=(LoopBug.ZERO, LoopBug.TWICE, LoopBug.CLEARED, LoopBug.BETWEEN))
 def parts(loop: Loop) -> None:
-    """Writes a training loop with gradient accumulation: the parts of a batch in turn, with scaled losses, then one
-    step.
+    """Writes a training loop with gradient accumulation: forward and backward for each part of a batch in turn, with
+    the loss divided by the number of parts if it is a mean, then one step.
     """
     for i in loop.iterations():
         accumulate(loop, i)
@@ -115,8 +115,8 @@ def reassigned(loop: Loop) -> None:
 
 @pattern("frozen parameters", TWO, variants=2, needs=(Capability.SWITCHES,))
 def frozen(loop: Loop) -> None:
-    """Writes a training loop in which one part of the network is frozen in every second iteration, beginning with the
-    first; in the second variant with the second.
+    """Writes a training loop in which the first of the network's two parts is frozen in every second iteration,
+    beginning with the first iteration; in the second variant with the second iteration.
     """
     for i in loop.iterations():
         on = (i + loop.plan.variant) % 2 == 1
@@ -128,8 +128,9 @@ def frozen(loop: Loop) -> None:
 
 @pattern("skipped backward calls", (("wide", "out"), ("wide", "out")), variants=2)
 def skipped(loop: Loop) -> None:
-    """Writes a training loop in which every second iteration has no backward call, and a second network never gets a
-    gradient; in the second variant two networks are used in turn.
+    """Writes a training loop with one optimizer in which every second iteration has no backward call, and a second
+    network never gets a gradient; in the second variant two networks are used in turn, and each iteration calls
+    backward.
     """
 
     def forward(i: int) -> list[Ref]:
@@ -152,8 +153,8 @@ def _nothing(number: int, roots: Sequence[Ref]) -> None:
     needs=(Capability.RETAIN,),
 )
 def kept(loop: Loop) -> None:
-    """Writes a training loop of backward, step, and backward again on the retained graph, or in the second variant on a
-    new loss of the old result.
+    """Writes a training loop of backward, step, backward again and step again: the second call is on the same loss,
+    whose graph is retained, or in the second variant on a new loss of the same result.
     """
     for i in loop.iterations():
         loop.clear(0, loop.plan.clearing)

@@ -54,7 +54,9 @@ def activated(a: Draft, value: Ref, activation: str) -> Ref:
 
 
 def draw_separately(a: Draft, ends: tuple[int, ...], layers: int) -> tuple[tuple[Any, ...], int]:
-    """Draws a network without adding it to the program. Returns all drawn values, and its number of parameters."""
+    """Draws a network without adding it to the program. Returns all values that Hypothesis drew for it, from which
+    `rebuild_network` builds it, and its number of parameters.
+    """
     found: list[Any] = []
 
     def draw(strategy: Any) -> Any:

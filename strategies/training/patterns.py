@@ -32,7 +32,7 @@ class Pattern:
     """
 
     counts: tuple[int, ...] = (1,)
-    """Values of a plan's `count` (such as its number of losses), simplest first."""
+    """Values from which a plan's `count` (such as its number of losses) is drawn, simplest first."""
 
     variants: int = 1
     """Number of variants; the docstring of `run` describes them."""

@@ -73,7 +73,7 @@ class Plan:
     """The variant of the pattern, from 0; the docstring of the pattern's function describes the variants."""
 
     optimizers: tuple[OptimizerChoice, ...] = (("sgd", (("lr", 0.125),), ()),)
-    """The optimizers, each with its settings and parameter groups."""
+    """The optimizers, each with its settings and parameter groups, in the order of the pattern's `owns`."""
 
     clearing: Clearing = Clearing.FIRST
     """The point of an iteration at which gradients are cleared."""
@@ -85,7 +85,7 @@ class Plan:
     """Clipping of gradients before a step: "norm" or "value", and the bound. None if gradients are not clipped."""
 
     fresh: bool = False
-    """Whether each iteration has a new batch."""
+    """Whether each iteration has a new batch; otherwise all iterations have the same."""
 
     deletes: bool = True
     """Whether values of an iteration are deleted at its end, as when variables are assigned again."""
@@ -97,7 +97,9 @@ class Plan:
     """The bugs of the loop; it is correct if there are none."""
 
     networks: tuple[tuple[Any, ...], ...] = ()
-    """For networks of `strategies.networks`, the drawn values of each, from which it is built again."""
+    """For networks of `strategies.networks`, the drawn values of each, from which it is built again; empty if the loop
+    has plain linear layers.
+    """
 
     def widths(self, *ends: int | str) -> tuple[int, ...]:
         """Returns the widths of a network as numbers: "wide" and "out" are replaced by the plan's."""

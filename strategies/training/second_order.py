@@ -11,15 +11,15 @@ from autograd_conformance.strategies.training.patterns import USUAL, pattern
 from autograd_conformance.strategies.training.plan import LoopBug
 
 RATE = 0.125
-"""Learning rate of an inner step."""
+"""Learning rate of the gradient steps in an "inner loop"."""
 
 NEEDS = (Capability.CREATE_GRAPH, Capability.FUNCTIONAL)
 BUGS = (*USUAL, LoopBug.RETAIN)
 
 
 def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True) -> list[Ref]:
-    """Computes gradients by a functional call, differentiable if `create` is set; returns an empty list if the call
-    raises.
+    """Computes gradients of `root` by a functional call, differentiable if `create` is set; returns an empty list if
+    the call raises.
 
     `create_graph` retains the graph by default. The bug `RETAIN` passes `retain_graph=False` in addition.
     """
@@ -29,7 +29,9 @@ def gradients(loop: Loop, root: Ref, inputs: Sequence[Ref], create: bool = True)
 
 @pattern("gradient penalty", bugs=BUGS, needs=NEEDS, order=2)
 def penalised(loop: Loop) -> None:
-    """Writes a training loop whose loss contains a function of the gradient with respect to the inputs."""
+    """Writes a training loop whose loss contains half the mean square of a gradient: that of the result's mean with
+    respect to the batch.
+    """
 
     def forward(i: int) -> list[Ref]:
         batch = loop.batch("x", i, requires_grad=True)
@@ -46,8 +48,8 @@ def penalised(loop: Loop) -> None:
 
 @pattern("inner loop", counts=(1, 2, 3), variants=2, bugs=(*USUAL, (LoopBug.RETAIN, (0,))), needs=NEEDS, order=3)
 def inner(loop: Loop) -> None:
-    """Writes a training loop whose loss is that of parameters after inner steps, and is differentiated through these
-    steps. In the second variant inner gradients are constants.
+    """Writes a training loop whose loss is computed with parameters after one to three gradient steps, and is
+    differentiated through these steps. In the second variant the steps' gradients are constants.
     """
 
     def forward(i: int) -> list[Ref]:
