@@ -47,7 +47,8 @@ class Run:
     programs: int
     """Number of judged programs."""
     left_open: int
-    """Number of programs that continued after an outcome that the rules leave unspecified."""
+    """Number of programs in which the rules left some outcome unspecified, so that judging ended there or continued
+    from the observed state."""
     known: int
     """Number of programs that showed a known difference of the framework."""
     failures: tuple[str, ...]
@@ -217,8 +218,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a soak. Returns 0 if no run broke a rule, 1 if one did, 4 if a run failed, 130 if the soak was
-    interrupted.
+    """Runs a soak. Returns 0 if no run broke a rule, 1 if one did, 4 if a run left no usable records or the run log is
+    invalid, 130 if the soak was interrupted.
     """
     parser = _parser()
     given = parser.parse_args(arguments)

@@ -37,7 +37,8 @@ from autograd_conformance.strategies.building.pool import Pool
 from autograd_conformance.strategies.building.unsupported import UnsupportedShape
 
 REPEATS = 3
-"""Number of repeated runs that decide whether the framework itself computes the same bits each time."""
+"""Number of further runs of each of two related programs, if their bits differ, that decide whether the framework
+repeats its own bits."""
 
 
 class RuleViolated(AssertionError):

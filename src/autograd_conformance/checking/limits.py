@@ -13,7 +13,7 @@ SPENT_IN_AUDIT = "the budget of programs ended while each op was tested alone, b
 
 KEPT, LEAST, MOST = 0.08, 2.0, 60.0
 """The fraction of a run's seconds that is reserved for writing the report, and the smallest and largest number of
-seconds that are reserved.
+seconds that are reserved; at most half of the run's seconds are.
 """
 
 
@@ -55,8 +55,8 @@ class Limits:
 
     @property
     def last(self) -> float | None:
-        """The time at which tests that still run are interrupted, so that the report can be written; None without a
-        deadline.
+        """The time on the monotonic clock, halfway between `deadline` and `end`, at which tests that still run are
+        interrupted, so that the report can be written; None without a deadline.
         """
         return None if self.end is None or self.deadline is None else (self.end + self.deadline) / 2
 

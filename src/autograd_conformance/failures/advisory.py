@@ -23,7 +23,9 @@ def advisory_failures(check: Check, test: str, session: Session) -> Iterator[Fai
 
 
 def shorten_findings(check: Check, process: ProcessState) -> None:
-    """Replaces the program of each new known difference of a test by the smallest program that shows the difference."""
+    """Replaces the program of each new known difference of a test by the smallest program found that shows the
+    difference.
+    """
     for about, broken in check.found.items():
         small = reduced(Case.of(broken, process.deadline(SHARE, LEAST)), check.known)
         if Signature.of(small.program, small.violation) == about:

@@ -57,7 +57,7 @@ class Case:
 
     def with_crashes_as_errors(self) -> Case:
         """Returns the same case, except that a crash or timeout of the framework's process counts as an error of
-        unknown kind, and does not end the search.
+        unknown kind, and does not end the search for a smaller program.
         """
         return replace(self, target=self.target.crash_as_error(), runs={})
 

@@ -111,8 +111,8 @@ def unexplained(broken: RuleViolated, test: str, session: Session, verdict: Fail
 
 
 def _reduced_case(case: Case, known: Sequence[Known]) -> Case:
-    """Returns the failure in the smallest program found, or in the original program if its code as a loop is
-    shorter.
+    """Returns the failure in the smallest program found, or in the original program up to the failing line, if its code
+    with loops has fewer lines.
     """
     whole = without_later_lines(case, known)
     small = reduced(whole, known)

@@ -148,4 +148,5 @@ INTERNALS = tuple(
         ("execnet", "Popen2IOMaster.popen", _popen),
     )
 )
-"""All private names that the suite uses, each with a check that the installed version has it."""
+"""All private names of pytest, pytest-xdist and execnet that the suite uses, each with a check that the installed
+version has it."""

@@ -170,8 +170,8 @@ def _rule(item: pytest.Item) -> Rule | None:
 
 
 def _programs(item: pytest.Item, framework: FrameworkUnderTest) -> float:
-    """Returns the number of programs that a test is about to run: 0 if the test does not apply, else that of its
-    Hypothesis profile.
+    """Returns the number of programs that a test is about to run: 0 if the test does not apply, 1 for a program of the
+    corpus, `UNDRAWN` if Hypothesis draws none for the test, else the number that Hypothesis is to draw.
     """
     rule, op = about(item)
     if framework.missing(rule) or (op is not None and op not in framework.target.ops):

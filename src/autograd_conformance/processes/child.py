@@ -45,7 +45,9 @@ class Output:
         fcntl.fcntl(self.file, fcntl.F_SETFL, os.O_APPEND)  # the file may be truncated while the process writes
 
     def text(self, last: int | None = None) -> str:
-        """Returns all of it, or the whole lines among its last bytes."""
+        """Returns everything that the process has written so far, or only the whole lines among the last `last`
+        bytes.
+        """
         size = os.fstat(self.file.fileno()).st_size
         start = 0 if last is None else max(0, size - last)
         text = os.pread(self.file.fileno(), size - start, start).decode(errors="replace")
@@ -128,7 +130,9 @@ class Child:
 
 
 class _Running:
-    """The processes that this process waits for, and whether and until when it may start others."""
+    """The child processes that `finished` waits for, whether it may start others, and the time on the monotonic clock
+    at which it ends those that run and starts no more.
+    """
 
     children: ClassVar[set[Child]] = set()
     stopped = False
@@ -149,7 +153,9 @@ def allow_starting() -> None:
 
 @contextmanager
 def deadline(moment: float) -> Iterator[None]:
-    """Ends every process that `finished` waits for at a time on the monotonic clock, inside a `with` block."""
+    """Makes `finished`, inside a `with` block, end the process that it waits for at a time on the monotonic clock, and
+    start none after that time.
+    """
     before, _Running.until = _Running.until, moment
     try:
         yield
@@ -179,8 +185,8 @@ class Finished(NamedTuple):
 
 
 def finished(command: Sequence[str], seconds: float | None, variables: Mapping[str, str] | None = None) -> Finished:
-    """Runs a command to its end, and returns how it ended; `seconds` is the timeout, or None. `variables` are its
-    environment, or None for that of `environment`.
+    """Runs a command until it ends, or kills it after `seconds` if this is not None; returns its exit code and its
+    output. `variables` are its environment, or None for that of `environment`.
     """
     if _Running.stopped or time.monotonic() >= _Running.until:
         return Finished(None, "", "")

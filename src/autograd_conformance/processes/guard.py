@@ -49,7 +49,8 @@ UNSIGNALLED_LIMIT, SIGNALLED_LIMIT = 1.2, 6.0
 """Seconds after a signal until the child is ended: without its confirmation of the signal, and with it."""
 
 LATE = 3.0
-"""Seconds after the end of a child in which this process ignores further signals to stop."""
+"""Seconds after the end of a child to which a signal to stop was forwarded, in which this process ignores further such
+signals."""
 
 _PDEATHSIG = 1
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -78,7 +78,7 @@ class Reference:
         self.steps: list[Instruction] = []
         """The instructions so far."""
         self.skipped: set[int] = set()
-        """The numbers of the instructions that raised, and so had no effect."""
+        """The numbers of the instructions that raised or were not run; the reference computes no effect of these."""
         self.observing = False
         """Whether the reference is given observations. If so, `.grad` is as observed; otherwise it follows from the
         calls so far."""
@@ -189,7 +189,7 @@ class Reference:
         return ()
 
     def skip(self, step: Instruction) -> None:
-        """Record an instruction that raised, and so had no effect."""
+        """Records an instruction that raised or was not run, without computing any effect."""
         self.skipped.add(len(self.steps))
         self.steps.append(step)
 

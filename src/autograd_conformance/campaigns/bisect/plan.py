@@ -32,7 +32,9 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The bisection of one finding: a step for each version, the oldest first."""
+    """The bisection of one finding: one step for each version, the oldest first, which runs the finding's program in
+    that version.
+    """
 
     finding_files: FindingFiles
     framework: str
@@ -51,7 +53,7 @@ class SearchPlan:
 
     @property
     def steps(self) -> Iterator[Step]:
-        """The steps of all bisections."""
+        """The steps of all bisections, each of which runs one finding's program in one version."""
         return (step for search in self.searches for step in search.steps)
 
     def __str__(self) -> str:

@@ -1,5 +1,5 @@
-"""Runs a plan of bisections for the command `campaign`: prints the outcome of each version as it arrives, and writes a
-page.
+"""Runs a plan of bisections for the command `campaign`: prints the outcome of each version as it arrives, and writes
+the Markdown page `bisected.md`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from autograd_conformance.reporting.prose import counted, printable, shortened
 from autograd_conformance.reporting.render.bisected import STYLES, render_all, table
 
 PAGE = "bisected.md"
-"""The name of the page about all bisections of a plan."""
+"""The file name of the Markdown page about all bisections of a plan."""
 
 
 def run_searches(searches: Searches, engine: Engine, console: Console) -> None:
-    """Runs the remaining steps on a cluster and prints their outcomes."""
+    """Runs the steps (one finding's program in one version each) that have no outcome yet on a cluster, and prints
+    their outcomes.
+    """
     steps = set(searches.plan.steps)
     last_line = time.monotonic()
     with console.status("") as status:
@@ -50,7 +52,9 @@ def _print_event(event: StepEvent, console: Console) -> None:
 
 
 def write_page(searches: Searches, folder: Path, console: Console) -> bool:
-    """Writes the page and prints its tables. Returns True if no step was given up and each bisection is decided."""
+    """Writes the page `bisected.md` and prints its tables. Returns True if no step was given up and each bisection is
+    decided.
+    """
     found = list(searches.results)
     (folder / PAGE).write_text(render_all(found, searches.missing), encoding="utf-8")
     for each in found:

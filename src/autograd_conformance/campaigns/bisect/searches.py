@@ -50,8 +50,8 @@ class Searches:
         """Environments for which a step was given up because a worker did not have the environment: other steps that do
         not find it are not retried."""
         self._rejecting_workers: defaultdict[object, set[str]] = defaultdict(set)
-        """For each environment, the addresses of workers that do not have it, or have another suite. Other workers get
-        the next step, if there are any.
+        """For each environment, the addresses of workers that do not have it, or have another suite. The next step that
+        needs this environment goes to other workers, if there are any.
         """
         self._sharing = Sharing(storage)
 

@@ -149,7 +149,9 @@ class Campaign:
             engine.stop()
 
     def _submit(self, engine: Engine) -> bool:
-        """Submit as many shards as the cluster has room for; returns True if shards are running or wait for workers."""
+        """Submits shards until `SHARDS_PER_SLOT` times as many as the cluster can run at once are under way; returns
+        True if shards are running or wait for workers.
+        """
         waiting = False
         groups: dict[tuple[tuple[str, float], ...], list[SeriesProgress]] = {}
         for row in self.progress:
@@ -171,8 +173,8 @@ class Campaign:
         return waiting or any(row.running for row in self.progress)
 
     def _next(self, rows: list[SeriesProgress], capacity: int) -> tuple[SeriesProgress, int] | None:
-        """Returns the next shard of these series as a series and a seed: of the series with the fewest shards, and only
-        if the shard is expected to end in time; otherwise None.
+        """Returns the next shard of these series as a series and a seed: of the series with the fewest shards done or
+        running, and only if the shard is expected to end in time; otherwise None.
 
         The first `capacity` shards are run in any case, so that each command makes progress.
         """
@@ -256,7 +258,9 @@ class Campaign:
     # -- replaying failures --------------------------------------------------------------------------------------------
 
     def _submit_replay(self, engine: Engine, found: Kind, failure: Failure) -> None:
-        """Submits the replay of a failure, unless the failure's shard or a replay has confirmed it."""
+        """Submits the replay of a failure, unless its shard already ran it again, a replay of it has ended or is under
+        way, or it has no program.
+        """
         task = ReplayTask(self.origin(found, failure), failure)
         confirmed = failure.alone is not None and failure.alone.runs
         if confirmed or not failure.program or task.name in self._replays or task.name in self._replaying:
@@ -281,12 +285,14 @@ class Campaign:
         return self._origins[found, program_key(failure)]
 
     def replay_result(self, found: Kind, failure: Failure) -> ReplayResult | None:
-        """Returns the result of a failure's replay; None if it was not replayed, or was confirmed by its shard."""
+        """Returns the result of a failure's replay; None if it was not replayed, as when its shard already ran it
+        again.
+        """
         return self._replays.get(ReplayTask(self.origin(found, failure), failure).name)
 
     @property
     def causes(self) -> int:
-        """Number of causes of all failures."""
+        """Number of distinct causes of the failures in all shards so far."""
         return sum(self._causes.values())
 
     @property

@@ -56,7 +56,9 @@ class SeriesProgress:
         return self.seconds / len(self.done)
 
     def fraction(self, amount: Amount) -> float | None:
-        """Returns the fraction of the plan's amount that is done; None if the amount is a time."""
+        """Returns the fraction of the plan's programs or seeds that this series has done; None if the plan's amount is
+        a time.
+        """
         if amount.programs is not None:
             return min(1.0, self.programs / amount.programs)
         return None if amount.shards is None else len(self.done) / amount.shards

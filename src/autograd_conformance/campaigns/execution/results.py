@@ -1,5 +1,5 @@
-"""Writes the results of a campaign: for each framework a report like that of one run, a page about all frameworks, and
-a site.
+"""Writes the results of a campaign: for each framework a report like that of one run, a Markdown page about all
+frameworks, and a folder of web pages.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from autograd_conformance.reporting.render import markdown
 from autograd_conformance.reporting.site.build import build
 
 PAGE = "campaign.md"
-"""The name of the page about the whole campaign."""
+"""The file name of the Markdown page about the whole campaign."""
 
 SITE = "site"
-"""The name of the folder for the site."""
+"""The name of the folder for the web pages."""
 
 REPLAY_TEXT = {"still failing": "fails", "fixed": "did not fail", "cannot run": "could not be run"}
 """For each result of a replayed failure, the text that the page and the terminal show."""
@@ -43,7 +43,9 @@ class Result:
 
 
 def write_results(campaign: Campaign, folder: Path) -> list[Result]:
-    """Writes all results so far. Raises `UnusableFolder`, `FolderInUse` or OSError if that is impossible."""
+    """Writes the reports, `campaign.md` and the web pages from all shards so far. Raises `UnusableFolder`,
+    `FolderInUse` or OSError if that is impossible.
+    """
     reports = [as_one_run(merged, campaign.missing) for merged in campaign.merged.values()]
     names = unique_slugs(_name(report.header) for report in reports)
     sections, results = [], []
@@ -85,7 +87,7 @@ def _row(row: SeriesProgress) -> page.SeriesRow:
 
 
 def _write_report(campaign: Campaign, key: Kind, report: Report, folder: Path) -> Report:
-    """Writes the report of one framework: its records, its page, and a replay file for each failure."""
+    """Writes the report of one framework: `records.jsonl`, `report.md`, and a replay file for each failure."""
     report_folder = ReportFolder(folder)
     try:
         report_folder.clear()

@@ -88,7 +88,9 @@ class Series:
         return not pairs or any(a == b or _selects_part(a, b) or _selects_part(b, a) for a, b in pairs)
 
     def options(self, folder: Path) -> list[str]:
-        """Returns the options that all runs of the series have. `folder` contains the files of known differences."""
+        """Returns the options that shards of the series and replays of its failures have in common. `folder` contains
+        the files of known differences.
+        """
         arguments = [*self.target, f"--dtype={self.dtype}"]
         arguments += [f"--patience={self.timeout:g}"] if self.timeout else []
         return arguments + [f"--known={folder / name}" for name, _ in self.known]

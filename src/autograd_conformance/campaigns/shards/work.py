@@ -33,7 +33,7 @@ REJECTED = {4: "wrong usage", 5: "no test was selected", 10: "an adapter error"}
 """Exit codes with which a run would end on every worker that has the same framework and suite, and their meanings."""
 
 WITH_VERDICT = {Exit.PASSED, Exit.NOT_CONFORMANT, Exit.STOPPED, Exit.NO_VERDICT}
-"""Exit codes of runs that have a verdict on the framework."""
+"""Exit codes after which the records of a shard's process are read; a shard with another exit code has failed."""
 
 FailureKind = Literal["rejected", "too small", "other suite", "no environment", "failed", "storage"]
 

@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
 
 GROUP = 16
-"""Number of ops whose programs are joined into one batch."""
+"""Largest number of ops whose programs are joined into one batch."""
 
 
 def check_all(check: Check, programs: Iterable[Program]) -> None:

@@ -27,7 +27,7 @@ LONG = (17, 65)
 """Lengths of a dimension that exceed a tile: 16 plus one, and several tiles of 16, 32 and 64 plus one."""
 
 FORMS = 2
-"""Number of programs of an op for each length of a long dimension."""
+"""Largest number of programs of an op for each length in `LONG` of a dimension."""
 
 TURNS = 2
 """Largest number of draws for each shape until a layout has an effect."""
@@ -36,12 +36,12 @@ DRAWS = 24
 """Largest number of draws of an op until its operands have the wanted rare property, such as mixed dtypes."""
 
 LARGEST = 512
-"""Largest number of elements of a value."""
+"""Largest number of elements of a value in a program with a long dimension."""
 
 
 def laid(op: str, dtype: str) -> Iterator[Program]:
-    """Yields programs of an op whose operands have each memory layout, and programs in which the cotangents of its
-    results have that layout.
+    """Yields, for each memory layout in `LAYOUTS`, one program of an op whose operands have that layout, and one in
+    which the cotangents of its results have it.
     """
     for layout in LAYOUTS:
         for place in PLACES:
@@ -104,7 +104,9 @@ def _samplers(op: str, what: str, dtype: str, layout: Layout) -> Iterator[Draft]
 
 
 def long(op: str, dtype: str) -> Iterator[Program]:
-    """Yields a few programs of an op whose first operand has a dimension longer than a tile."""
+    """Yields, for each length in `LONG`, up to `FORMS` programs of an op whose first operand has a dimension of that
+    length, longer than a tile.
+    """
     row = alphabet.current().row(op)
     for count in LONG:
         found = (program for shape in _longer(row, count) if (program := _of_shape(op, shape, dtype)) is not None)
@@ -156,8 +158,8 @@ def beside(op: str, dtype: str) -> Program | None:
 
 
 def mixed(op: str, dtype: str) -> Program | None:
-    """Returns a program of an op whose first operand alone has this dtype, with values of many binary digits; None if
-    the op does not promote dtypes.
+    """Returns a program of an op whose first operand alone has this dtype, with a number that is no multiple of 1/8;
+    None if the op does not promote dtypes.
     """
 
     def found(sampler: Draft, step: Apply) -> bool:

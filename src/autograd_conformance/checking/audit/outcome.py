@@ -9,7 +9,7 @@ from typing import Any, Literal
 from autograd_conformance.reporting.records.failure import Category
 
 SETS = ("wrong", "lost", "missing", "once", "twice")
-"""Names of the sets of ops that are sent to the processes of the tests and left out of programs."""
+"""Names of the attributes of `AuditResult` whose sets of ops are sent to the processes of the tests."""
 
 Outcome = Literal["begun", "wrong", "missing", "once", "twice", "fine"]
 """The outcome of an op. `begun`: the process ended while the op ran. `wrong`: a value or first derivative is wrong, or
@@ -64,7 +64,7 @@ class AuditResult:
     faults: Mapping[str, Fault] = field(default_factory=dict)
     """The violation of each wrong or lost op."""
     programs: int = 0
-    """Number of programs that ran to find these ops."""
+    """Number of programs that the audit ran, with those of the ops that violate no rule."""
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Outcome], faults: Mapping[str, Fault]) -> AuditResult:

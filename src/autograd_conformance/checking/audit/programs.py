@@ -47,7 +47,7 @@ SWEPT = ("elementwise", "activations", "binary")
 """Families of elementwise ops, which also run on all values of `GRID`."""
 
 GRID = np.arange(-32, 33) / 8.0
-"""All values that tensors are drawn from."""
+"""All numbers that elements of drawn tensors may have: the multiples of 1/8 from -4 to 4."""
 
 
 class NumpyChoices(Choices):
@@ -167,7 +167,7 @@ def called(sampler: Draft, made: Sequence[Ref], op: str) -> Program | None:
 
 def curvature(op: str, seed: int, dtype: str, weighted: bool, times: int = 2) -> Program | None:
     """Returns a program that differentiates an op this many times; None if every draw gave another op, or if the op's
-    derivatives are constant before that order. `weighted`: the results are multiplied by weights.
+    derivatives are constant before that order. If `weighted`, each result is first multiplied by a new leaf.
     """
     for draw in range(DRAWS):
         sampler = sampling(zlib.crc32(f"{op} {seed} {TIMES[times]} {draw}".encode()), dtype)
@@ -210,8 +210,9 @@ def under_another_default(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 
 def curvatures(op: str, dtypes: Sequence[str], seeds: int = 1, times: int = 2) -> Iterator[Program]:
-    """Yields the fixed programs that differentiate an op this many times: plain and weighted results, and all values of
-    `GRID`. Each dtype has different draws, to cover more attributes.
+    """Yields the fixed programs that differentiate an op this many times: one on all values of `GRID` if the op is
+    elementwise, one on the op's results, and one on the results multiplied by new leaves. Each dtype has different
+    draws, to cover more attributes.
     """
     for other, dtype in enumerate(dtypes):
         swept = _swept_again(op, dtype, times)

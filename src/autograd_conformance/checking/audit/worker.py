@@ -43,7 +43,7 @@ PLACES = 4
 """Number of frames of a traceback that an error message names."""
 
 SPENT = 94
-"""Exit code of the process if the run's budget of programs ended."""
+"""Exit code of an audit process that used up the run's budget of programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Counting:
 
 
 def main(folder: Path, form: Mapping[str, Any]) -> None:
-    """Runs one part of the audit, and then writes the staged code."""
+    """Runs one part of the audit, and then writes the NumPy code that was translated from JAX to its cache on disk."""
     try:
         audit_share(folder, Request(**form))
     finally:

@@ -1,5 +1,5 @@
-"""The gradients and saved tensors of a failing backward call, for the page of a failure: which gradients along the
-graph are wrong, and which saved tensors the call needs.
+"""The gradients and saved tensors of a failing backward call, for the drawing of the graph in a failure's report: which
+gradients are wrong, and which saved tensors the call needs.
 
 Hooks that only observe are added to every value just before the call, to read the gradients between the leaves. If the
 program behaves differently with these hooks, their gradients are discarded. Then only the `.grad` of leaves and the
@@ -28,7 +28,7 @@ from autograd_conformance.tape.graph import Node
 from autograd_conformance.tape.versions import kept_storages
 
 MAX_LINES = 40
-"""The report draws no gradient flow for a backward call after more lines than this, as the drawing would be too
+"""The report draws no gradient flow for a backward call after this many lines or more, as the drawing would be too
 large.
 """
 

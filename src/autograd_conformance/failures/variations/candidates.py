@@ -39,7 +39,8 @@ Variations = Iterator[tuple[str, Program]]
 on line 3"."""
 
 STAND_INS: Mapping[int, tuple[str, ...]] = {1: ("exp", "negative"), 2: ("multiply", "add")}
-"""The ops that replace another op, by the number of operands."""
+"""The ops to put in the place of another op, by its number of operands: the first one that the framework has and that
+is not the replaced op is used."""
 
 
 def candidates(program: Program, shapes: Mapping[Ref, Shape], has: Collection[str]) -> Variations:

@@ -1,1 +1,3 @@
-"""Writes the report of a run: its folder, its file of records, and the last records, page and summary at its end."""
+"""Writes the report of a run: its folder, its file of records, and at its end the last records, the page `report.md`
+and the summary in the terminal.
+"""

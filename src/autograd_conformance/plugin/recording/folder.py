@@ -34,8 +34,8 @@ class ReportFolder:
             raise unusable(path, error) from None
 
     def clear(self) -> None:
-        """Removes the page, drawings and replay files of an earlier run, and the files that killed processes left.
-        Raises `UnusableFolder`.
+        """Removes `report.md`, the drawings and the replay files of an earlier run, and files that killed processes
+        left; raises `UnusableFolder` if the system refuses.
         """
         try:
             files = ("report.md", "drawings/report-*.svg", "replay/*.json")

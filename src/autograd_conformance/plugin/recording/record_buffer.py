@@ -44,7 +44,7 @@ class RecordBuffer:
             self.failed(self.path, error)
 
     def write_page(self, page: Path) -> None:
-        """Writes the report as a page in Markdown."""
+        """Writes the report made of the records so far as a Markdown page to the file `page`."""
         try:
             markdown.write(self.report(), page)
         except OSError as error:

@@ -41,7 +41,7 @@ from autograd_conformance.reporting.render import text
 
 
 class Recorder:
-    """Writes `records.jsonl` during the run, and the summary and the page at its end."""
+    """Writes `records.jsonl` during the run; at its end writes `report.md` and prints the summary."""
 
     def __init__(self, session: Session, header: Header, workers: int, keyboard: bool = True) -> None:
         self.session, self.header, self.workers = session, header, workers

@@ -1,4 +1,6 @@
-"""Writes the end of a run's report: known differences, claims of articles, coverage, the footer and the page."""
+"""Writes the end of a run's report: the records of known differences, claims of articles and coverage, the footer (the
+last record) and the page `report.md`.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +39,15 @@ ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TES
 
 
 class RunEnd:
-    """Writes the last records of a run, and its page."""
+    """Writes the last records of a run, and its page `report.md`."""
 
     def __init__(self, run: RunState) -> None:
         self.run = run
         self.is_finished = False
 
     def finish(self, exitstatus: int) -> int:
-        """Writes the last records and the page, the first time that it is called, and returns the exit code of the run.
-        Each part may fail without the others.
+        """Writes the last records and the page `report.md`, the first time that it is called, and returns the exit code
+        of the run. Each part may fail without the others.
         """
         if self.is_finished:
             return exitstatus

@@ -20,7 +20,8 @@ class Grads:
     tape: ReferenceTape
     storages: Storages
     tensors: dict[Ref, Ref | None] = field(default_factory=dict)
-    """For each value, its observed `.grad`: a `GradTensor`, or the value of the program that was assigned."""
+    """For each value, its observed `.grad`: a `GradTensor`, or the value of the program that was assigned; None if the
+    value has no `.grad`."""
     identities: dict[Ref, int | None] = field(default_factory=dict)
     """For each value, the observed number of the object that was last in its `.grad`; None if it is unknown."""
     histories: dict[Ref, GradientEdge] = field(default_factory=dict)

@@ -35,7 +35,8 @@ class ReferenceTape:
     producer: dict[GradientEdge, int] = field(default_factory=dict)
     """For each edge with a history, the index in `entries` of the tape entry that made it."""
     ended: dict[GradientEdge, int] = field(default_factory=dict)
-    """The edges of graphs that backward calls ended, each with the number of the last of these calls."""
+    """The edges reached by backward calls of a framework in which a call ends the graph, so that the values become
+    leaves; each with the instruction number of the last such call."""
     before_end: dict[GradientEdge, GradientEdge] = field(default_factory=dict)
     """For each edge that a value got when a call ended its graph, the edge that the value had before."""
     _internal_counts: dict[int, int] = field(default_factory=dict)

@@ -48,7 +48,9 @@ class Totals:
         return np.zeros_like(self.tape.values[leaf]) if begins else None
 
     def replace(self, totals: Mapping[Ref, Array]) -> None:
-        """Sets the `.grad` of leaves, each computed up to the present instruction, as clipping does."""
+        """Sets the `.grad` of each given leaf to a new array that counts as of the present instruction, as clipping
+        does.
+        """
         self._known.update({leaf: (len(self._changing), total) for leaf, total in totals.items()})
 
     def _after(self, at: int, step: Instruction, leaf: Ref, total: Array | None) -> Array | None:

@@ -22,7 +22,7 @@ SETTINGS = {
     "jax_disable_jit": False,
     "jax_check_tracer_leaks": False,
 }
-"""JAX's settings on which the reference depends, with the values that it sets."""
+"""JAX's settings on which the reference depends, with the values to which this module sets them."""
 
 
 class LazyModule(ModuleType):

@@ -52,7 +52,9 @@ class Loaded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Compiled straight-line NumPy code and its constants; `portable` unless it calls back into JAX."""
+    """Compiled straight-line NumPy code and its constants; it is `portable`, and so can be stored on disk, unless it
+    calls back into JAX.
+    """
 
     code: CodeType
     constants: dict[str, Any]
@@ -78,7 +80,8 @@ def _one(reads: Reads) -> Reads:
 
 
 TRACES = 1000
-"""Number of traces after which JAX's caches are cleared: they take a hundred megabytes, and few traces are repeated."""
+"""Number of traces between two clearings of JAX's caches, which take a hundred megabytes, while few traces are
+repeated."""
 
 _TRACED = count(1)
 
