@@ -19,7 +19,7 @@ T = TypeVar("T")
 COIN = st.booleans()
 
 RETAIN = (None, True, False, True)
-"""Values of the argument `retain_graph`, drawn evenly."""
+"""Values of the argument `retain_graph`, drawn evenly, so that half of the draws give True."""
 
 Rarity = Literal["beside", "mixed", "default"]
 """Names of rare features: "beside" (the second operand is a view of the first), "mixed" (operands of several dtypes),

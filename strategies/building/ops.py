@@ -18,7 +18,9 @@ from autograd_conformance.strategies.building.script import Script
 from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedShape
 
 LIMIT = 100.0
-"""Largest absolute value of a result. If an op would exceed it, an op of `CALM` is applied instead."""
+"""Largest absolute value of a result. A drawn op that would exceed it is replaced by one of `CALM`, a drawn in-place op
+by `zero_`.
+"""
 
 CALM = ("tanh", "sin", "cos", "sigmoid", "negative")
 """Ops that accept every value, with results no larger in magnitude than the operand or 1."""

@@ -19,8 +19,8 @@ PLAIN: tuple[tuple[str, Attrs], ...] = (
     ("adam", (("lr", 0.125),)),
     ("adam", (("lr", 0.125), ("betas", (0.5, 0.75)), ("weight_decay", 0.25))),
 )
-"""Optimizers for programs about something else, with settings large enough that a step visibly changes the
-parameters.
+"""SGD and Adam with settings, for programs that test something other than optimizers; the settings are large enough
+that a step visibly changes the parameters.
 """
 
 

@@ -20,7 +20,7 @@ from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 
 WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1), lambda x: np.clip(x, -4, 4) / 4)
-"""Domain of parameters and inputs: small enough that no gate saturates."""
+"""Domain of parameters and inputs, from -1 to 1: small enough that no gate saturates."""
 
 REUSED = 10
 """One in this many parameters is an earlier parameter of the same network, if one has the same shape."""
@@ -57,7 +57,7 @@ class Network(ABC):
 
     @abstractmethod
     def inputs(self, a: Draft, requires_grad: bool = False) -> list[Ref]:
-        """Adds fresh leaves to call the network on."""
+        """Adds fresh leaves to call the network on: an input, and for some networks the first state or a memory."""
 
     @property
     @abstractmethod

@@ -58,8 +58,8 @@ SETTINGS = (
     Settings(directions=2, batch_first=True, bias=False),
     Settings(layers=2, directions=2, state=True),
 )
-"""Combinations of settings: almost every pair of values of two settings occurs. There are few rows because each is
-traced separately.
+"""Combinations of settings: almost every pair of values of two settings occurs. There are few rows because JAX, which
+computes the right values, traces each separately.
 """
 
 CARRYING = tuple(s for s in SETTINGS if s.state and s.directions == 1)
@@ -69,7 +69,7 @@ is one direction.
 
 WIDTHS = (1, 2)
 SIZES = ((2, 1), (3, 2), (1, 2), (2, 0), (5, 1), (3, 3))
-"""Sequence lengths and batch sizes; batch size 0 is an input without a batch dimension."""
+"""Pairs of a sequence length and a batch size; batch size 0 is an input without a batch dimension."""
 
 LONG = (12, 1)
 """Length and batch size of the longest sequence, which is drawn rarely."""

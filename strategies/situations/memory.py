@@ -22,7 +22,7 @@ SMOOTH = ("multiply", "sin", "square", "sigmoid", "tanh")
 """Ops that save tensors and can be differentiated twice."""
 
 TIMES = (2, 3, 4, 5, 100)
-"""The numbers of repetitions of instructions in `repeated`, drawn evenly."""
+"""How many times in all `repeated` runs its instructions, drawn evenly."""
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------

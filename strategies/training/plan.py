@@ -46,10 +46,10 @@ class Plan:
     """Number of linear layers of each network."""
 
     bias: bool = False
-    """Whether layers have a bias."""
+    """Whether the layers of plain networks have a bias; networks of `strategies.networks` draw their own."""
 
     activation: str = "tanh"
-    """The activation op between two layers."""
+    """The activation op between two layers of plain networks; networks of `strategies.networks` draw their own."""
 
     loss: str = "mse_loss"
     """The loss op."""
