@@ -50,7 +50,9 @@ def without(program: Program, at: int) -> Program:
 
 
 def inserted(program: Program, at: int, step: Instruction) -> Program:
-    """Returns the program with `step`, whose results are unused, inserted before instruction `at`."""
+    """Returns the program with `step`, whose results no instruction uses yet, inserted before instruction `at`, outside
+    of all grad modes.
+    """
     new = {Ref(n, k): Ref(n + (n >= at), k) for n, each in enumerate(program) for k in range(results(each))}
     later = tuple(refer(each, new) for each in program.instructions[at:])
     modes = (*program.modes[:at], (), *program.modes[at:]) if program.modes else ()

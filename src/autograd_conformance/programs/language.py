@@ -307,14 +307,16 @@ class Row:
     shows_values: bool = False
     """Whether all values are observed after the instruction."""
     shows_gradients: bool = False
-    """Whether gradients are observed after the instruction."""
+    """Whether the instruction computes, clears, assigns, clips or applies gradients. Stored gradients are also observed
+    after other instructions without results.
+    """
     results: int = 0
     """The number of values that the instruction makes, unless the number depends on its fields."""
     gives_grad: bool = False
     """Whether the values in the first field may have a `.grad` because of the instruction."""
     action: str | None = None
-    """The word under which the instruction is counted as an action that follows ops; None if it is not counted, or if
-    the word depends on its options.
+    """The word under which the coverage of a run counts the instruction as one that follows an op, such as ``switch``;
+    None if it is not counted, or if the word depends on its options, as for a backward call.
     """
 
 

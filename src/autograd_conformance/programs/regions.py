@@ -58,7 +58,8 @@ compiled or checkpointed function) already contains.
 
 LEAST, ONE_IN = 3, 8
 """A region (one compiled or checkpointed function) that has at least `LEAST` instructions is ended, although it could
-continue, at about one in `ONE_IN` of the following positions, which a hash of its length and ops selects.
+continue, at about one in `ONE_IN` of the following positions, which a hash of its length, its last instruction and the
+next one selects.
 """
 
 

@@ -79,21 +79,25 @@ class Traversal:
     leaves: frozenset[Ref] = frozenset()
     """The leaves to whose gradients the call adds."""
     uses: Mapping[GradientEdge, int] = field(default_factory=dict)
-    """For each edge, how many times the visited nodes have it as an operand."""
+    """For each edge, how many times it is an operand, one that gets a gradient, of the nodes that the roots depend on
+    or may depend on, whatever the call's inputs are.
+    """
     maybe_nodes: tuple[Node, ...] = ()
-    """The nodes that the call may go through: ancestors of a derivative's operands, which matter only if the derivative
-    depends on them.
+    """The nodes that the call may go through or not: ancestors of a derivative's operands, which matter only if the
+    derivative depends on them, and, in a call with `inputs`, nodes that not every implementation needs.
     """
     must_accumulate: frozenset[Ref] = frozenset()
     """The values to whose gradients the call certainly adds."""
     may_accumulate: frozenset[Ref] = frozenset()
-    """The values to whose gradients the call may add."""
+    """The values to whose gradients the call may add or not, without those in `must_accumulate`."""
     must_reach: frozenset[GradientEdge] = frozenset()
-    """The edges that certainly get a cotangent."""
+    """The edges that certainly get a cotangent if the call goes through the whole graph of its roots, whatever the
+    call's inputs are.
+    """
     must_fire: frozenset[GradientEdge] = frozenset()
     """The edges whose hooks the call certainly runs."""
     may_fire: frozenset[GradientEdge] = frozenset()
-    """The edges whose hooks the call may run."""
+    """The edges whose hooks the call may run or not, without those in `must_fire`."""
     may_reach: frozenset[GradientEdge] = frozenset()
     """The edges from which a recorded derivative may have been computed, instead of from its operands; the gradients
     there are unspecified.
@@ -119,7 +123,9 @@ class Expectation:
     returns: Slug | None = slugs.ERRORS_LEGAL_RETURNS
     """The rule by which the instruction returns; None if it must not return."""
     raises: Mapping[Kind, Slug] = field(default_factory=dict)
-    """The kinds of error that the instruction may raise, each with its rule."""
+    """The kinds of error that the instruction may raise, each with its rule; if `returns` is None, it must raise one of
+    these.
+    """
     exercises: tuple[Slug, ...] = ()
     """The rules that the instruction puts to the test."""
     traversal: Traversal = Traversal()

@@ -29,7 +29,7 @@ UNSUPPORTED = re.compile(
     r"|no (?:gradient|derivative|grad)\w* (?:is |was |rule |function |formula )*(?:defined|registered|implemented)",
     re.IGNORECASE,
 )
-"""Messages that say that something is not implemented."""
+"""The pattern, searched in an error's message, of phrases that say that something is not implemented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ class Refusal:
 
     @classmethod
     def of(cls, raised: Raised, expected: Kind) -> Refusal:
-        """Returns the refusal in an outcome. Numbers in the message, which differ between runs, are replaced by `#`."""
+        """Returns the refusal in an outcome, with at most 200 characters of the first line of its message. Numbers in
+        that line, which differ between runs, are replaced by `#`.
+        """
         first = raised.message.strip().partition("\n")[0]
         return cls(expected, raised.type, re.sub(r"\d+(?:\.\d+)?", "#", first)[:200])
 

@@ -31,15 +31,17 @@ class Ancestry:
     nodes: list[Node] = field(default_factory=list)
     """The nodes that the roots depend on, newest first."""
     maybe_nodes: list[Node] = field(default_factory=list)
-    """The nodes that the roots may depend on, through a derivative."""
+    """The nodes that the roots may depend on: only recorded derivatives, which may not depend on their operands, or a
+    function that runs as one node lead to these nodes.
+    """
     visited: list[Node] = field(default_factory=list)
     """The nodes of `nodes` and `maybe_nodes` together, newest first."""
     uses: dict[GradientEdge, int] = field(default_factory=dict)
-    """For each edge, how many times the nodes have it as an operand."""
+    """For each edge, how many times it is an operand, one that gets a gradient, of the nodes in `visited`."""
     must_reach: set[GradientEdge] = field(default_factory=set)
     """The edges that certainly get a cotangent."""
     may_reach: set[GradientEdge] = field(default_factory=set)
-    """The edges that may get a cotangent, through a derivative."""
+    """The edges that may get a cotangent: the operands of recorded derivatives and of the nodes in `maybe_nodes`."""
     via: set[GradientEdge] = field(default_factory=set)
     """The edges from which a recorded derivative may have been computed, instead of from its operands or in addition to
     them.
@@ -47,7 +49,7 @@ class Ancestry:
 
 
 class RecordedGraph:
-    """The nodes of a reference's tape, each created when it is first needed."""
+    """The nodes of the tape of the suite's own reference computation, each created when it is first needed."""
 
     def __init__(self, reference: Reference, regions: Mapping[int, tuple[int, ...]] = NO_REGIONS) -> None:
         self.reference = reference
@@ -98,8 +100,8 @@ class RecordedGraph:
     # -- traversals ---------------------------------------------------------------------------------------------------
 
     def traverse(self, call: BackwardCall) -> Traversal:
-        """Returns the part of the graph that a call goes through. Cached by roots, because a strategy has usually
-        traversed the graph of a call before it draws the call.
+        """Returns the part of the graph that a call goes through. For calls without `inputs` it is cached by roots,
+        because a strategy has usually traversed the graph of a call before it draws the call.
         """
         if call.inputs is not None:
             return self._traversed(call)

@@ -38,8 +38,9 @@ def version_mismatch(graph: RecordedGraph, node: Node) -> bool:
 
 
 def recomputes_changed_inputs(graph: RecordedGraph, node: Node) -> bool:
-    """Whether a node belongs to a region (one compiled or checkpointed function) that backward recomputes, and an input
-    of the region was written to, or began or ceased to require grad, since.
+    """Whether a node belongs to a region (one compiled or checkpointed function) that backward recomputes from the
+    current values of its inputs without checking these, and an input of the region was written to, or began or ceased
+    to require grad, since.
     """
     reference, region = graph.reference, graph.region(node)
     if not (region and reference.traits.captures):

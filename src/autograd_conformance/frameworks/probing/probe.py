@@ -34,7 +34,9 @@ METHOD_OF: dict[Capability, str] = {
     Capability.MEMORY: "memory",
     Capability.LAYOUT: "strides",
 }
-"""The method that reads the feature of a capability."""
+"""For each capability that the probe tries, the adapter's method that reads its feature from a value; a method that
+raises makes the capability missing.
+"""
 VIEWS = ("reshape", "expand_dims", "flatten", "slice")
 """Ops that return views in frameworks with views."""
 

@@ -48,7 +48,9 @@ MESSAGES = (
 """The most stable part of the message of each RuntimeError or ValueError, with its kind."""
 
 READ_FROM = "2.13."
-"""Prefix of the PyTorch versions that have these messages. In other versions, an unknown error may be a rewording."""
+"""Prefix of the PyTorch versions that have the messages in `MESSAGES`. In other versions, an unknown error may be one
+of these in other words.
+"""
 
 
 def insists() -> tuple[str, ...]:

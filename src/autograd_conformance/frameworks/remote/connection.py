@@ -22,10 +22,12 @@ STARTING = 100.0
 """Maximum number of seconds for starting a server, loading its framework and replying to the handshake."""
 
 STDERR_CHECK_INTERVAL = 256
-"""Number of programs after which the size of the server's standard error is checked."""
+"""Number of requests after which the file with the server's standard error is emptied if it is larger than
+`MOST_STDERR`.
+"""
 
 MOST_STDERR = 1 << 20
-"""Maximum size of the server's standard error on disk, in bytes."""
+"""Size of the file with the server's standard error, in bytes, above which the file is emptied."""
 
 TimeoutScale = Callable[[float], float]
 

@@ -38,7 +38,9 @@ class Trial:
     program: Program
     """The program."""
     result: int | None = None
-    """Number of the instruction that has to return `values`."""
+    """Number of the instruction that has to return `values`; None if the trial checks only that no instruction before
+    the last one raises.
+    """
     values: tuple[float, ...] = ()
     """Elements of the tensor that the instruction with the number `result` has to return."""
 

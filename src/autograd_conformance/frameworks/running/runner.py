@@ -73,7 +73,7 @@ _Action = (
     | Delete
     | DefaultDtype
 )
-"""Instructions that make no value."""
+"""Instructions that make no tensor, such as a backward call, a write, or a hook, whose only result is its handle."""
 
 
 def run(program: Program, adapter: Adapter) -> Observation:
@@ -244,7 +244,7 @@ class Run:
                 return ()
 
     def _act(self, at: int, step: _Action) -> None:
-        """Run an instruction that makes no value."""
+        """Run an instruction that makes no tensor."""
         adapter, values = self.adapter, self.values
         match step:
             case Backward(roots, cotangents, retain_graph, create_graph, inputs):

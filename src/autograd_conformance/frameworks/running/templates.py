@@ -27,7 +27,9 @@ OPERATORS: Mapping[str, Template] = {
     "pow": "{0} ** {1}",
     "slice": "{0}[{start}:{stop}:{step}]",
 }
-"""Ops that have a Python operator, for frameworks whose tensors support operators."""
+"""The templates of the ops that have a Python operator, by the op's name, for frameworks whose tensors support
+operators.
+"""
 
 
 @dataclass(frozen=True)

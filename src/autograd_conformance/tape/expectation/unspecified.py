@@ -42,8 +42,8 @@ def goes_through_views_of_toggled(tape: TapeState, traversal: Traversal) -> bool
 
 
 def _changes_inputs_midway(tape: TapeState, call: Grad, traversal: Traversal) -> bool:
-    """Whether an input of the functional form has a hook that changes its gradient, and is on the path to another
-    input. It is unspecified whether the result shows the change.
+    """Whether an input of a call that returns gradients has a hook that changes its gradient, and is on the path to
+    another input, so that it is unspecified whether the returned gradients show the change.
     """
     passed = {out for node in traversal.all_nodes for out in node.entry.outs}
     inputs = passed.intersection(map(tape.reference.tape.edge, call.inputs))

@@ -16,7 +16,7 @@ RequestCode = Callable[[str, Sequence[str], Mapping[str, Any]], str]
 """A function that requests the code of an op, given its name, the names of its operands and its attributes."""
 
 REQUIRED = tuple(field.name for field in fields(Dialect) if field.default is field.default_factory is MISSING)
-"""Templates that every dialect has."""
+"""Names of the templates that the JSON form of every dialect has to contain."""
 
 
 class MalformedDialect(ValueError):
