@@ -1,4 +1,5 @@
-"""Articles: tests of the articles' claims, and of programs that generalise the articles' examples.
+"""Articles: tests of the claims of five articles about `retain_graph`, and of programs that generalise the articles'
+examples.
 
 A test passes if the framework follows the official semantics, which may differ from an article's claim. Whether the
 programs of a claim confirm the claim is recorded in the report.

@@ -16,7 +16,9 @@ from autograd_conformance.strategies.situations import accumulation, gradients
 rule = pytest.mark.rule
 
 FEW = max(4, settings().max_examples // 10)
-"""Number of programs for one op. There are many ops, and each has few shapes and attributes."""
+"""Number of programs that are drawn for one op, besides the fixed ones. There are many ops, and each has few shapes and
+attributes.
+"""
 
 WHOLLY = settings().max_examples > 100
 """Whether each op is tested with every combination of shapes and attributes: not in the quick profile."""

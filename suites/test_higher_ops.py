@@ -59,8 +59,8 @@ if FEW >= 3:
 
 
 def samples(check: Check, framework: FrameworkUnderTest, op: str, times: int, seeds: int) -> None:
-    """Checks the fixed programs that differentiate an op `times` times. The test is skipped if the framework reports
-    that the op's derivative is not implemented.
+    """Checks the fixed programs that differentiate an op `times` times, with `seeds` draws of values for each dtype.
+    The test is skipped if the framework reports that this derivative of the op is not implemented.
     """
     suspect = op in framework.faulty_ops | framework.faulty_second_order | framework.faulty_third_order
     unsupported = False
@@ -74,8 +74,9 @@ def samples(check: Check, framework: FrameworkUnderTest, op: str, times: int, se
 
 
 def passes_lower_orders(program: Program, op: str, framework: FrameworkUnderTest) -> bool:
-    """Run a program without its last call; returns whether it can test the op's highest derivative: all calls but the
-    last follow the rules. Otherwise the fault is in a lower derivative, which has its own rule.
+    """Returns whether a program can test an op's highest derivative. If a lower derivative of the op is known to be
+    faulty, runs the program without its last call: these calls must follow the rules, because a fault in a lower
+    derivative has its own rule.
 
     If the op's highest derivative is known to be faulty, the program must have no other op. Otherwise the program would
     violate a rule about several ops.

@@ -17,7 +17,9 @@ from autograd_conformance.strategies.situations import memory
 rule = pytest.mark.rule
 
 FEW = max(40, settings().max_examples // 3)
-"""Number of programs that repeat their instructions up to a hundred times, which makes them long."""
+"""Number of programs for the test of repeated instructions: few, because a program that repeats them up to a hundred
+times is long.
+"""
 
 
 @rule("memory/freed")

@@ -13,7 +13,7 @@ from autograd_conformance.strategies.situations import accumulation, optimizers
 rule = pytest.mark.rule
 
 FEW = max(12, settings().max_examples // 3)
-"""Number of programs for one optimizer; there are five optimizers."""
+"""Number of programs that a test draws for each of the five optimizers."""
 
 each = pytest.mark.parametrize("name", OPTIMIZERS)
 

@@ -1,4 +1,6 @@
-"""Relations: two programs whose results must be equal, whatever the values are. They need no reference."""
+"""Relations: two programs whose results must be equal, or be sums or multiples of each other, whatever the values are.
+The comparison needs no reference.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from autograd_conformance.strategies.training import PATTERNS, loops
 rule = pytest.mark.rule
 
 FEW = max(10, settings().max_examples // 6)
-"""Number of programs for one pattern of training loops; there are eighteen patterns."""
+"""Number of programs that are drawn for each of the eighteen patterns of training loops."""
 
 
 @rule("training/loop")

@@ -1,5 +1,5 @@
-"""Write pairs: every value that an op reads or makes, changed in place in every way and at every time before a backward
-call.
+"""Write pairs: every value that an op reads or makes, changed in place in every way, before the only backward call or
+between two.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def test_write(check: Check, prepared: FrameworkUnderTest, write: str):
 
 def check_pairs(check: Check, framework: FrameworkUnderTest, name: str) -> None:
     """Checks the programs in which a value of the op is changed in place, or in which the in-place op changes a value.
-    The first violation is raised after all programs have run.
+    The first violation is raised after all programs have run; if none can run, the reason is raised, which skips the
+    test.
     """
     first = None
     for program in programs(framework.target, framework.drawable, name, program_limit(framework.target)):
@@ -63,7 +64,9 @@ def program_limit(target: Target) -> int:
 
 
 def skip_reason(framework: FrameworkUnderTest, name: str) -> NotApplicable | NothingDrawn:
-    """Returns the reason why no program of an op or in-place op was run."""
+    """Returns the exception that skips the test of an op or in-place op of which no program was run, with the
+    reason.
+    """
     found = [sample.program(*pair) for sample, *pair in write_pairs.pairs(name, framework.drawable)]
     missing = Counter(each for program in found for each in unsupported_by(program, framework.target))
     if missing:

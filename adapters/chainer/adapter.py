@@ -49,8 +49,8 @@ class Chainer(Adapter):
     optimizers: ClassVar[Mapping[str, Sequence[str]]] = {
         "sgd": ("lr", "momentum", "nesterov"), "rmsprop": ("lr", "alpha", "eps"), "adagrad": ("lr", "eps"),
     }  # fmt: skip
-    """Adam is left out: it adds `eps` to the root of the uncorrected average of squared gradients, and does not
-    multiply the weight decay by the learning rate.
+    """The optimizers whose formula is the suite's, each with its settings. Adam is left out: it adds `eps` to the root
+    of the uncorrected average of squared gradients, and does not multiply the weight decay by the learning rate.
     """
     dialect = DIALECT
 

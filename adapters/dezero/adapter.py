@@ -41,7 +41,9 @@ class DeZero(Adapter):
     ops = frozenset(OPS)
     dtypes = ("float64", "float32")
     optimizers: ClassVar[Mapping[str, Sequence[str]]] = {"sgd": ("lr", "momentum"), "adagrad": ("lr", "eps")}
-    """Adam is left out: it adds `eps` to the root of the uncorrected average of squared gradients."""
+    """The optimizers whose formula is the suite's, each with its settings. Adam is left out: it adds `eps` to the root
+    of the uncorrected average of squared gradients.
+    """
     dialect = DIALECT
 
     def __init__(self, device: str = "cpu") -> None:

@@ -104,7 +104,9 @@ class Jax(Functional):
         values: tuple[jax.Array, ...],
         cotangents: tuple[jax.Array, ...],
     ) -> tuple[jax.Array, ...]:
-        """Returns gradients from the pullback function of `jax.vjp`."""
+        """Traces the function with `jax.vjp`, and returns the gradients that its pullback function computes from the
+        cotangents.
+        """
         _, pull = jax.vjp(function, *values)
         return pull(cotangents)
 

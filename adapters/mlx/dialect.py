@@ -14,8 +14,8 @@ Attributes = Mapping[str, Any]
 
 
 def _of_classes(function: str, options: str = "") -> Template:
-    """Makes a template of a classification loss: the class dimension is the first for one sample, and the second for a
-    batch.
+    """Makes a template of a classification loss: the classes are along the first dimension for one sample, and along
+    the second for a batch.
     """
 
     def code(x: Names, attrs: Attributes) -> str:

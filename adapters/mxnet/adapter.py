@@ -56,8 +56,8 @@ class MXNet(Adapter):
     ops = frozenset(OPS)
     limits: ClassVar[Mapping[str, Limit]] = dict.fromkeys(NOT_EMPTY, Limit(empty=False))
     optimizers: ClassVar[Mapping[str, Sequence[str]]] = {"sgd": ("lr", "momentum", "nesterov", "weight_decay")}
-    """Adam is left out: it adds `epsilon` to a root that is not corrected for bias. AdaGrad and RMSProp are left out:
-    they add `epsilon` under the root.
+    """The optimizers whose formula is the suite's, each with its settings. Adam is left out: it adds `epsilon` to a
+    root that is not corrected for bias. AdaGrad and RMSProp are left out: they add `epsilon` under the root.
     """
     dtypes = ("float64", "float32")
     dialect = DIALECT

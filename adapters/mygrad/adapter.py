@@ -98,7 +98,7 @@ class MyGrad(Adapter):
         return _array(value).dtype.name
 
     def requires_grad(self, value: mg.Tensor | np.ndarray) -> bool:
-        """Returns True for a tensor that is not a constant; False for a gradient, which is a NumPy array."""
+        """Returns whether a tensor is not a constant; False for a gradient, which is a NumPy array."""
         return isinstance(value, mg.Tensor) and not value.constant
 
     def memory(self, value: mg.Tensor | np.ndarray) -> int | None:

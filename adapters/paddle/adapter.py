@@ -172,7 +172,7 @@ class Paddle(Adapter):
         return value.register_hook(function)
 
     def remove(self, handle: Any) -> None:
-        """Removes a hook by its handle's own `remove`."""
+        """Calls `remove` of the handle that `Tensor.register_hook` returned."""
         handle.remove()
 
     def hook_result(self, gradient: Tensor, effect: str, factor: float) -> Tensor:
@@ -188,18 +188,20 @@ class Paddle(Adapter):
                 return paddle.ones([*gradient.shape, 2], gradient.dtype)
 
     def optimizer(self, leaves: Sequence[Tensor], optimizer: str, settings: Attrs) -> Any:
-        """Returns the optimizer for these leaves and settings, created on first use."""
+        """Returns PaddlePaddle's optimizer for these leaves and settings, which is made on first use and kept until the
+        next program.
+        """
         key = (tuple(map(id, leaves)), optimizer, settings)
         if key not in self.made_optimizers:
             self.made_optimizers[key] = self.templates.scope[optimizer](list(leaves), **dict(settings))
         return self.made_optimizers[key]
 
     def step(self, leaves: Sequence[Tensor], optimizer: str, settings: Attrs) -> None:
-        """Calls the optimizer's own `step`."""
+        """Calls `step` of PaddlePaddle's optimizer for these leaves."""
         self.optimizer(leaves, optimizer, settings).step()
 
     def clear(self, leaves: Sequence[Tensor], optimizer: str, settings: Attrs, set_to_none: bool) -> None:
-        """Calls the optimizer's own `clear_grad`."""
+        """Calls `clear_grad` of PaddlePaddle's optimizer for these leaves."""
         self.optimizer(leaves, optimizer, settings).clear_grad(set_to_zero=not set_to_none)
 
     def clip(self, leaves: Sequence[Tensor], kind: str, bound: float) -> None:

@@ -36,13 +36,17 @@ class Condition(ABC):
     value: Value
 
     key: ClassVar[str] = ""
-    """The name in files; empty for a base class."""
+    """The key's name in files of known differences; empty for a base class."""
     old_key: ClassVar[str | None] = None
-    """The name of a renamed key in older files, which stay readable."""
+    """The former name of a renamed key, which files of known differences may still use; None if the key was not
+    renamed.
+    """
     expects: ClassVar[str]
-    """Description of valid values, as a part of a message."""
+    """Description of valid values, as a part of a message: "true or false"."""
     outcome: ClassVar[Outcome | None] = None
-    """The kind of outcome that the key is about, if it is about the outcome."""
+    """The kind of observed outcome, such as an error or a dtype, that the key is about; None if the key is about
+    none.
+    """
     by_program: ClassVar[bool] = False
     """Whether the condition depends only on the program, the failing instruction and the value in question, and not on
     what the framework did. Then some instruction of the entry's witness program has to fulfil the condition.
@@ -61,7 +65,7 @@ class Condition(ABC):
 
     @abstractmethod
     def holds(self, program: Program, violation: Violation, op: str | None) -> bool:
-        """Whether a violation of a program fulfils the condition. `op` is the op of the entry."""
+        """Whether a violation of a program fulfils the condition. `op` is the op of the entry, or None."""
 
     @property
     def names_case(self) -> bool:
@@ -88,7 +92,7 @@ class Flag(Condition):
 
     @property
     def names_case(self) -> bool:
-        """Whether the flag is set."""
+        """Returns whether the flag is true; a true flag separates its case from others that violate the same rule."""
         return self.value
 
     @classmethod

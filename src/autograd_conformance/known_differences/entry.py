@@ -42,7 +42,7 @@ class Known:
     """
 
     rule: str
-    """The violated rule, or a more general rule that includes it."""
+    """The slug of the violated rule, or of a more general rule that includes it."""
     reason: str
     """A text that says why the framework differs."""
     witness: Program
@@ -54,15 +54,15 @@ class Known:
     limits: Limits = NO_LIMITS
     """Limits on how far wrong values may be off."""
     link: str | None = None
-    """Address of the discussion, or `NOT_REPORTED`."""
+    """Web address of the report to the framework's developers, or `NOT_REPORTED`."""
     since: str | None = None
-    """Day since which the difference is known, such as 2026-11-22."""
+    """Day since which the difference is known, in ISO form, such as 2026-11-22."""
     version: SpecifierSet | None = None
-    """Versions of the framework that differ, such as >=2.12,<2.14."""
+    """Versions of the framework that show the difference, such as >=2.12,<2.14; None means all."""
     device: str | None = None
-    """The device that differs: `cuda` is any CUDA device, `cuda:1` is one."""
+    """The device on which the difference occurs: `cuda` is any CUDA device, `cuda:1` is one; None means all."""
     platform: str | None = None
-    """The operating system or the processor that differs, such as Linux or x86_64."""
+    """The operating system or the processor on which the difference occurs, such as Linux or x86_64; None means all."""
     left_out: bool = True
     """Whether tests of other rules leave the entry's op out of their programs."""
     where: str = field(default="", compare=False)

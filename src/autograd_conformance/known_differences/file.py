@@ -24,10 +24,10 @@ FOLDERS = tuple(sorted(folder for room in ("frameworks", "adapters") for folder 
 """Folders of the known differences that come with the suite, one for each adapter with known differences."""
 
 LARGEST = 4 * 2**20
-"""Largest size of a file, in bytes."""
+"""Largest size of a file of known differences, in bytes; a larger file is refused."""
 
 LONGEST = 100_000
-"""Largest number of characters in a line."""
+"""Largest number of characters in a line of a file of known differences; a file with a longer line is refused."""
 
 PARTS = re.compile(r"(?:\.\s*[\w\"'-]+\s*){16}[=\]]")
 """Pattern of a dotted key of 16 parts or more. No key has so many, and the TOML reader's time for it grows at least
@@ -35,7 +35,7 @@ with the square of their number.
 """
 
 SHOWN = 80
-"""Largest number of characters of a value in a message."""
+"""Largest number of characters of an invalid value that an error message shows."""
 
 
 class MalformedKnownDifferences(Exception):
@@ -43,8 +43,8 @@ class MalformedKnownDifferences(Exception):
 
 
 def known(framework: str, folders: Sequence[Path] = FOLDERS) -> tuple[Known, ...]:
-    """Returns the known differences that come with the suite, or else with the package of the framework's adapter;
-    empty if there are none.
+    """Returns a framework's known differences that come with the suite, or else with the package of the framework's
+    adapter; empty if there are none.
     """
     path = shipped(framework, folders)
     return read(path) if path is not None else ()
@@ -92,7 +92,9 @@ def own_files(path: Path) -> tuple[Path, ...]:
 
 
 def _text(path: Path) -> str:
-    """Returns the text of a file. Refuses a file that is too large, or has too long lines or keys."""
+    """Returns the text of a file; raises `MalformedKnownDifferences` if the file is unreadable or too large, or has too
+    long lines or keys.
+    """
     try:
         if path.stat().st_size > LARGEST:
             raise MalformedKnownDifferences(f"{path}: the file is larger than {LARGEST >> 20} MiB; write several files")
@@ -199,7 +201,7 @@ def by_present_name(form: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
 
 
 def _short(value: Any) -> str:
-    """Returns a value as text for a message, cut off after `SHOWN` characters."""
+    """Returns an invalid value as text for a message, cut off after `SHOWN` characters."""
     try:
         text = repr(value)
     except ValueError:  # an integer of more digits than Python writes

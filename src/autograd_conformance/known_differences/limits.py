@@ -13,12 +13,16 @@ class Limits:
     """How far wrong values may be off; without any of these limits, an entry waives no wrong value."""
 
     relative: float | None = None
-    """Largest error that is waived, as a fraction of the largest expected magnitude; at most 1."""
+    """Largest error of an element that is waived, as a fraction of the largest magnitude among all expected elements;
+    at most 1.
+    """
     absolute: float | None = None
-    """Largest error that is waived, in addition to `relative`; at most 1."""
+    """Largest error of an element that is waived, in the unit of the values; at most 1, and added to what `relative`
+    waives.
+    """
     nan: bool = False
-    """Whether some of the values must be NaN. All other values are within the limits, or within rounding if the entry
-    has no limits.
+    """Whether at least one of the observed elements must be NaN. All other elements are within the limits, or within
+    rounding if the entry has no limits.
     """
     any_value: bool = False
     """Whether any wrong value is waived: the framework reads or writes memory with unknown contents, or nothing bounds
@@ -27,7 +31,7 @@ class Limits:
 
     @property
     def limited(self) -> bool:
-        """Whether a number limits how far values may be off."""
+        """Whether `relative` or `absolute` limits how far values may be off."""
         return self.relative is not None or self.absolute is not None
 
     def allow(self, violation: Violation) -> bool:

@@ -43,7 +43,9 @@ def _is_more_general(entry: Known, program: Program, violation: Violation) -> bo
 
 
 def _has_no_values(entry: Known) -> bool:
-    """Whether the entry is about the dtype or shape of a result, for which no values are compared."""
+    """Whether the entry is about a wrong dtype or shape of a result; then the limits are not consulted, because no
+    values are compared.
+    """
     return any(each.outcome in (Outcome.DTYPE, Outcome.SHAPE) for each in entry.conditions)
 
 

@@ -51,7 +51,7 @@ LIMITS: Mapping[str, Field] = {
     "nan": Field(readers.flag, "true or false"),
     "any_value": Field(readers.flag, "true or false"),
 }
-"""The keys that limit how far values may be off."""
+"""The keys that limit how far values may be off, each with its reader and a description of valid values."""
 
 FIELDS: Mapping[str, Field] = {
     "rule": Field(readers.rule, "the name of a rule"),

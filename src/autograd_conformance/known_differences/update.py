@@ -43,16 +43,18 @@ class Signature:
     rule: str
     op: str | None
     raised: str | None
-    """Kind of the raised error."""
+    """Kind of the raised error; None if no error was raised."""
     message: str | None
-    """Longest part of the error message without numbers, which may differ from run to run."""
+    """Longest part of the error message without numbers, which may differ from run to run; None if no error was
+    raised.
+    """
     dtype: str | None
     """The dtype of the program, if values were compared."""
     nan: bool
     any_value: bool
     """Whether no limit bounds the error: a value was infinite or missing."""
     result_dtype: str | None
-    """Dtype of the result, if it is not the expected one."""
+    """Dtype of the result or gradient, if it is not the expected one."""
     wrong_shape: bool
     """Whether the result has an unexpected shape."""
 
@@ -88,9 +90,11 @@ class Finding:
 
     signature: Signature
     relative: float | None
-    """Largest error as a fraction of the largest expected magnitude; None if no values were compared."""
+    """Largest error of an element in all programs, as a fraction of the largest expected magnitude; None if no values
+    were compared.
+    """
     absolute: float
-    """Largest absolute error."""
+    """Largest absolute error of an element in all programs; 0 if no values were compared."""
     witness: str
     """Shortest program that shows the violation."""
     observed: str
@@ -127,7 +131,9 @@ class Finding:
         return replace(small, relative=relative, absolute=absolute, clauses=clauses, seen=self.seen + other.seen)
 
     def entry(self, since: str, common: Common) -> str | None:
-        """Returns the entry as TOML text; None if nothing separates the case from others that violate the same rule."""
+        """Returns the entry as TOML text, which is known `since` a day; None if nothing separates the case from others
+        that violate the same rule.
+        """
         signature, kept = self.signature, common.get(self.signature.rule)
         stated = {} if kept is None else _stated(self.clauses - kept, signature.op, self.witness)
         named = {"op": signature.op, "message": signature.message, **stated}
@@ -187,7 +193,9 @@ def joined(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def common_to_both(one: Common, other: Common) -> dict[str, frozenset[Clause]]:
-    """Returns, for each rule, the clauses that are true of the programs of both processes."""
+    """Returns, for each rule, the clauses that are true of the programs of both processes, or of one process if only
+    that one tested the rule.
+    """
     return {**one, **{rule: one.get(rule, clauses) & clauses for rule, clauses in other.items()}}
 
 
@@ -204,7 +212,7 @@ def _stated(clauses: Iterable[Clause], op: str | None, witness: str) -> dict[str
 
 
 def _above(x: float) -> float:
-    """Returns a short number slightly larger than x."""
+    """Returns x, increased by one per cent and rounded to three digits."""
     return float(f"{x * 1.01:.2e}")
 
 

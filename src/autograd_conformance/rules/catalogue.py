@@ -118,7 +118,7 @@ class Rule:
 
     @property
     def is_about_lifetime(self) -> bool:
-        """Whether the rule is about graphs and saved tensors being kept or freed."""
+        """Whether the rule is about legal or refused calls, or about graphs and saved tensors being kept or freed."""
         return self.family in (slugs.LIFETIME, slugs.ERRORS, slugs.MEMORY) or self.slug == slugs.FUNCTIONAL_FREES
 
     @property

@@ -88,7 +88,7 @@ def _takes_two(op: str) -> bool:
 
 
 ONE_ELEMENT: tuple[Shape, ...] = ((), (1,))
-"""The shapes of one element."""
+"""The shapes of tensors with one element on which an op is tried: a number, and one dimension."""
 
 NAMESPACE = SimpleNamespace(np=np)
 """The array library with which reference functions of ops are called when only the shape of the result matters: NumPy
@@ -98,8 +98,8 @@ alone.
 
 @lru_cache(maxsize=None)
 def _made_of_one(op: str, shape: Shape) -> Shape | None:
-    """Returns the shape of an op's result for two operands of one element each; None if the op does not take such
-    operands.
+    """Returns the shape of an op's result for two operands of this shape, which has one element; None if the op does
+    not take such operands.
     """
     row = row_of(op)
     if _operands(op) != 2 or shape not in row.fresh or not row.accepts(shape) or (shape,) not in rest_of(row, shape):
@@ -164,4 +164,4 @@ JOINED = either(TWO_OPERANDS, claimed(Capability.MULTIPLE_ROOTS))
 """The need of rules about a call to which two values contribute."""
 
 CHANGES = either(claimed(Capability.WRITES), claimed(Capability.OPTIMIZERS))
-"""The need of rules about a value that changes after an op saved it."""
+"""The need of rules about a value that changes after an op saved it: in-place ops or optimizer steps."""

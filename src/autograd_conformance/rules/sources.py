@@ -1,4 +1,6 @@
-"""Sources of the rules: documentation and the five articles."""
+"""Sources of the rules: pages of documentation, and five articles about `retain_graph` and the errors of a second
+backward call.
+"""
 
 from __future__ import annotations
 

@@ -13,13 +13,15 @@ from autograd_conformance.rules.violations.shared import GradientForm, ResultDty
 from autograd_conformance.rules.violations.violation import Violation
 
 SHORTEST = 5
-"""Smallest number of characters of a `message` that separates a case from others."""
+"""Smallest number of characters of a `message` that separates a case from others; a shorter text would fit too many
+messages.
+"""
 
 RESULT_DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16", "float16", "float32",
     "float64", "complex64", "complex128",
 )  # fmt: skip
-"""Dtypes that an unexpected result may have."""
+"""Names of the dtypes that the key `result_dtype` accepts."""
 
 
 class Returned(Flag):

@@ -101,7 +101,7 @@ def _returns_detached(program: Program, region: tuple[int, ...]) -> bool:
 
 
 def _aliases(program: Program, ref: Ref) -> Iterator[Apply | Detach]:
-    """Yields the view ops and detaches that lead from a value back to the value which owns its memory."""
+    """Yields the view ops and detaches that lead from a value back to the value which allocated its memory."""
     match program[ref.at]:
         case Detach(source) as step:
             yield step

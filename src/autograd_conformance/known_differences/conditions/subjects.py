@@ -47,7 +47,7 @@ class _Size(Count):
     @staticmethod
     @abstractmethod
     def size(shape: Shape) -> int:
-        """Returns the number that the condition is about, such as the number of elements of the shape."""
+        """Returns the number that the condition compares: the number of elements, or of dimensions, of the shape."""
 
     @classmethod
     def values_of(cls, program: Program, violation: Violation) -> Iterable[int]:

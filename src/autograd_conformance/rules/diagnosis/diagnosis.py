@@ -17,10 +17,10 @@ from autograd_conformance.rules.diagnosis.graph_faults import faults
 from autograd_conformance.rules.diagnosis.kinds import Diagnosis, DiagnosisKind
 
 Gradients = Mapping[Ref, Array | None]
-"""The gradient of each value; None counts as zeros."""
+"""The gradient that each value holds, or that the functional form returns for each input; None counts as zeros."""
 
 Totals = dict[Ref, Array]
-"""The gradient of each value that the call adds to, or returns a gradient for."""
+"""The gradient, or a call's contribution to it, of each value that the call adds to or returns a gradient for."""
 
 
 def diagnose(

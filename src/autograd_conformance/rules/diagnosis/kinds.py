@@ -119,7 +119,7 @@ class DiagnosisKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A known fault that would give exactly the observed gradients."""
+    """A known fault that would give the observed gradients, up to rounding."""
 
     kind: DiagnosisKind
     numbers: tuple[int, ...] = ()

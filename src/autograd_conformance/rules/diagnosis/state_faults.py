@@ -87,7 +87,7 @@ def state_faults(reference: Reference, call: BackwardCall) -> Iterator[Fault]:
 
 
 Traverse = Callable[..., Contributions]
-"""A function that computes a call's contributions by reverse accumulation, with one change."""
+"""A function that computes what a call adds to each gradient, by reverse accumulation with one change."""
 
 
 def _lines(at: Collection[int]) -> list[int]:
@@ -110,8 +110,8 @@ def _values_now(reference: Reference, traverse: Traverse) -> Iterator[Fault]:
 
 
 def _now(reference: Reference, entry: TapeEntry, since: set[int]) -> TapeEntry:
-    """Returns a tape entry with its operands' current values. Adds the in-place changes that made these values to
-    `since`.
+    """Returns a tape entry with its operands' current values, after in-place changes of the operands or of the result.
+    Adds the numbers of the instructions that made these changes to `since`.
     """
     step, versions, storage = reference.steps[entry.at], reference.storages.versions, reference.storages.storage
     if not isinstance(step, (Apply, InPlace)) or entry.op != step.op:
@@ -149,7 +149,7 @@ ChangedVjp = Callable[[TapeEntry, list[Array], tuple[Array, ...]], tuple[Array, 
 
 
 def _at(at: int, changed: ChangedVjp) -> VjpRule:
-    """Returns a function that computes vector-Jacobian products, with those of instruction `at` changed."""
+    """Returns a function for vector-Jacobian products in which `changed` alters those of instruction `at`."""
 
     def vjp(entry: TapeEntry, given: list[Array], cotangents: list[Array]) -> tuple[Array, ...]:
         made = exact_vjp(entry, given, cotangents)
@@ -218,8 +218,8 @@ def _flowing(
 
 
 def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iterator[Fault]:
-    """Yields the faults in which a hook is ignored, called twice, in another order, on the wrong gradient, or after its
-    removal.
+    """Yields the faults in which a hook that changes gradients is ignored, called twice, in another order, on its
+    leaf's whole gradient, or after its removal.
     """
     changes = reference.hooks.functions()
     for edge, hooks in reference.hooks.on.items():
@@ -239,8 +239,8 @@ def _hooks(reference: Reference, call: BackwardCall, traverse: Traverse) -> Iter
 def _hook(
     reference: Reference, call: BackwardCall, traverse: Traverse, edge: GradientEdge, k: int, line: int, hook: Hook
 ) -> Iterator[Fault]:
-    """Yields the faults in which hook number `k` of an edge, registered on a line, is ignored, called on the wrong
-    gradient, or called twice.
+    """Yields the faults in which hook number `k` of an edge, registered on a line, is ignored, called on its leaf's
+    whole gradient instead of the call's contribution, or called twice.
     """
     changes = reference.hooks.functions()
     of_edge = list(changes[edge])

@@ -31,8 +31,8 @@ from autograd_conformance.tape.versions import kept_storages
 
 @dataclass(frozen=True)
 class Context:
-    """A failure with the tape (the model of what the framework recorded) before the failing line. Lines count from 1,
-    as in the printed code.
+    """A failure with the tape (the model of what the framework recorded) before the failing line. Instructions count
+    from 0, and lines of the printed code from 1.
     """
 
     program: Program
@@ -60,12 +60,16 @@ class Context:
 
     @cached_property
     def lines_traversed(self) -> frozenset[int]:
-        """The numbers of the instructions that recorded the nodes that the failing call goes through."""
+        """The numbers, from 0, of the instructions that recorded the nodes that the failing call goes through, or may
+        go through.
+        """
         return frozenset(node.at for node in self.nodes)
 
     @property
     def lifetime(self) -> bool:
-        """Whether the failure is about graphs or saved tensors being kept or freed."""
+        """Whether the broken rule is about legal or refused calls, or about graphs and saved tensors being kept or
+        freed.
+        """
         return RULES[self.violation.rule].is_about_lifetime
 
     def raised(self, at: int) -> Raised | None:
@@ -90,7 +94,9 @@ class Context:
 
     @cached_property
     def writes(self) -> dict[Ref, list[int]]:
-        """For each storage, the numbers of the instructions before the failing one that changed it in place."""
+        """For each storage, the numbers, from 0, of the instructions before the failing one that wrote to it, moved it
+        in an optimizer step, or detached a value in it in place.
+        """
         found: dict[Ref, list[int]] = {}
         for at in range(self.violation.at):
             step = self.program[at]

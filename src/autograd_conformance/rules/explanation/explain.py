@@ -16,7 +16,9 @@ from autograd_conformance.rules.explanation.failing_action import action_note
 from autograd_conformance.rules.explanation.failing_call import call_note, saved_tensor_note
 
 Notes = list[tuple[int, str]]
-"""Sentences, each with the number of its line, which counts from 1."""
+"""The notes of an explanation: sentences, each with the number of the program's line that it is about, which counts
+from 1.
+"""
 
 
 def explain(context: Context) -> Notes:

@@ -152,7 +152,9 @@ def _sum(context: Context, subject: str, call: Backward) -> str:
 
 
 def _with_hooks(context: Context) -> str:
-    """Returns a text in parentheses that names the hooks that change the call's contribution; empty without hooks."""
+    """Returns a text in parentheses that names the hooks which change the call's contribution; empty if there are
+    none.
+    """
     hooks = [
         handle.at
         for handle, hook in context.tape.hooks_on(context.expectation.traversal.must_fire)

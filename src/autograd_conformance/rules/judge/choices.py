@@ -9,7 +9,7 @@ from autograd_conformance.programs.observations import Raised, Returned
 from autograd_conformance.tape.trace import TraceStep
 
 RETURNS = "returns"
-"""The text for an outcome without an error; the other outcomes are kinds of errors."""
+"""The text of an outcome without an error, in a `Choice`; the text of any other outcome is a kind of error."""
 
 
 class Choice(NamedTuple):
@@ -20,7 +20,7 @@ class Choice(NamedTuple):
     allowed: tuple[tuple[str, str], ...]
     """The outcomes, each `RETURNS` or a kind of error, with the slug of the rule that allows the outcome."""
     chosen: str
-    """The outcome that was observed."""
+    """The outcome that was observed: `RETURNS` or a kind of error."""
 
 
 def choice(traced: TraceStep) -> Choice | None:

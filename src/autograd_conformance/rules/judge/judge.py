@@ -125,7 +125,7 @@ def judge(
 def _judge_instruction(
     judging: Judging, traced: TraceStep, saved_tensors: SavedTensorChecks
 ) -> tuple[Violation | None, bool]:
-    """Judge one instruction: its violation, and whether judging ends here for another reason."""
+    """Judges one instruction; returns its violation, or None, and whether judging ends here for another reason."""
     if is_inconclusive(traced.observed):  # neither missing results nor adapter bugs break a rule
         judging.unspecified = True
         return None, True
@@ -163,14 +163,18 @@ def _judge_instruction(
 
 
 def _identify_refusal(judging: Judging, traced: TraceStep) -> None:
-    """Give an error that the adapter cannot classify the kind of the error that has to be raised, if there is one."""
+    """Gives an error that the adapter cannot classify the kind of the error that the rules expect there, if they expect
+    one.
+    """
     if kind := kind_of_unknown_error(traced.observed, traced.expectation, judging.capabilities):
         judging.refusals.append(Refusal.of(cast(Raised, traced.observed.outcome), kind))
         traced.observed = with_known_kind(traced.observed, traced.expectation, judging.capabilities)
 
 
 def _exercise(judging: Judging, traced: TraceStep, counts: bool) -> None:
-    """Count the rules that an instruction put to the test; without `counts` only those that have no verdict."""
+    """Counts the rules that an instruction put to the test; without `counts` only those of level INFO, which are never
+    judged.
+    """
     expectation = traced.expectation
     informative = [rule for rule in expectation.raises.values() if RULES[rule].level is Level.INFO]
     judging.exercise(dict.fromkeys((*(expectation.exercises if counts else ()), *informative)))

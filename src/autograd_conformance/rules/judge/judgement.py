@@ -20,7 +20,9 @@ class Judgement:
     exercised: Mapping[Slug, int]
     """The number of times that the program tested each rule."""
     unspecified: bool = False
-    """Whether the rules left some behaviour unspecified: judging ended there, or adopted the observed state."""
+    """Whether the rules left some behaviour unspecified, or results could not be observed: judging ended there, or
+    adopted the observed state.
+    """
     ended_by: Violation | None = None
     """The waived violation after which nothing more could be judged; None if there is none."""
     waived: tuple[Violation, ...] = ()
@@ -28,9 +30,11 @@ class Judgement:
     judged: int = 0
     """Number of instructions that were judged."""
     choices: Mapping[Choice, int] = field(default_factory=dict)
-    """For each place where the rules allow several outcomes, the outcome that the framework chose, and how often."""
+    """The outcomes that the framework chose where the rules allow several, each with the number of instructions at
+    which it was chosen.
+    """
     refusals: tuple[Refusal, ...] = ()
-    """The calls that were refused by errors that the adapter cannot classify."""
+    """The expected errors that the adapter could not classify, of backward calls and of other instructions."""
 
 
 Waiver = Callable[[Violation], bool]

@@ -28,11 +28,11 @@ from autograd_conformance.tape.refusals import Refusal
 from autograd_conformance.tape.traversal import NO_REGIONS
 
 HUGE = 1e30
-"""Values larger than this are not compared, because rounding may turn them into infinity."""
+"""An array is not compared if its right elements reach this magnitude, because rounding may turn them into infinity."""
 
 
 FORM = (Strides, SavedTensorCount)
-"""Differences after which judging can continue with the observed strides or number of saved tensors."""
+"""Types of differences after which judging can continue, with the observed strides or number of saved tensors."""
 
 
 @dataclass(eq=False)
@@ -45,7 +45,9 @@ class Judging:
     reference: Reference
     tape: Tape
     values_before: dict[Ref, np.ndarray] = field(default_factory=dict)
-    """Every value before the current instruction, if the instruction changes values in place; else empty."""
+    """The right array of every value before the current instruction, if the instruction changes values in place; else
+    empty.
+    """
     strides: dict[Ref, tuple[int, ...] | None] = field(default_factory=dict)
     """The strides of every value that was made, in elements; None if the framework does not report strides."""
     dtypes: dict[Ref, str] = field(default_factory=dict)
@@ -57,9 +59,11 @@ class Judging:
     exercised: dict[Slug, int] = field(default_factory=dict)
     """The number of times that the program tested each rule."""
     choices: Counter[Choice] = field(default_factory=Counter)
-    """Choices among several allowed outcomes, and how often each was made."""
+    """The outcomes that the framework chose where the rules allow several, each with the number of instructions at
+    which it was chosen.
+    """
     refusals: list[Refusal] = field(default_factory=list)
-    """The calls that were refused by errors that the adapter cannot classify."""
+    """The expected errors that the adapter could not classify, of backward calls and of other instructions."""
     unspecified: bool = False
     """Whether the rules do not specify what the program's next instructions do."""
     adopted: int = 0
@@ -69,7 +73,9 @@ class Judging:
     waived: list[Violation] = field(default_factory=list)
     """The waived violations."""
     regions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """The regions that the program ran in."""
+    """For each instruction that ran in a region (several instructions as one compiled or checkpointed function), the
+    numbers of all instructions of that region.
+    """
 
     @staticmethod
     def of(
@@ -92,7 +98,7 @@ class Judging:
 
     @cached_property
     def dtype(self) -> str:
-        """The dtype in which rounding is measured."""
+        """The narrowest floating dtype in which the program computes, by whose precision rounding is measured."""
         return working_dtype(self.program)
 
     def precision(self, dtype: str | None) -> str:
@@ -103,7 +109,7 @@ class Judging:
 
     @property
     def stateful(self) -> bool:
-        """Whether the right values depend on what was observed."""
+        """Whether the right values depend on what was observed, so that the reference follows the observation."""
         return self.reference.observing
 
     def applies(self, rule: Slug) -> bool:
@@ -111,8 +117,9 @@ class Judging:
         return RULES[rule].needs <= self.capabilities
 
     def waive_form(self, violation: Violation) -> bool:
-        """Waives a violation that concerns only the form of a gradient, if it is a known difference; returns whether
-        the violation was waived. The following instructions can be judged as if there were no violation.
+        """Waives a violation that is about the strides or the object of a gradient, or about the number of saved
+        tensors, if it is a known difference; returns whether it was waived. The following instructions can be judged as
+        if there were no violation.
         """
         fine = isinstance(violation.observed, FORM)
         if isinstance(violation.observed, ObjectReplaced):

@@ -144,7 +144,9 @@ class _Comparison:
     # -- the same instructions ----------------------------------------------------------------------------------------
 
     def outcomes(self) -> Violation | None:
-        """Returns the violation at the first pair of instructions with different results; None if no results differ."""
+        """Returns the violation at the first pair of instructions whose outcomes or results differ by more than the
+        relation allows; None if there is none before the point from which the programs can no longer be compared.
+        """
         follows = any(isinstance(step, RETURNING) for step in self.related.first)
         for at, place in self.related.same:
             mine, its = self.one[at], self.other[place]
@@ -185,8 +187,8 @@ class _Comparison:
     def _pairs(
         self, at: int, mine: StepObservation, its: StepObservation
     ) -> Iterator[tuple[Ref, ObservedValue, ObservedValue]]:
-        """Yields each result, value after a write, gradient and argument of a hook that was observed of an instruction,
-        with the second program's observation of the same thing.
+        """Yields each result, value after a write, gradient and argument of a hook that was observed at an instruction,
+        with what the second program shows for it.
         """
         if isinstance(mine.outcome, Returned) and isinstance(its.outcome, Returned):
             step = self.related.first[at]

@@ -17,7 +17,7 @@ from autograd_conformance.rules.violations.expected import ExpectedError
 from autograd_conformance.rules.violations.shared import HookDifference, Place
 
 MESSAGE = 200
-"""Maximum number of characters of an exception's message that are kept."""
+"""Maximum number of characters of an exception's message that a violation keeps."""
 
 
 # -- outcomes ---------------------------------------------------------------------------------------------------------
@@ -165,9 +165,9 @@ class Change(Enum):
 
     CHANGED = "the leaf's gradient changed"
     RECEIVED = "the leaf received a gradient"
-    """The leaf held no gradient before."""
+    """The leaf held no gradient before the instruction, and holds one after it."""
     LOST = "the leaf lost its gradient"
-    """The leaf holds no gradient any more."""
+    """The leaf held a gradient before the instruction, and holds none after it."""
     BY_FUNCTIONAL_FORM = "the functional form changed the leaf's gradient"
     """The functional form, which returns gradients, changed the gradient that a leaf holds."""
 
@@ -245,7 +245,7 @@ class CotangentWritten(Observed):
     category = "cotangent written"
 
     number: int
-    """The index of the cotangent among those of the call."""
+    """The index, from 0, of the cotangent among those of the call."""
 
 
 # -- hooks and memory -------------------------------------------------------------------------------------------------

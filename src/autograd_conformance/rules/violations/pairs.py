@@ -27,14 +27,16 @@ class OutcomesDiffer(Observed):
     first: Outcome
     second: Outcome
     place: int
-    """The number of the instruction in the second program."""
+    """The number, from 0, of the instruction in the second program."""
 
     def observed_text(self) -> str:
         """Returns both outcomes as a clause, such as "returns; the second program raises ... on line 3"."""
         return f"{_outcome(self.first)}; the second program {_outcome(self.second)} on line {self.place + 1}"
 
     def error_among(self, expected: Collection[Expected]) -> str | None:
-        """Returns the kind of the error that one of the two programs raised, whatever behaviours were expected."""
+        """Returns the kind of the error that the first program raised, or else the second, whatever behaviours were
+        expected.
+        """
         return _raised(self.first) or _raised(self.second)
 
 
@@ -48,7 +50,7 @@ class CallFailed(Observed):
     which: int
     """0 for the first program, 1 for the second."""
     at: int
-    """The number of the call among the instructions of the program that `which` names."""
+    """The number, from 0, of the call among the instructions of the program that `which` names."""
     outcome: Outcome
 
     def observed_text(self) -> str:

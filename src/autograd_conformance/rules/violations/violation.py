@@ -27,7 +27,7 @@ class Violation:
     rule: Slug
     """The slug of the rule that was violated."""
     at: int
-    """The number of the instruction."""
+    """The number, from 0, of the instruction at which the difference was found."""
     observed: Observed
     """The behaviour of the framework."""
     allowed: tuple[Allowed, ...]
@@ -39,15 +39,15 @@ class Violation:
     grad_before: np.ndarray | None = None
     """The gradient that the subject held before the instruction."""
     got: np.ndarray | None = None
-    """The array that was observed."""
+    """The elements of the value or gradient that was observed, if the difference is about elements."""
     want: np.ndarray | None = None
-    """The array that the reference computed, if two arrays were compared."""
+    """The right array, which the reference or a related second program computed, if two arrays were compared."""
     bound: np.ndarray | None = None
     """The rounding error that is allowed for each element of `got - want`."""
     diagnosis: Diagnosis | None = None
-    """The known fault that would give exactly `got`; None if no known fault does."""
+    """The known fault that would give `got`, up to rounding; None if no known fault does."""
     partner: Ref | None = None
-    """The leaf that shares the subject's gradient object."""
+    """The leaf that holds the same gradient object as the subject, if the violation is about that."""
     regions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """For each instruction that ran in a region (several instructions as one compiled or checkpointed function), the
     numbers of all instructions of that region.

@@ -71,7 +71,7 @@ def is_right_without_bound(judging: Judging, got: np.ndarray, want: np.ndarray, 
 
 
 def is_negligible(judging: Judging, call: BackwardCall, leaf: Ref, contribution: np.ndarray) -> bool:
-    """Whether a contribution is zero except for the rounding of the reference."""
+    """Whether a call's contribution to a gradient is zero, or so small that rounding explains it."""
     if not contribution.any():
         return True
     return contribution_bound(judging, call, leaf).allows(np.abs(contribution))
@@ -95,12 +95,14 @@ SPECIAL = (
     slugs.WRITES_ERROR_OR_RECORDED, slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD, slugs.HIGHER_DIFFERENTIABLE,
     slugs.HOOKS_RESULT, slugs.VIEWS_HISTORY, slugs.WRITES_RECORDED,
 )  # fmt: skip
-"""Rules about gradients in special circumstances, such as second derivatives or hooks. Of the rules that a call
-exercises, the first is reported as violated.
+"""Rules about gradients in special circumstances, such as second derivatives or hooks. Of those that a call tests, the
+first is the one that a wrong gradient breaks.
 """
 
 MODULES = (slugs.RECURRENT_GRADIENT, slugs.NETWORKS_GRADIENT)
-"""Rules about the gradients of modules of layers. Of those that a call exercises, the first is reported as violated."""
+"""Rules about the gradients of the framework's modules, such as a GRU. Of those that a call tests, the first is the one
+that a wrong gradient breaks.
+"""
 
 
 def rule_of_gradient(judging: Judging, expectation: Expectation, rule: Slug) -> Slug:
@@ -130,6 +132,6 @@ def op_of_rule(rule: Slug, traversal: Traversal) -> str | None:
 
 def op_of_call(traversal: Traversal) -> str | None:
     """Returns the only op that a call goes through, or the only op whose derivative it goes through, apart from
-    weights; else None.
+    multiplications by a weight; else None.
     """
     return str(traversal.nodes[0].op) if traversal.alone else derived_op(traversal)

@@ -120,8 +120,8 @@ def _step_bound(judging: Judging, step: Step, leaf: Ref, dtype: str, old: Array)
 
 
 def _rule_of(judging: Judging, step: Step, leaf: Ref, got: Array) -> tuple[Slug, Movement]:
-    """Returns the rule that a wrongly moved leaf breaks, and the movement that the rule requires. Both are chosen by
-    the leaf's earlier steps, the first of which were right.
+    """Returns the rule that a wrongly moved leaf breaks, and the movement that the rule requires. Both depend on the
+    step's groups and settings, and on whether the leaf held a gradient at this step and at earlier ones.
     """
     moved = judging.tape.moved.get((step, leaf), ())
     if step.groups and _is_ungrouped(judging, step, leaf, got):

@@ -42,10 +42,12 @@ RELEASING = (Delete, ZeroGrad, AssignGrad)
 """Instructions that may remove a value or a gradient that kept saved tensors alive."""
 
 CREATED = "create_graph"
-"""Used in place of an op's name for tensors saved by a call that recorded itself."""
+"""The text in place of an op's name for tensors that a backward call saved because it was recorded (create_graph)."""
 
 Release = tuple[str, tuple[str, ...]]
-"""The identity of a release, for comparing repetitions: the instruction, and the ops whose saved tensors it frees."""
+"""Says which type of instruction frees the saved tensors of which ops; two instructions of one program with the same
+value repeat the same release.
+"""
 
 
 @dataclass(slots=True)
@@ -62,7 +64,8 @@ class SavedTensorChecks:
     late_reported: bool = False
     """Whether a violation already reported that the tensors of `kept_by_failed_call` are alive."""
     released_before: set[Release] = field(default_factory=set)
-    """The identities of the releases of saved tensors so far."""
+    """For each earlier instruction of the program that freed saved tensors: its type, and the ops that had saved them.
+    """
 
     def check(
         self, judging: Judging, at: int, step: Instruction, expectation: Expectation, observed: StepObservation

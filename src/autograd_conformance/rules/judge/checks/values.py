@@ -38,7 +38,7 @@ from autograd_conformance.rules.violations.shared import Flag, Flagged, ResultDt
 from autograd_conformance.rules.violations.violation import Allowed, Violation, op_of
 
 Values = Sequence[Tensor | None]
-"""The results of an instruction; None for an unused input of the functional form."""
+"""The results of an instruction as the framework returned them; None for an unused input of the functional form."""
 
 
 def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, values: Values) -> Violation | None:
