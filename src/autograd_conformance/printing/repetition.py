@@ -24,7 +24,7 @@ class Repetition:
     period: int
     """Number of lines of a block."""
     count: int
-    """Number of blocks."""
+    """Number of complete blocks; 1 if the program ends within the second block."""
     rest: int
     """Number of lines of an incomplete block after the complete blocks, at the end of the program; 0 if there
     is none.

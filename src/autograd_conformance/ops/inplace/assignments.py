@@ -1,7 +1,8 @@
-"""In-place ops on a part of a tensor: assignments at an index, to a slice, under a mask.
+"""In-place ops on a part of a tensor: assignments and updates (``x[i] += source``) at an index, of a slice or a
+diagonal, under a mask.
 
-An index selects one row, a mask any rows. The source is broadcast to the part, and the overwritten elements get no
-gradient.
+A number as index selects one row, an array of numbers several, and a mask any rows or (in ``set_elements_``) any
+elements. The source is broadcast to the part, and elements that are overwritten get no gradient.
 """
 
 from __future__ import annotations

@@ -80,7 +80,9 @@ def _memory(settings: Settings, sizes: Sizes, first: Shape) -> Named:
 
 
 def _masks(given: Given, settings: Settings, mask: str, padding: str, keys: str) -> dict[str, str]:
-    """The keyword arguments for masks; a causal mask has one row per query and one column per key."""
+    """Returns the keyword arguments for masks, as code by name; a causal mask has one row per query and one column per
+    key.
+    """
     x, along, found = given["x"], 1 if settings["batch_first"] else 0, {}
     if settings["mask"] == "causal":
         rows = f"{x}.shape[{along}], {keys}.shape[{along}]"

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from autograd_conformance.programs.own_numpy import np
 
 MARGIN = 0.05
-"""The absolute distance of drawn values from a kink, a pole or a tie; it is far larger than float32's rounding errors
-here."""
+"""The minimum absolute distance of drawn values from a kink, a pole or a tie; it is far larger than float32's rounding
+errors here.
+"""
 
 NEAR = 0.001
 """The minimum distance from a pole, or from the end of an op's domain of definition, of values that no strategy drew

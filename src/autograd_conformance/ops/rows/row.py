@@ -59,7 +59,9 @@ POOL: tuple[Shape, ...] = (
 dimensions of 0 and 1."""
 
 KEPT = 8192
-"""Number of shapes for which an op's properties are cached."""
+"""Maximum number of results, over all ops and shapes together, that each of `rest_of`, `takes` and `choices_of`
+caches.
+"""
 
 LARGEST = 24
 """Maximum number of elements of a value in a drawn program."""

@@ -66,7 +66,9 @@ def broadcasting(first: Shape) -> Sequence[tuple[Shape, ...]]:
 
 
 def broadcasting_two(first: Shape) -> Sequence[tuple[Shape, ...]]:
-    """Shapes of two further operands that broadcast with the first, neither of them larger than it."""
+    """Returns at most eight pairs of shapes for two further operands that broadcast to the first one's shape; at least
+    one of the two has that shape itself.
+    """
     narrower = [s for s in POOL if s != first and broadcast(first, s) == first]
     return [(first, first), *((s, first) for s in narrower), *((first, s) for s in narrower)][:8]
 

@@ -1,4 +1,6 @@
-"""Cumulative ops: each result depends on all elements before it, and so each gradient on all cotangents after it."""
+"""Cumulative ops, of which each result depends on its own element and all earlier ones, and so each gradient on all
+later cotangents; and `diff`, which subtracts neighbours.
+"""
 
 from __future__ import annotations
 

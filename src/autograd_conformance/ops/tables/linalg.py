@@ -1,4 +1,5 @@
-"""Linear algebra on square matrices of up to three rows, with the formulas of textbooks as references.
+"""Linear algebra on square matrices of up to three rows (the norm: on any matrices), with the formulas of textbooks as
+references.
 
 A determinant is its expansion by cofactors, an inverse is the adjugate over the determinant, and eigenvalues are roots
 of a cubic. All are smooth to any order. Ops that read one triangle of a symmetric matrix get the symmetric part, so

@@ -1,4 +1,6 @@
-"""Softmax and losses. Targets that are class indices are attributes; targets that are values are operands."""
+"""Softmax and losses. Targets that are class indices or signs are attributes; targets that are values or probabilities
+are operands.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ from typing import assert_never
 from autograd_conformance.reporting.records.terms import Conclusion, Outcome, Verdict
 
 THRESHOLD = 20
-"""Number of programs that must exercise a rule; with fewer its verdict is *vacuous*."""
+"""Number of programs that must exercise a rule; with fewer its verdict is *vacuous*, unless only some tests were
+selected.
+"""
 
 
 class Exit(IntEnum):

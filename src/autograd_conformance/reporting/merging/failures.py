@@ -18,8 +18,8 @@ from autograd_conformance.reporting.analysis.causes import Cause, causes_of, lin
 from autograd_conformance.reporting.records.failure import Failure
 
 SHAPES = 12
-"""Number of failures that are kept for each kind (same test, rule, op, symptom and diagnosis), each with a program of
-another structure.
+"""Maximum number of failures, those with the shortest programs, that are kept for each kind (same test, rule, op,
+symptom and diagnosis), each with a program of another structure.
 """
 
 

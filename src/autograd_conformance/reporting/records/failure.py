@@ -29,7 +29,7 @@ class ExplanationStep:
 @dataclass(frozen=True, slots=True)
 class ErrorSize:
     """Size of a numerical error: `largest` is the largest absolute error, `bound` the largest that rounding explains,
-    and `units` their quotient.
+    and `units` their quotient, infinite if `bound` is 0.
     """
 
     largest: float
@@ -80,14 +80,18 @@ class Category:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """Result of running a failure's program and script again, each in a fresh process."""
+    """Result of running a failure again: the program, up to a few times in one fresh process, and the script in
+    another.
+    """
 
     runs: int
-    """Number of reruns of the program; 0 if the budget of the run was used up."""
+    """Number of times that the program ran again, all in one fresh process; 0 if the budget of the run was used up."""
     failed: int
-    """Number of reruns of the program that had the same failure."""
+    """Number of reruns of the program that broke the same rule, or ended the process, as the failure did."""
     after: int | None = None
-    """If no rerun failed: length of the shortest sequence of the run's programs that fails; None if none was found."""
+    """If the program alone did not fail again: the number of earlier programs of the run, as few as the search found,
+    after which it fails in a fresh process; None if it does not fail after them either.
+    """
     printed: str = ""
     """Output of the failure's script in a fresh process."""
     trouble: str | None = None

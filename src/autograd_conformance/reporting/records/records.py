@@ -68,7 +68,7 @@ class Header:
     python: str
     platform: str
     packages: Mapping[str, str]
-    """Installed distributions with their versions."""
+    """Versions of those packages of a fixed list (such as torch, jax, numpy and pytest) that are installed, by name."""
     workers: int
     strict: bool = field(default=False, metadata=LATER)
     """Whether a broken SHOULD rule, or a stale known difference, fails the run."""
@@ -82,7 +82,9 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRecord:
-    """A rule that the run judges."""
+    """A rule of the suite's catalogue; a run has a record for each rule, also for rules that do not apply to the
+    framework.
+    """
 
     rule: str
     """Slug of the rule, such as ``lifetime/default-frees``."""

@@ -16,7 +16,7 @@ from autograd_conformance.reporting.render.markdown import environment
 STYLES = {"bad": "red", "good": "green", "skipped": "yellow", "": "dim"}
 
 UNTRIED = "not tried"
-"""Outcome of a version that the search did not need."""
+"""Text in place of the outcome of a version in which the search did not run the program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Bisected:
     """
 
     finding: str
-    """The failure that was searched for."""
+    """Title of the failure for whose beginning or end the bisection searched."""
     framework: str
     rows: tuple[VersionRow, ...]
     """All versions, the oldest first."""

@@ -57,7 +57,7 @@ class Listing:
 
     lines: tuple[str, ...]
     at: int | None
-    """The failing line, from 1."""
+    """The failing line, from 1; None if it is not known."""
     unrolled: bool = False
     """Whether the program is also shown with loops, and this listing is there for references to line numbers."""
 
