@@ -90,5 +90,5 @@ def _weigh(b: Draft, value: Ref) -> Ref:
 
 
 def applies(b: Draft, name: str) -> bool:
-    """Whether a program under construction contains an op."""
+    """Whether a program under construction contains the op called `name`."""
     return any(isinstance(step, Apply) and step.op == name for step in b.reference.steps)

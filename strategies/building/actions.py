@@ -186,11 +186,13 @@ class Actions:
         self._script.add(RetainGrad(target))
 
     def hook(self, target: Ref, effect: str = "observe", factor: float = 1.0, accumulated: bool = False) -> Ref:
-        """Adds a hook. Returns the handle that removes it."""
+        """Adds a hook on a value, with an effect such as "observe" or "scale"; with `accumulated`, one that runs after
+        accumulation in a leaf. Returns the handle that removes the hook.
+        """
         return Ref(self._script.add(Hook(target, effect, factor, accumulated)))
 
     def remove_hook(self, handle: Ref) -> None:
-        """Adds the removal of a hook."""
+        """Adds the removal of the hook that a handle belongs to."""
         self._script.add(RemoveHook(handle))
 
     def make_optimizer(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
@@ -199,7 +201,7 @@ class Actions:
             self._script.add(Optimizer(tuple(leaves), optimizer, settings, groups))
 
     def step(self, leaves: Sequence[Ref], optimizer: str, settings: Attrs = (), groups: Groups = ()) -> None:
-        """Adds one step of an optimizer."""
+        """Adds one step of an optimizer on leaves."""
         self._script.add(Step(tuple(leaves), optimizer, settings, groups))
 
     def clip(self, leaves: Sequence[Ref], kind: str, bound: float) -> None:

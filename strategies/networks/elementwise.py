@@ -17,7 +17,7 @@ SHAPES = ((2,), (1,), (2, 2))
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A recurrent step whose elements do not mix."""
+    """A recurrent step h' = f(w * h + u * x), whose elements do not mix."""
 
     weights: tuple[Ref, Ref]
     """The weights of the state and of the input: w and u."""

@@ -187,7 +187,9 @@ def sums(a: Draft) -> Related:
 
 @relation
 def scalings(a: Draft) -> Related:
-    """Draws two programs: one call with a cotangent, and one with a multiple of it."""
+    """Draws two programs with one computation and one root: a call with a multiple of a cotangent, and a call of the
+    same form with the cotangent itself.
+    """
     _compute(a)
     root, factor = _root(a), a.pick(FACTORS)
     given = a.actions.cotangent(root)

@@ -17,7 +17,7 @@ CHANGING = (*WRITES, Backward, ZeroGrad)
 
 @action(5)
 def backward(s: Sequence) -> None:
-    """Adds a backward call."""
+    """Adds a backward call on a drawn root, mostly one on which the call is legal."""
     root = s.root()
     if root is not None:
         s.called.append(root)
@@ -34,7 +34,7 @@ def repeat_call(s: Sequence) -> None:
 
 @action(1)
 def several(s: Sequence) -> None:
-    """Adds one backward call on two roots, which may be the same."""
+    """Adds one backward call on two drawn roots, which may be the same."""
     one, other = s.root(), s.root()
     if one is not None and other is not None and s.b.can(Capability.MULTIPLE_ROOTS):
         s.called.append(one)
@@ -56,7 +56,9 @@ def create(s: Sequence) -> None:
 
 @action(2)
 def inputs(s: Sequence) -> None:
-    """Adds a backward call restricted to inputs."""
+    """Adds a backward call restricted to one or two drawn values that require grad, which the root need not depend
+    on.
+    """
     root = s.root()
     if root is not None and s.b.can(Capability.INPUTS):
         into = [r for r in s.b.script.live if s.b.requires(r)]

@@ -15,7 +15,7 @@ from autograd_conformance.strategies.situations.base import FREEING, action_situ
 
 @situation
 def no_grad_roots(b: Draft) -> None:
-    """Draws a backward call on a root that requires no grad, alone or after another root."""
+    """Draws a backward call on a root that requires no grad, as the only root or after another one."""
     root = b.leaf(requires_grad=False)
     if b.below(2):
         root = b.ops.nonlinear(root)
@@ -175,7 +175,7 @@ def _inputless(b: Draft, root: Ref, part: Ref) -> None:
 
 
 def _written_leaf(b: Draft, root: Ref, part: Ref) -> None:
-    """Adds an in-place write to a leaf that requires grad."""
+    """Adds an in-place write to a leaf that requires grad, which is rejected."""
     b.writes.to(b.script.leaves[0], "mul_scalar_")
 
 

@@ -151,7 +151,7 @@ def weighted_roots(b: Draft) -> None:
 
 @situation
 def equal_leaves(b: Draft) -> None:
-    """Draws two leaves with equal values that reach one root on different paths."""
+    """Draws two leaves with equal values that reach the root of a backward call on different paths."""
     first = b.leaf_of(((3,), (2,), (), (2, 3)))
     step = b.reference.steps[first.at]
     assert isinstance(step, Leaf)

@@ -35,7 +35,9 @@ def _uses(b: Draft, *values: Ref) -> Ref:
 
 @action_situation
 def unrecorded(b: Draft) -> None:
-    """Draws ops under nested `no_grad` on values that require grad."""
+    """Draws ops under `no_grad`, perhaps nested with other grad modes, on a value that requires grad, and a backward
+    call on that value or on one computed from it and the unrecorded result.
+    """
     b.require(Capability.MODES)
     source = _source(b)
     with b.under(*b.pick(OFF)):

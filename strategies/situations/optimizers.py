@@ -25,7 +25,7 @@ def _others(b: Draft) -> list[Ref]:
 
 
 def _differentiate(b: Draft, leaves: list[Ref]) -> None:
-    """Adds a backward call on a function of each leaf."""
+    """Adds one backward call for each leaf, on a function of that leaf."""
     for leaf in leaves:
         b.actions.backward(chain(b, leaf, 2))
 

@@ -112,7 +112,9 @@ class Loop:
         return self.data[key]
 
     def constant(self, value: float, shape: Shape) -> Ref:
-        """Returns a leaf filled with one value that requires no grad, made once."""
+        """Returns the leaf of a shape that is filled with one value and requires no grad; it is made when first
+        needed.
+        """
         key = f"{value} {shape}", 0
         if key not in self.data:
             self.data[key] = self.leaf(np.full(shape, value), False)

@@ -71,7 +71,7 @@ def parts(loop: Loop) -> None:
 
 
 def accumulate(loop: Loop, i: int) -> None:
-    """Adds a forward pass and a backward call for each part of a batch, and a step."""
+    """Adds a forward pass and a backward call for each part of a batch, and one step after the last part."""
     loop.clear(0, Clearing.FIRST)
     loop.clear(0, Clearing.BEFORE)
     for part in range(loop.plan.count):
