@@ -61,7 +61,7 @@ class Chainer(Adapter):
         self.reset()
 
     def reset(self) -> None:
-        """Forget the optimizers and the gradient arrays of the last program."""
+        """Forgets the last program's optimizers, and the gradient arrays that `identity` kept alive."""
         self.read_arrays: list[np.ndarray] = []
         self.made: dict[object, chainer.optimizer.Optimizer] = {}
 

@@ -53,7 +53,7 @@ class DeZero(Adapter):
         self.reset()
 
     def reset(self) -> None:
-        """Forget the optimizers and the gradient arrays of the last program."""
+        """Forgets the last program's optimizers, and the gradient arrays that `identity` kept alive."""
         self.read_arrays: list[np.ndarray] = []
         self.made: dict[object, dezero.Optimizer] = {}
 
@@ -127,7 +127,7 @@ class DeZero(Adapter):
         return value.dtype.name
 
     def requires_grad(self, value: Variable) -> None:
-        """Returns None: DeZero has no such flag, and every variable requires grad."""
+        """Returns None: DeZero has no `requires_grad` flag, and every variable requires grad."""
 
     def classify(self, error: BaseException) -> Kind:
         """Always returns `Kind.UNKNOWN`: DeZero defines no errors for backward calls."""

@@ -67,7 +67,7 @@ class Jax(Functional):
         self.programs = 0
 
     def reset(self) -> None:
-        """Clear JAX's compiled functions after every `PROGRAMS_PER_CACHE` programs, most of which run once."""
+        """Clears JAX's compiled functions after every `PROGRAMS_PER_CACHE` programs, because most of them run once."""
         self.programs += 1
         if self.programs % PROGRAMS_PER_CACHE == 0:
             jax.clear_caches()

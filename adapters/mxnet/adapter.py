@@ -69,7 +69,7 @@ class MXNet(Adapter):
         self.reset()
 
     def reset(self) -> None:
-        """Wait for the last program's asynchronous work, discard its errors, optimizers and gradients, and start
+        """Waits for the last program's asynchronous work, discards its errors, optimizers and gradients, and starts
         recording.
         """
         with suppress(mx.MXNetError):

@@ -80,8 +80,8 @@ class Paddle(Adapter):
         self.templates = Templates.of(DIALECT)
 
     def reset(self) -> None:
-        """Forget the last program's optimizers and switch recording on: PaddlePaddle leaves it off after it refuses a
-        second derivative.
+        """Forgets the last program's optimizers and switches recording on, because PaddlePaddle leaves it off after it
+        refuses a second derivative.
         """
         paddle.set_grad_enabled(True)
         self.made_optimizers: dict[object, Any] = {}

@@ -40,8 +40,8 @@ def holding(clauses: Iterable[Clause], program: Program, violation: Violation) -
 def in_common(
     program: Program, regions: Mapping[int, tuple[int, ...]], among: Collection[Clause] | None
 ) -> frozenset[Clause]:
-    """Returns the clauses that are true at some instruction of a program which broke no rule: of all clauses, or of
-    those in `among`.
+    """Returns the clauses that are true at some instruction of a program which broke no rule: of all clauses that
+    `--update-known` tries, or of those in `among`.
     """
     places = [each.in_regions(regions) for each in imagined(program)]
     if among is None:

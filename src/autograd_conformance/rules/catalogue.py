@@ -109,7 +109,9 @@ class Rule:
     """Whether, if a known fault explains a violation of this rule, the rule that the fault breaks is reported instead.
     """
     same_work: bool = False
-    """For a rule about pairs of programs: whether both do the same on the same tensors, whatever their numbers are."""
+    """For a rule about pairs of programs: whether both compute the same results from the same tensors, so that they
+    must agree whatever numbers the tensors contain.
+    """
 
     @property
     def family(self) -> Family:

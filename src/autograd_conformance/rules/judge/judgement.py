@@ -28,7 +28,7 @@ class Judgement:
     waived: tuple[Violation, ...] = ()
     """All waived violations, in order; the last one is `ended_by`, if there is one."""
     judged: int = 0
-    """Number of instructions that were judged."""
+    """Number of instructions that were judged, without those whose unspecified effects were adopted as observed."""
     choices: Mapping[Choice, int] = field(default_factory=dict)
     """The outcomes that the framework chose where the rules allow several, each with the number of instructions at
     which it was chosen.

@@ -68,7 +68,7 @@ class RaisedError(Observed):
 
 @dataclass(frozen=True, slots=True)
 class OtherValue(Observed):
-    """An op, a leaf or a detach returned other numbers than its definition gives."""
+    """An instruction returned, or wrote into memory, other numbers than its definition gives."""
 
     observed_clause = "returned another value"
     category = "other value"

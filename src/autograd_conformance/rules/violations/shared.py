@@ -158,8 +158,8 @@ class NoGradient(Observed, Expected):
 
 @dataclass(frozen=True, slots=True)
 class GradientForm(Observed, Expected):
-    """Says that a leaf's gradient has this shape and dtype: as the wrong form that was observed, or as the required
-    one.
+    """Says that the gradient of a leaf, or the one that a hook got, has this shape and dtype: as the wrong form that
+    was observed, or as the required one.
     """
 
     observed_clause = "a gradient of shape {self.shape}, {self.dtype}"
