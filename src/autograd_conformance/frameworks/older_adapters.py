@@ -14,7 +14,7 @@ DEFAULTS = (
     "traits", "trait_sources", "packages", "insists", "optimizers", "writes", "limits", "modules", "random",
     "variables", "programs_each", "prepare", "saved_tensor_counter", "simpler_modes",
 )  # fmt: skip
-"""Members of `Adapter` with a default that the suite uses."""
+"""Members of `Adapter` with a default that an adapter gets if it neither inherits `Adapter` nor has the member."""
 
 _DEFAULT = Adapter()
 

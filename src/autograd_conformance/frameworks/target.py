@@ -73,7 +73,7 @@ def open_target(
 def open_unchecked(name: str, device: str, timeout: float, scale: TimeoutScale = unscaled) -> Remote:
     """Open the target of a framework in another process, without the smoke test and the probe.
 
-    The checks run calls that the framework may not survive, although it survives a program without these calls.
+    These two run calls that the framework may not survive, although it survives a program without these calls.
     """
     command = parse(name)
     assert command is not None
@@ -198,7 +198,9 @@ class InProcess:
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
-        """Documentation of the traits, as far as the adapter cites it."""
+        """Address of the documentation or source code that states each trait, by the trait's name, as far as the
+        adapter cites it.
+        """
         return self.adapter.trait_sources
 
     @property

@@ -303,7 +303,8 @@ class Row:
     whatever the framework did before.
     """
     writes: bool = False
-    """Whether the instruction changes values in place."""
+    """Whether the instruction changes the elements of values in place, as an in-place op and a step of an optimizer do.
+    """
     shows_values: bool = False
     """Whether all values are observed after the instruction."""
     shows_gradients: bool = False

@@ -60,11 +60,11 @@ class Vocabulary:
     """The names that programs may use, with their attributes and settings; the op tables define these names."""
 
     ops: Collection[str]
-    """Ops that programs apply, including modules and random ops."""
+    """Names of the ops that programs may apply, including modules and random ops."""
     writes: Collection[str]
-    """Ops that programs apply in place."""
+    """Names of the in-place ops that programs may apply."""
     optimizers: Collection[str]
-    """Optimizers that programs make."""
+    """Names of the optimizers that programs may make."""
     attributes: Callable[[str, Attrs], str | None] = _any_attributes
     """A function that describes the problem with an op's attributes, or returns None if they are valid."""
     settings: Callable[[str, Attrs, Groups], str | None] = _any_settings

@@ -32,7 +32,7 @@ class Node:
     freed_by: int | None = None
     """The number of the call that freed the op's saved tensors, or may have."""
     traversals: int = 0
-    """Number of calls that went through the node."""
+    """Number of calls that certainly went through the node, including those that raised on the way."""
     was_retained: bool = False
     """Whether a call that went through the node retained the graph."""
 
@@ -77,7 +77,7 @@ class Traversal:
     nodes: tuple[Node, ...] = ()
     """The nodes that the call certainly goes through."""
     leaves: frozenset[Ref] = frozenset()
-    """The leaves to whose gradients the call adds."""
+    """The leaves to whose gradients the call adds; empty for a call that returns gradients instead."""
     uses: Mapping[GradientEdge, int] = field(default_factory=dict)
     """For each edge, how many times it is an operand, one that gets a gradient, of the nodes that the roots depend on
     or may depend on, whatever the call's inputs are.

@@ -39,7 +39,7 @@ class Ancestry:
     uses: dict[GradientEdge, int] = field(default_factory=dict)
     """For each edge, how many times it is an operand, one that gets a gradient, of the nodes in `visited`."""
     must_reach: set[GradientEdge] = field(default_factory=set)
-    """The edges that certainly get a cotangent."""
+    """The edges that certainly get a cotangent if the call goes through the whole graph of its roots."""
     may_reach: set[GradientEdge] = field(default_factory=set)
     """The edges that may get a cotangent: the operands of recorded derivatives and of the nodes in `maybe_nodes`."""
     via: set[GradientEdge] = field(default_factory=set)

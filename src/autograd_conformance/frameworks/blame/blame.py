@@ -30,7 +30,9 @@ from autograd_conformance.frameworks.older_adapters import RENAMED
 from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
 
 ADAPTER_BUGS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
-"""Types of exceptions that a bug of an adapter usually raises; used if the framework is in the same file."""
+"""Types of exceptions that a bug of an adapter usually raises. If framework and adapter share a file, no other
+exception counts as an adapter bug; a message about one says if its traceback ends in the adapter.
+"""
 RESOURCE_ERRORS = (MemoryError, RecursionError)
 """Exceptions that plain Python code also raises when a framework exhausts memory or the stack. They count as the
 framework's.

@@ -20,7 +20,7 @@ from autograd_conformance.frameworks.blame.ownership import Ownership, is_neutra
 
 CONTAINERS = (tuple, list, dict, set, str)
 MANY = 20
-"""Maximum number of elements of a container that are examined."""
+"""Maximum number of elements of a container that are examined for values of the framework."""
 _MISSING = object()
 
 

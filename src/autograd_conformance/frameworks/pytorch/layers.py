@@ -39,7 +39,7 @@ class Layer:
     """Whether the functions of earlier programs are dropped before each program."""
 
     prelude: str = ""
-    """Additional lines at the top of a script."""
+    """Additional lines at the top of a printed script, such as an import; empty if there are none."""
     head: str = ""
     """The decorator above the printed definition of a region's function, which replaces `call` if this is the innermost
     layer; empty if there is none.

@@ -38,7 +38,7 @@ class TorchRegions(TorchEager):
     """The layers around the function of each region, such as a checkpoint, outermost first."""
 
     prelude = ""
-    """Additional lines at the top of a script."""
+    """Additional lines at the top of a printed script, such as an import; empty if there are none."""
     head, call = printed(())
     """Templates for the line above the definition of a region's function, and for the function's call."""
 

@@ -74,7 +74,7 @@ def refuse_alike(name: str, one: Gradient, other: Gradient) -> None:
 
 
 def alike(gradients: Mapping[Ref, Gradient | None]) -> bool:
-    """Whether two of the gradients have the same identity."""
+    """Whether two of the gradients have the same identity; gradients without elements do not count."""
     known = [each.identity for each in gradients.values() if each is not None and _shows(each)]
     return len(set(known)) < len(known)
 

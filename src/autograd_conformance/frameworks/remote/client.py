@@ -157,7 +157,9 @@ class Remote:
 
     @property
     def trait_sources(self) -> Mapping[str, str]:
-        """Documentation of the traits, as far as the server cites it."""
+        """Address of the documentation or source code that states each trait, by the trait's name, as far as the server
+        cites it.
+        """
         return self.handshake.trait_sources
 
     @property

@@ -23,7 +23,7 @@ CHUNK = 1 << 16
 SOON, AGAIN = 0.05, 0.5
 """Seconds until the timeout and the process's state are checked, at first and from then on."""
 ENDING = 1.0
-"""Seconds that a process has to exit after its input or output was closed."""
+"""Seconds that a process has to exit after its input or output was closed, before it is killed."""
 
 
 class ProcessEnded(Exception):

@@ -56,7 +56,7 @@ class Handshake:
     traits: Traits = PYTORCH
     """The framework's choices where several behaviours are legal."""
     trait_sources: Mapping[str, str] = field(default_factory=dict)
-    """Documentation of each trait, by the trait's name."""
+    """Address of the documentation or source code that states each trait, by the trait's name."""
     packages: Mapping[str, str] = field(default_factory=dict)
     """Versions of packages that may affect the framework's behaviour, such as {"numpy": "2.4.0"}."""
     writes: frozenset[str] | None = None
@@ -68,7 +68,7 @@ class Handshake:
     optimizers: Mapping[str, Collection[str]] | None = None
     """Supported optimizers, each with the names of its supported settings; None if the server names none."""
     random: bool = False
-    """Whether a request may contain a seed."""
+    """Whether a request may contain a seed for the framework's random numbers."""
     saved_tensor_counter: bool = False
     """Whether another process of the server can count saved tensors, if the handshake requests it."""
     has_regions: bool = False

@@ -202,7 +202,9 @@ class Run:
         return unread_outcome(self.adapter, failed.call, failed.error, self._sample_values())
 
     def _sample_values(self) -> Sequence[Value]:
-        """Returns some of the framework's values; their modules help to find the owner of code."""
+        """Returns up to four of the framework's values; the modules of their classes help to find out whether code is
+        the framework's or the adapter's.
+        """
         return tuple(islice(self.values.values(), 4))
 
     def _cotangents(self, cotangents: Sequence[Literal | None]) -> list[np.ndarray | None]:
