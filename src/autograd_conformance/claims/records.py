@@ -77,7 +77,9 @@ def claims_by_key() -> dict[str, tuple[Claim, Article]]:
 def record(
     claim: Claim, article: Article, observed: Observed, dialect: Dialect | None, observe: Observe | None = None
 ) -> ClaimRecord:
-    """Makes the record of a claim. The claim's programs run only if `observed` is right, wrong or mixed."""
+    """Makes the record of a claim. The claim's programs run only if `observe` is given and `observed` is right, wrong
+    or mixed.
+    """
     runs = observe if observed in ("right", "wrong", "mixed") else None
     result_of_all: bool | None = {"right": True, "wrong": False}.get(observed)
     return ClaimRecord(

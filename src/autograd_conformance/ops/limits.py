@@ -1,7 +1,7 @@
 """Limits: restrictions of a framework on the shapes and attributes of an op that the catalogue allows.
 
-A limit is data, so that it can be sent over the wire. Strategies draw no program outside a limit, and tests skip fixed
-programs outside it.
+A limit is data, so that an adapter in another process can send it. Strategies draw no program outside a limit, and
+tests skip fixed programs outside it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ class Row:
     """For each setting, the definition that the suite's reference implementation follows: ``("lr", "optax.sgd")``."""
 
     def formula(self, settings: Mapping[str, Attr]) -> dict[str, Attr]:
-        """Returns all settings of the optimizer's formula, in a fixed order, with defaults for those not given.
+        """Returns all settings of the optimizer's formula, in a fixed order, with defaults for those not given;
+        `foreach` and `fused` may be given and are left out.
 
         Raises ValueError if a given setting is not one of the optimizer's.
         """

@@ -12,7 +12,7 @@ from autograd_conformance.programs.language import Shape
 
 def simplest(ops: Collection[str], shape: Shape) -> Iterator[tuple[str, int, Attrs]]:
     """Yields those of the given ops that accept operands which all have this shape, each with the number of operands
-    and the simplest attributes, the simplest op first.
+    and the simplest attributes: first ``sin``, then the others in the order of the op tables.
     """
     for name in dict.fromkeys(("sin", *OPS)):
         if name in ops and OPS[name].accepts(shape):

@@ -126,7 +126,7 @@ class Collect:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The end of the program, in the given iteration of the innermost loop, counted from 0."""
+    """The place in a loop's body at which the program ends, in the given iteration of that loop, counted from 0."""
 
     iteration: int
 

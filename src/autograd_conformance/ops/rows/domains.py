@@ -48,7 +48,7 @@ class Domain:
 
 def strictly(domain: Domain) -> Domain:
     """Returns the same domain for an op that is not judged outside the domain, because the op is defined differently
-    there, or has only rounding errors.
+    there, or its derivative there has only rounding errors.
     """
     return replace(domain, smooth_outside=None)
 

@@ -1,4 +1,4 @@
-"""Activation functions, away from their kinks, including kinks of the first derivative."""
+"""Activation functions, with domains that keep operands away from kinks of the function and of its first derivative."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Convolution and pooling in one and two dimensions, written as sums over the kernel's taps.
 
 Each tap of a kernel reads a strided slice of the padded operand. A convolution adds the taps' products; a pooling takes
-their mean or maximum.
+their mean, maximum or norm.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def _padded(j, x, rank, low, high, value=0.0, gap=0):
 
 
 def _taps(j, x, kernel, stride, dilation):
-    """For each tap of a kernel, the slice of the trailing dimensions that it reads."""
+    """Yields, for each tap of a kernel, the tap's position in the kernel and the slice of the trailing dimensions that
+    the tap reads.
+    """
     leading = x.ndim - len(kernel)
     lengths = [_length(n, k, stride, 0, dilation) for n, k in zip(x.shape[leading:], kernel, strict=True)]
     for tap in product(*map(range, kernel)):

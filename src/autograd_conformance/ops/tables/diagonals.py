@@ -36,7 +36,9 @@ def _embedded(j, x, offset):
 
 
 def _room(shape: Shape) -> bool:
-    """Whether a matrix whose diagonal is the last dimension is small enough."""
+    """Whether matrices with this shape's last dimension as a diagonal, above or below the main one, have at most
+    `LARGEST` elements.
+    """
     return size(shape[:-1]) * (shape[-1] + 1) ** 2 <= LARGEST
 
 

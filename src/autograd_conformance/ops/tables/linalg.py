@@ -95,8 +95,8 @@ def _cholesky(j, x):
 
 
 def _eigenvalues(j, x):
-    """The eigenvalues in ascending order: the roots of the characteristic polynomial, for three rows by Viete's
-    formula.
+    """Returns the eigenvalues of the symmetric part of matrices, in ascending order: the roots of the characteristic
+    polynomial, for three rows by Viete's formula.
     """
     a = _rows(j, _symmetric(j, x))
     n = len(a)

@@ -69,7 +69,9 @@ def _smoothed(shape: Shape) -> Choices:
 
 
 def _likelihood(j, x, target, reduction):
-    """The negated values at the targets. The classes are in dimension 1, or in dimension 0 if there are no samples."""
+    """Returns the negated values at the targets, or their mean or sum, as `reduction` says. The classes are in
+    dimension 1, or in dimension 0 if there are no samples.
+    """
     dim = min(1, x.ndim - 1)
     chosen = np.moveaxis(np.eye(x.shape[dim])[np.array(target)], -1, dim)
     return _reduce(j, -j.np.sum(x * chosen, axis=dim), reduction)

@@ -134,7 +134,9 @@ def _single_op_symptoms(failures: Iterable[Failure]) -> dict[tuple[str, Symptom]
 
 
 def _responsible_op(failure: Failure, single_ops: Mapping[tuple[str, Symptom], set[str]]) -> str | None:
-    """The op that causes a failure, if that op has the same symptom in a program without other ops."""
+    """Returns the op that causes a failure, if that op has the same symptom in a program without other ops; None
+    otherwise.
+    """
     symptom = symptom_of(failure)
     if failure.op is not None and failure.rule in single_ops.get((failure.op, symptom), ()):
         return failure.op

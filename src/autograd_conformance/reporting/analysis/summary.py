@@ -54,7 +54,9 @@ class RuleSummary:
 
 @dataclass(frozen=True, slots=True)
 class FamilySummary:
-    """Summary of a family of rules."""
+    """Numbers for a family of rules: rules that passed, programs that the tests of these rules ran, failures, and the
+    fraction of instructions that were judged.
+    """
 
     name: str
     total: Total
@@ -187,7 +189,7 @@ def by_attention(rules: Iterable[RuleSummary]) -> list[RuleSummary]:
 
 
 def applies(family: FamilySummary) -> bool:
-    """Whether a family has a rule that applies to the framework, or a failure."""
+    """Whether a family has a MUST or SHOULD rule that applies to the framework, or a failure."""
     return bool(family.total.applicable or family.failures)
 
 

@@ -36,7 +36,9 @@ class Picture:
     svg: str
     """The drawing as an SVG element of a page."""
     words: tuple[str, ...]
-    """Sentences, one for each line of the program."""
+    """The drawing as sentences: one for each line of the program, then one for each group of lines, then one about the
+    first wrong gradient, if there is any.
+    """
 
     @property
     def wide(self) -> bool:

@@ -61,7 +61,8 @@ class _Kept:
 class MergedFailures:
     """The merged failures of runs that are added one by one.
 
-    For each kind of failure at most `shapes` structures of programs are kept; None: every program is kept.
+    For each kind of failure at most `shapes` structures of programs are kept, those of the shortest programs; None:
+    every program is kept.
     """
 
     def __init__(self, shapes: int | None = SHAPES) -> None:

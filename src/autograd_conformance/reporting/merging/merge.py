@@ -29,7 +29,8 @@ from autograd_conformance.reporting.records.records import (
 class MergedRuns:
     """The sum of runs that are added one by one.
 
-    Of failures that differ only in their programs, at most `shapes` program structures are kept; None: all programs.
+    Of failures that differ only in their programs, at most `shapes` program structures are kept, those of the shortest
+    programs; None: all programs.
     """
 
     def __init__(self, shapes: int | None = None) -> None:

@@ -24,7 +24,7 @@ The page ``report.md`` shows one failure of every cause in full.
 
 def print_failures(causes: tuple[Cause, ...], console: Console) -> None:
     """Prints the failures, grouped by cause. The rules' sources and the replay commands are printed only if there is a
-    single cause; the report has all.
+    single cause; the page ``report.md`` has them for every cause.
     """
     for line in _lines(causes):
         console.print(Text(printable(line)), soft_wrap=True, highlight=False)

@@ -61,24 +61,27 @@ STYLES: dict[Verdict, str] = {
 """Colour of each verdict in the terminal."""
 
 REPLAYS = 3
-"""Maximum number of replay commands that the summary prints, one for each cause; the report has all commands."""
+"""Maximum number of replay commands that the summary prints, one for each cause; the page ``report.md`` has one for
+every cause, and the path of the replay file of every other failure.
+"""
 
 UNREMARKABLE = ("pass", "info", "not applicable", "skipped")
-"""Verdicts whose rules the summary does not list. It only counts inapplicable and skipped rules; the report has the
-reasons.
+"""Verdicts whose rules the summary does not list. It only counts inapplicable and skipped rules; the page ``report.md``
+has the reasons.
 """
 
 ENTRIES = 5
 """Maximum number of known differences that the summary prints, stale ones first, and of vacuous rules that it names in
-one line; the report has all of them.
+one line; the page ``report.md`` has all of them.
 """
 
 
 def print_summary(report: Report, console: Console, written: str | Path | None = None, above: int = 0) -> None:
     """Print the summary of a run.
 
-    `written` is the path of its report, if there is one; `above` is the number of causes that were already printed in
-    full. Replay commands and paths are never wrapped, so that they can be copied.
+    `written` is the path that the summary names as its report: ``report.md``, or the record file, or None; `above` is
+    the number of causes that were already printed in full. Replay commands and paths are never wrapped, so that they
+    can be copied.
     """
     summary = summarize(report)
     console.print()

@@ -38,7 +38,8 @@ class Section:
     def html(self, root: str, rules: Mapping[str, str]) -> Markup:
         """Text of the section as HTML.
 
-        `root` is the relative path from the page to the site's root; `rules` has the page of each rule.
+        `root` is the relative path from the page to the site's root; `rules` maps the slug of each rule to the file
+        name of the rule's page, without extension.
         """
         return Markup(_MARKDOWN.renderer.render(self.tokens, _MARKDOWN.options, {"root": root, "rules": rules}))
 

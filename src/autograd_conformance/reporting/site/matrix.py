@@ -59,12 +59,12 @@ class Row:
 
     @property
     def passing(self) -> int:
-        """Number of latest runs in which the rule passed."""
+        """Number of runs of the latest version of any framework in which the rule passed."""
         return sum(cell.verdict == "pass" for cell in self._latest)
 
     @property
     def applicable(self) -> int:
-        """Number of latest runs in which the rule applies."""
+        """Number of runs of the latest version of any framework in which the rule applies."""
         return sum(MEANING_OF[cell.verdict].applicable for cell in self._latest)
 
     @property
