@@ -43,7 +43,7 @@ class Run:
     version: str
     """The framework's version."""
     profile: str
-    """The profile, which sets the number of programs of each rule."""
+    """The Hypothesis profile, which sets the number of programs of each test."""
     programs: int
     """Number of judged programs."""
     left_open: int

@@ -98,7 +98,7 @@ class Check:
     programs: int = 0
     """Number of checked programs; two related programs count as one."""
     exercised: Counter[str] = field(default_factory=Counter)
-    """Number of times each rule was exercised, by slug."""
+    """Number of times that the checked programs tested each rule, by the rule's slug."""
     differences: Counter[Known] = field(default_factory=Counter)
     """Number of programs that showed each known difference."""
     ended: Counter[Known] = field(default_factory=Counter)

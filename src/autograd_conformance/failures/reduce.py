@@ -34,14 +34,16 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.violations.violation import Violation
 
 GRIDS = (1, 8)
-"""Numbers of a program are rounded to multiples of 1/n for each of these n, as such numbers are easy to read."""
+"""Reducing tries to round the numbers of a program to multiples of 1/n, for each of these n, as such numbers are easy
+to read."""
 
 MAX_NUMBERS = 40
-"""The numerators of distinct numbers stay below this: a program that needs more keeps its numbers, as distinct ones
-would be long."""
+"""The numbers of a program are replaced by distinct ones, such as 3/2, 4/2, ..., only if all numerators stay below
+this; else they would be long."""
 
 UNCLEAR = 1000.0
-"""Distinct numbers may reduce the error of the failing value, in units of its bound, by this factor at most."""
+"""Replacing the numbers of a program by distinct ones may reduce the error of the failing value, in units of its bound,
+by this factor at most."""
 
 TRIES = 200
 """Number of smaller programs after which the reduction of one failure ends."""

@@ -51,7 +51,8 @@ class Replayed:
     """The result of a replay."""
 
     verdict: Verdict
-    """"fixed" if the program violates no rule now, "still failing", or "cannot run"."""
+    """"fixed" if the program violates no rule now, "still failing" if it violates one, "cannot run" if it is malformed,
+    needs something that the framework does not support, or cannot be judged."""
     reason: str | None = None
     """Why the program cannot run, or the rule that it still violates."""
     broken: RuleViolated | None = None

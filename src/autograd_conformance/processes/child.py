@@ -102,7 +102,7 @@ class Child:
             start_new_session=is_server,
         )
         self.pipes = [pipe for pipe in (self.process.stdin, self.process.stdout) if pipe is not None]
-        """The server's standard input and standard output."""
+        """The pipes to the standard input and output of a server process; empty for other processes."""
 
     @property
     def status(self) -> int | None:

@@ -38,15 +38,16 @@ POLL = 0.05
 """Seconds between two checks of whether the child still runs."""
 
 SILENT = 2
-"""Number of checks in which the parent may find the pipe of a child that is about to end closed; with more, the
-framework has closed the pipe.
+"""Largest number of checks in which the parent may find the pipe from the child closed before the child has ended;
+after more, the framework counts as having closed the pipe.
 """
 
 LOOK = 1.0
 """Seconds between two checks of whether the child hangs."""
 
 UNSIGNALLED_LIMIT, SIGNALLED_LIMIT = 1.2, 6.0
-"""Seconds after a signal until the child is ended: without its confirmation of the signal, and with it."""
+"""Seconds after a signal to stop at which a child that still runs is killed: if it has not confirmed the signal, and if
+it has."""
 
 LATE = 3.0
 """Seconds after the end of a child to which a signal to stop was forwarded, in which this process ignores further such

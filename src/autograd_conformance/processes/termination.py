@@ -24,7 +24,7 @@ USUAL = (signal.SIG_DFL, signal.default_int_handler)
 """The default handlers; any other handler is left in place."""
 
 AGAIN = 1.0
-"""Seconds after which a signal without effect is sent again."""
+"""Seconds after which the signal that ends the run is sent again if no code has received the interruption."""
 
 Handler = Callable[[int, FrameType | None], Any]
 

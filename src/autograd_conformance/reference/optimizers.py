@@ -30,7 +30,7 @@ else:
     from autograd_conformance.reference.staging.lazy_modules import jax, jnp, optax
 
 KEPT = 1024
-"""Number of combinations of settings and shape whose staged functions are kept in memory."""
+"""Largest number of combinations of an optimizer, its settings and a shape whose NumPy functions are kept in memory."""
 
 
 @dataclass

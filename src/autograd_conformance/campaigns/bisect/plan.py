@@ -47,7 +47,7 @@ class SearchPlan:
 
     searches: tuple[Search, ...]
     storage: str | None = None
-    """The path of a folder, or a URL that fsspec accepts."""
+    """The folder in which outcomes are stored, as a path or a URL that fsspec accepts; None if the plan names none."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options that fsspec gets for the storage."""
 

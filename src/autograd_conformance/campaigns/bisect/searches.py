@@ -41,7 +41,7 @@ class Searches:
         self.plan, self.storage, self.suite = plan, storage, suite
         self.waiting = waiting or Waiting()
         self.trials: dict[Step, Trial] = {}
-        """The outcomes of finished steps."""
+        """The outcome of each finished step, which ran one finding's program in one version."""
         self.given_up: dict[Step, str] = {}
         """The steps that were given up, each with the reason."""
         self._attempts: Counter[Step] = Counter()

@@ -22,7 +22,7 @@ Needs = Mapping[str, float]
 """The amount of each resource that a task occupies on a worker, such as ``{"GPU": 1}``."""
 
 MINUTES = 30.0
-"""Default time limit for waiting, in minutes."""
+"""Default time limit, in minutes, of waiting for a worker that can run a remaining task."""
 
 
 class NoWorkers(Exception):
@@ -34,7 +34,7 @@ class Waiting:
     """Measures the time for which no worker could run a remaining task."""
 
     limit: float = 60 * MINUTES
-    """Time limit in seconds."""
+    """Seconds without any worker that can run a remaining task after which the campaign ends."""
     since: float | None = None
     """Start of the waiting on the monotonic clock; None if some task can be run or no task is left."""
 

@@ -30,14 +30,15 @@ class SeriesProgress:
     submitted: int = 0
     """Number of shards that this command submitted."""
     rejecting_workers: set[str] = field(default_factory=set)
-    """Addresses of workers that rejected a shard of this series. Other workers get the next shard, if there are any."""
+    """Addresses of workers that rejected a shard of this series. The next shard of the series goes to other workers, if
+    there are any."""
     rejection: str = ""
     """The reason why no shard of the series can succeed, if a shard reported one."""
     programs: int = 0
     seconds: float = 0.0
     """Total duration of the finished shards, in seconds."""
     failing: int = 0
-    """Number of shards with failures."""
+    """Number of finished shards whose records contain a failure."""
     done_prefix: int = 0
     """Number of consecutive seeds, from the plan's first seed, that are known to be done."""
 

@@ -31,7 +31,7 @@ SITE = "site"
 """The name of the folder for the web pages."""
 
 REPLAY_TEXT = {"still failing": "fails", "fixed": "did not fail", "cannot run": "could not be run"}
-"""For each result of a replayed failure, the text that the page and the terminal show."""
+"""For each result of a replayed failure, the text that the page `campaign.md` and the terminal show."""
 
 
 @dataclass(frozen=True, slots=True)

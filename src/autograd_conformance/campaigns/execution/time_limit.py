@@ -19,7 +19,7 @@ class TimeLimit:
     """The time limit of one command, with all its series together."""
 
     deadline: float = math.inf
-    """The end of the time on the monotonic clock."""
+    """The time on the monotonic clock at which the command's time is over; infinity without a limit."""
 
     @classmethod
     def of(cls, hours: float | None) -> TimeLimit:

@@ -22,10 +22,10 @@ from autograd_conformance.reporting.prose import counted, duration, shortened
 from autograd_conformance.reporting.render.failures import cause_title, severity_name
 
 LINE_SECONDS = 30.0
-"""Seconds between two lines if the output is no terminal."""
+"""Seconds between two lines with the progress of the campaign if the output is no terminal."""
 
 DRAW_SECONDS = 0.5
-"""Seconds between two updates of the table."""
+"""Smallest number of seconds between two updates of the table on a terminal."""
 
 
 class View:

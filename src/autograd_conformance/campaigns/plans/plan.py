@@ -19,7 +19,7 @@ from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.reporting.prose import listed
 
 SHARD = 20_000
-"""Default number of programs in a shard."""
+"""Default number of programs in a shard (a run with one seed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Plan:
     series: tuple[Series, ...]
     amount: Amount
     storage: str | None = None
-    """The path of a folder, or a URL that fsspec accepts."""
+    """The folder in which records are stored, as a path or a URL that fsspec accepts; None if the plan names none."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the storage for fsspec, such as an endpoint or a profile. Secrets belong in the environment."""
 

@@ -21,7 +21,7 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 TRIES = 4
-"""Number of attempts of an operation on the storage, as object stores fail at times."""
+"""Largest number of attempts of an operation on the storage, as object stores fail at times."""
 
 PARTIAL = ".part-"
 """Prefix of the names of incomplete files in a folder."""

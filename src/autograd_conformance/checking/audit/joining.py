@@ -18,7 +18,7 @@ from autograd_conformance.programs.operands import refer, results
 from autograd_conformance.rules.violations.violation import Violation
 
 MOST = 24
-"""Largest number of programs that are joined."""
+"""Largest number of programs that `check_all` and `to_run_alone` join into one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ class AuditResult:
     """The ops that violate a rule when they run alone, grouped by the lowest order of derivative that fails."""
 
     wrong: frozenset[str] = frozenset()
-    """Ops whose values or first derivatives are wrong."""
+    """Ops whose values or first derivatives are wrong, or that raised an error that may be the framework's or the
+    adapter's."""
     lost: frozenset[str] = frozenset()
     """Ops that ended the process, or timed out."""
     missing: frozenset[str] = frozenset()
@@ -62,7 +63,7 @@ class AuditResult:
     twice: frozenset[str] = frozenset()
     """Ops whose third derivatives are wrong or not implemented."""
     faults: Mapping[str, Fault] = field(default_factory=dict)
-    """The violation of each wrong or lost op."""
+    """The violation of each wrong or lost op, except wrong ops of which only an undecided error is known."""
     programs: int = 0
     """Number of programs that the audit ran, with those of the ops that violate no rule."""
 

@@ -39,7 +39,7 @@ SAMPLES = 4
 """Number of random programs of an op in each dtype."""
 
 DRAWS = 6
-"""Number of draws until a program of an op is given up."""
+"""Largest number of draws for one program of an op; if all draw another op, there is no program."""
 
 TIMES = {2: "twice", 3: "thrice"}
 
@@ -47,7 +47,7 @@ SWEPT = ("elementwise", "activations", "binary")
 """Families of elementwise ops, which also run on all values of `GRID`."""
 
 GRID = np.arange(-32, 33) / 8.0
-"""All numbers that elements of drawn tensors may have: the multiples of 1/8 from -4 to 4."""
+"""The multiples of 1/8 from -4 to 4, of which most drawn tensors consist."""
 
 
 class NumpyChoices(Choices):
@@ -124,7 +124,9 @@ def _formed(op: Op, operands: Sequence[Shape], attrs: Attrs, dtype: str, draw: i
 
 
 def sweep(op: str, dtype: str) -> Program | None:
-    """Returns a program of an elementwise op on all values that tensors are drawn from; None for other ops."""
+    """Returns a program of an elementwise op on all numbers of `GRID`, the multiples of 1/8 from -4 to 4; None for
+    other ops.
+    """
     sampler = sampling(0, dtype)
     made = _on_every_value(sampler, op)
     return None if made is None else called(sampler, made, op)

@@ -20,7 +20,7 @@ from autograd_conformance.processes.task import Task
 from autograd_conformance.processes.timeouts import scaled_timeout
 
 POLL = 0.05
-"""Seconds between two checks of whether the processes still run."""
+"""Seconds between two checks of whether the processes that run ops alone still run."""
 
 
 NO_NOTES: Mapping[str, Note] = {}

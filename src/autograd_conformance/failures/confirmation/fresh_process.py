@@ -54,7 +54,7 @@ class Request:
     runs: int
     """Number of times that the program runs."""
     printed: int = 0
-    """Number of times that the program's printed code runs after that, instead of the adapter's calls."""
+    """Number of times that the program's printed code runs after the `runs` runs by the adapter's calls."""
     statement: Mapping[str, Any] | None = None
     """The description that the framework gave when it was first loaded, in JSON form; None skips the comparison with
     its description in the fresh process."""

@@ -34,11 +34,13 @@ STEPS = {"float64": 1e-5, "float32": 1e-2}
 """Step size of the finite differences, by the dtype of the leaf."""
 
 CLOSE = 0.1
-"""Finite differences agree with a gradient if they are within this fraction of the distance between the two gradients.
+"""Finite differences agree with a gradient if they differ from it by at most this fraction of the distance between the
+framework's gradient and the reference's.
 """
 
 CLEAR = 0.01
-"""JAX confirms the reference if the two differ by less than this fraction of the comparison's bound."""
+"""JAX's gradient confirms the reference's if the two differ by at most this fraction of the bound on rounding errors
+within which the framework's gradient had to be."""
 
 
 def votes(case: Case) -> Votes | None:

@@ -15,7 +15,8 @@ from autograd_conformance.reporting.records.encoding import decode, encode
 from autograd_conformance.reporting.records.records import Record
 
 PREFIX = "found-"
-"""Prefix of the names of these files: ``found-gw0`` for the worker ``gw0``."""
+"""Prefix of the names of the files with failures that a worker has found and not sent: ``found-gw0`` for the worker
+``gw0``."""
 
 
 def save(folder: Path, worker: str, *records: Record) -> None:

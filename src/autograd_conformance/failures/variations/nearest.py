@@ -47,7 +47,7 @@ from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.model import Tape
 
 MAX_VARIATIONS = 40
-"""Maximum number of variations that are tried."""
+"""Maximum number of variations (changed programs that may pass) that are tried for one failure."""
 
 MAX_LINES = 600
 """Maximum number of lines of all variations together, so that fewer variations of a long program are tried."""

@@ -59,13 +59,15 @@ class Bound:
     reference: Reference
     """The program, run without perturbation."""
     edge: GradientEdge
-    """The edge that identifies the number: a value, or the value whose gradient the number is."""
+    """The edge that identifies the number whose error is bounded: a value, or the value of which the number is the
+    gradient."""
     exact: Array
-    """The number as computed without perturbation."""
+    """The number whose error is bounded, as computed without perturbation."""
     narrow: str
     """The narrowest dtype in which the program computes."""
     measure: Measure | None
-    """The function that computes the number in a perturbed run; None if the number is always zero."""
+    """The function that computes the number whose error is bounded in a perturbed run; None if the number is always
+    zero."""
     squares: Array = field(default_factory=lambda: np.zeros(()))
     """The sum, over all perturbed runs so far, of the squared difference from the exact number."""
     roundings: int = 1

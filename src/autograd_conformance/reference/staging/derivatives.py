@@ -22,8 +22,8 @@ else:
 Array = np.ndarray
 
 KEPT = 8192
-"""Number of functions of each kind that are kept in memory; others are loaded from disk again, in
-tens of microseconds."""
+"""Largest number of functions of each kind (forward, vector-Jacobian product) that are kept in memory; others are
+loaded from disk again, in tens of microseconds."""
 
 np.seterr(all="ignore")  # a drawn program may overflow; the judge compares infinities, NumPy need not warn
 
