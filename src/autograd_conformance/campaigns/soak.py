@@ -148,7 +148,7 @@ COUNTED: dict[str, Callable[[Run], int]] = {
 
 
 def shown(runs: list[Run]) -> Table:
-    """Returns the runs of a log as a table, with their totals."""
+    """Returns a table for the terminal with a row for each run of a log and a row of totals."""
     sums = summed(runs)
     names = [name.replace("_", " ") for name in sums]
     table = Table("framework", "seed", "suite", *names, "programs/s", box=None, highlight=False)
@@ -176,7 +176,9 @@ def _number(n: float) -> str:
 
 
 def page(runs: list[Run]) -> str:
-    """Returns the runs of a log as a page, in GitHub's Markdown, ending in a line end."""
+    """Returns a page in GitHub's Markdown about all runs of a log, grouped by framework and version; it ends in a line
+    end.
+    """
     by_framework: dict[str, list[Run]] = {}
     for run in runs:
         by_framework.setdefault(f"{run.framework} {run.version}", []).append(run)

@@ -123,7 +123,9 @@ class Observer:
 
 
 def pop(folder: Path, worker: str) -> Entry | None:
-    """Returns what a worker that died was running, or None if it was running no program; removes the journal."""
+    """Returns the test and the program that a worker was running when it died, or None if it was running no program;
+    removes the journal.
+    """
     entry = read(folder, worker)
     for path in _paths(folder, worker):
         path.unlink(missing_ok=True)
@@ -131,7 +133,7 @@ def pop(folder: Path, worker: str) -> Entry | None:
 
 
 def read(folder: Path, worker: str) -> Entry | None:
-    """Returns what a worker that died was running, or None if it was running no program."""
+    """Returns the test and the program that a worker was running when it died, or None if it was running no program."""
     path, mark = _paths(folder, worker)
     try:
         head, text, _ = path.read_text(errors="replace").split("\n", 2)

@@ -21,10 +21,12 @@ Errors = tuple[type[BaseException], ...]
 
 
 class Task:
-    """A task in a folder. `command` carries it out, in a process that ends with this one."""
+    """A task for another process, whose files are in a folder. The command line `command` starts that process, which
+    ends when this one ends.
+    """
 
     def __init__(self, module: str, folder: Path, request: object, notes: Iterable[object] = ()) -> None:
-        """Writes the request, and notes that the task begins with."""
+        """Writes the request to a file, and `notes` to the file to which the other process adds its notes."""
         self.path, self.failed = folder / NOTES, folder / FAILED
         self.path.write_text("".join(f"{json.dumps(note)}\n" for note in notes), encoding="utf-8")
         (folder / REQUEST).write_text(json.dumps(request), encoding="utf-8")

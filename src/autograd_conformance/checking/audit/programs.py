@@ -204,7 +204,9 @@ def programs(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
 
 
 def under_another_default(op: str, dtypes: Sequence[str]) -> Iterator[Program]:
-    """Yields a program of an op in each narrower dtype, under the default dtype of the wider one."""
+    """Yields a program of an op in each dtype other than float64, after an instruction that makes float64 the
+    framework's default dtype.
+    """
     for dtype in dtypes if Capability.DEFAULT_DTYPE in alphabet.current().capabilities else ():
         program = sample(op, 0, dtype) if dtype != OTHER_DEFAULT else None
         if program is not None:

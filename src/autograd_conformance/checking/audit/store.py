@@ -1,5 +1,5 @@
-"""Stores which ops were right when they ran alone, for later runs: such an op does not run alone again until something
-changes.
+"""Stores the outcome of running each op alone, for later runs: an op that was right, or whose violation is a known
+difference, does not run alone again until something changes.
 
 The file is JSON, in the folder of the reference's generated code. Its keys are digests of everything that affects the
 outcome and that this process can read: the framework's name and version, the adapter's source, and the suite's own

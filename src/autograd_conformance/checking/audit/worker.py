@@ -3,7 +3,7 @@ op.
 
 The process notes each op before it runs, and its outcome afterwards. If the process dies, the op that it had begun is
 lost, and another process continues with the next op. An op that passes is then differentiated twice, and if that passes
-too, three times.
+too, three times, except with the profile `quick`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def main(folder: Path, form: Mapping[str, Any]) -> None:
 
 
 def audit_share(folder: Path, request: Request) -> None:
-    """Runs the ops of one part of the audit alone, from the first op without a note."""
+    """Runs those ops of one part of the audit alone that have no note yet and are not left out by the request."""
     dtypes = tuple(request.dtypes)
     noted = latest(read_notes(folder))
     notes = OpNotes(folder)

@@ -60,8 +60,8 @@ class Tally:
         self.common = common_to_both(self.common, other.common)
 
     def coverage(self) -> Iterator[Coverage]:
-        """Yields a record for each op, ordered by name: how often which instructions followed it, by dtype and grad
-        mode.
+        """Yields a record for each op, ordered by name: in how many programs each instruction of another kind, such as
+        backward, followed it, by dtype and grad mode.
         """
         found: dict[str, dict[tuple[str, bool], dict[str, int]]] = {}
         for each, count in sorted(self.pairs.items()):

@@ -1,6 +1,6 @@
 """The objects that the tests of one process share: `settings` never change, `framework` is the framework under test,
-`process_state` counts the process's programs and its failures that ran again, `session` holds these three, and
-`records` makes the first records of a run.
+`process_state` remembers the process's latest programs and how many failures it may still run again, `session` holds
+these three, and `records` makes the first records of a run.
 """
 
 from autograd_conformance.checking.session.framework import FrameworkUnderTest

@@ -82,7 +82,7 @@ def _watchdog(config: pytest.Config) -> float:
 
 
 def _replay(config: pytest.Config, files: list[Path]) -> int:
-    """Replays each program file, in a separate process if possible; returns the worst exit code."""
+    """Replays each program file, in a separate process if possible; returns the highest exit code."""
 
     def main(folder: Path, files: list[Path]) -> int:
         configure(config)

@@ -172,8 +172,8 @@ class Recorder:
 
     @pytest.hookimpl(tryfirst=True)  # before pytest-xdist waits for its workers: the run may be ended during the wait
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Writes the end of the report and sets the exit code. This also counts faulty ops that only the audit (which
-        ran each op alone before the tests) found and, in a strict run, stale known differences.
+        """Writes the end of the report and sets the exit code. Faulty ops that only the audit (which ran each op alone
+        before the tests) found may also fail the run, and so may stale known differences in a strict run.
         """
         self.termination.acknowledge()
         session.exitstatus = self.end.finish(self.run.stop_code if self.run.stop_code == ADAPTER_ERROR else exitstatus)
