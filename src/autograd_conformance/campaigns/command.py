@@ -44,7 +44,7 @@ EXTRA = "campaigns need Dask and fsspec: pip install 'autograd-conformance[campa
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "autograd-conformance campaign") -> int:
-    """Runs or resumes a campaign; returns the exit code."""
+    """Runs or resumes the plan of runs or bisections that the command line names; returns the exit code."""
     options = _parser(program).parse_args(arguments)
     try:
         plan = read_plan(options.plan)

@@ -52,7 +52,7 @@ class Case:
 
     @classmethod
     def of(cls, broken: RuleViolated, until: float = math.inf) -> Case:
-        """Makes the case of a broken rule."""
+        """Makes the case of a `RuleViolated`, with its program, observation and violation."""
         return cls(broken.program, broken.observation, broken.violation, broken.target, broken.related, until)
 
     def with_crashes_as_errors(self) -> Case:

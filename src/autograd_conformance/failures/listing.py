@@ -46,8 +46,8 @@ class Statement:
 def statements(
     program: Program, regions: Iterable[Region], dialect: Dialect, failing: int | None = None
 ) -> list[Statement]:
-    """Returns a program's lines of code with the numbers of its instructions. The instructions of each region become a
-    function.
+    """Returns a program's lines of code with the numbers of its instructions. The instructions of each region, which
+    run as one compiled or checkpointed function, become a function.
     """
     name, lines = names(program), code(program, dialect)
     known: dict[str, str] = {}

@@ -249,7 +249,9 @@ def _from_start(path: Path, session: Session) -> Path:
 
 
 def _error(violation: Violation) -> ErrorSize | None:
-    """Returns the largest error of a value relative to its bound; None if the violation is not about numbers."""
+    """Returns the error, its bound and their ratio, at the element of the failing value where that ratio is largest;
+    None if the violation is not about numbers.
+    """
     if violation.got is None or violation.want is None or violation.bound is None or not violation.got.size:
         return None
     distance = np.abs(violation.got - violation.want)

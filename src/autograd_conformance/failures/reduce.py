@@ -152,7 +152,9 @@ def _related_with_distinct_numbers(case: Case, known: Sequence[Known]) -> Case:
 
 
 def _is_as_clear(found: Case, original: Case) -> bool:
-    """Whether the error is still clear in the program with distinct numbers, at which an op may be nearly constant."""
+    """Whether the error in the program with distinct numbers, at which an op may be nearly constant, is at least 1 /
+    `UNCLEAR` of the original one, each in units of its bound.
+    """
     return _error_in_bounds(found.violation) * UNCLEAR >= _error_in_bounds(original.violation)
 
 

@@ -207,7 +207,9 @@ def _process_end(item: pytest.Item, ended: Crashed | TimedOut, flaky: bool, repo
 
 
 def _save(item: pytest.Item, failure: Failure, verdict: FailureVerdict) -> None:
-    """Stores a failure before it runs again in a fresh process, in case the run ends before the failure is sent."""
+    """Writes a failure to a file in the report's folder before it runs again in a fresh process, in case the run ends
+    before the failure is sent.
+    """
     settings, (rule, op) = item.config.stash[SESSION].settings, about(item)
     later = unsent(item.nodeid, rule, op, item.stash.get(CHECK, None), verdict)
     pending.save(settings.folder, settings.worker, failure, later)

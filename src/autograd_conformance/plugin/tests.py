@@ -278,8 +278,8 @@ def check(request: pytest.FixtureRequest, prepared: FrameworkUnderTest, journal:
 
 
 def _keep(test: str, rule: str, op: str | None, check: Check, session: Session, broken: RuleViolated) -> None:
-    """Stores a violation before Hypothesis shrinks its program, in case the process dies. An error here does not affect
-    the test.
+    """Writes a violation to a file in the report's folder before Hypothesis shrinks its program, in case the process
+    dies. An error here does not affect the test.
     """
     with suppress(Exception):
         failure = unexplained(broken, test, session)

@@ -127,11 +127,11 @@ class Searches:
 
     @property
     def results(self) -> Iterator[Bisected]:
-        """The summaries of all bisections so far."""
+        """The outcomes in all versions, and the changes between versions, of each bisection so far."""
         return (self.result(search) for search in self.plan.searches)
 
     def result(self, search: Search) -> Bisected:
-        """Returns the summary of one bisection so far."""
+        """Returns the outcomes in all versions, and the changes between versions, of one bisection so far."""
         trials = {at: trial for at, step in enumerate(search.steps) if (trial := self._trial(step)) is not None}
         return bisected(search.finding_files.title, search.framework, [step.label for step in search.steps], trials)
 

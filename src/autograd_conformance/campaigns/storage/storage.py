@@ -91,7 +91,7 @@ class Storage:
         return {paths[path]: bytes(data) for path, data in found.items()}
 
     def names(self, folder: str) -> list[str]:
-        """Returns the sorted names of the files in a folder and its subfolders."""
+        """Returns the sorted names, relative to the storage, of the complete files in a folder and its subfolders."""
         system, root = self._file_system
         try:
             found = self._retried(lambda: system.find(f"{root}/{folder}"))

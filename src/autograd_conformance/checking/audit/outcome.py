@@ -79,7 +79,9 @@ class AuditResult:
         return cls(wrong, lost, having("missing"), having("once"), having("twice"), bad)
 
     def with_mode(self, mode: AuditResult) -> AuditResult:
-        """Merges this result with that of a mode of the framework, in which only the ops that pass here ran."""
+        """Merges this result with that of a mode of the framework, such as one that compiles, in which only the ops
+        that pass here ran.
+        """
         return AuditResult(
             self.wrong | mode.wrong,
             self.lost | mode.lost,
@@ -96,7 +98,9 @@ class AuditResult:
 
     @classmethod
     def from_json(cls, form: Mapping[str, Collection[str]]) -> AuditResult:
-        """Returns the sets of ops that `to_json` of another process made."""
+        """Returns a result with the sets of ops that `to_json` of another process made, without faults and a number of
+        programs.
+        """
         wrong, lost, missing, once, twice = (frozenset(form[name]) for name in SETS)
         return cls(wrong, lost, missing, once, twice)
 

@@ -47,7 +47,7 @@ class ProcessState:
 
     @property
     def past(self) -> tuple[Program, ...]:
-        """The latest programs that this process ran, the last one at the end."""
+        """The latest programs that this process ran, `PAST` at most, the last one at the end."""
         return tuple(self._past)
 
     def record_program(self, program: Program) -> None:

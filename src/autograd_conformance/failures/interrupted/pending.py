@@ -20,7 +20,9 @@ PREFIX = "found-"
 
 
 def save(folder: Path, worker: str, *records: Record) -> None:
-    """Writes the records that a worker found. Errors are ignored: the records are still sent when they are complete."""
+    """Writes the records of a failure that a worker found to the worker's file, in place of earlier ones. Errors are
+    ignored: the records are still sent when they are complete.
+    """
     path = folder / f"{PREFIX}{worker}"
     aside = folder / f"{PREFIX}{worker}.new"
     with suppress(OSError):
