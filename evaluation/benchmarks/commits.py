@@ -22,15 +22,17 @@ from rich.table import Table
 from evaluation.benchmarks.worker import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
-WORKER = Path(__file__).with_name("worker.py")
+WORKER = Path("evaluation", "benchmarks", "worker.py")
+"""The worker of each commit, which knows the names of that commit."""
 
 
 class Worker:
     """A process that measures the speed of one version of the suite."""
 
-    def __init__(self, checkout: Path, links: Path) -> None:
-        (links / "autograd_conformance").symlink_to(checkout)
-        environment = {**os.environ, "PYTHONPATH": str(links)}
+    def __init__(self, checkout: Path) -> None:
+        if not (checkout / WORKER).exists():
+            sys.exit(f"This commit has no {WORKER}; compare with a later one.")
+        environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
         self.process = subprocess.Popen(
             [sys.executable, str(WORKER)], cwd=checkout, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -41,7 +43,10 @@ class Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         print(json.dumps([name, number, start]), file=self.process.stdin, flush=True)
-        drawing, whole = json.loads(self.process.stdout.readline())
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"The worker of {self.process.args!r} ended; run it by hand to see why.")
+        drawing, whole = json.loads(line)
         return drawing, whole
 
 
@@ -50,12 +55,10 @@ def workers(commit: str) -> Iterator[tuple[Worker, Worker]]:
     """A worker process of another commit, and one of the current checkout."""
     with TemporaryDirectory() as folder:
         exported = Path(folder, "commit")
-        links = [Path(folder, name) for name in ("before", "after")]
-        for each in (exported, *links):
-            each.mkdir()
+        exported.mkdir()
         archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
         subprocess.run(["tar", "x"], cwd=exported, input=archive, check=True)
-        made = Worker(exported, links[0]), Worker(ROOT, links[1])
+        made = Worker(exported), Worker(ROOT)
         try:
             yield made
         finally:
