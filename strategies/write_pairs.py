@@ -100,7 +100,9 @@ class Sample:
     """The cotangent of each result, the same in every backward call."""
 
     transposed: bool
-    """Whether operands of several dimensions are transposed views, so that a saved tensor may be a copy."""
+    """Whether operands of several dimensions are transposed views, of which a framework may save a contiguous copy
+    instead of the operand.
+    """
 
     @property
     def targets(self) -> tuple[WrittenValue, ...]:

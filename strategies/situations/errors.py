@@ -195,7 +195,9 @@ FAILURES: tuple[tuple[Callable[[Draft, Ref, Ref], None], tuple[Capability, ...]]
 
 
 def _together(b: Draft, parts: list[Ref]) -> Ref:
-    """Combines values into one by ops; returns a drawn one of the values if the framework has no op of two operands."""
+    """Adds the values of the first one's dtype up, or joins them by another op of two operands; returns one of the
+    values, which it draws, if the framework has no op of two operands.
+    """
     return joined(b, parts) if b.alphabet.has_binary_op else b.choices.recent(parts)
 
 

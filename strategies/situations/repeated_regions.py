@@ -108,8 +108,8 @@ def _fresh(b: Draft, shape: Shape, dtype: str) -> Ref:
 
 @for_regions
 def inputs_toggled(b: Draft) -> None:
-    """Draws a leaf whose `requires_grad` changes between a compiled or checkpointed function and a backward call
-    through it; then the same function again.
+    """Draws two calls of the same compiled or checkpointed function, changes `requires_grad` of its leaf between them,
+    and draws backward calls through both; in one case of three, also one before the change.
     """
     b.require(Capability.SWITCHES)
     shape = b.pick(b.alphabet.shapes(((3,), (2, 3), ())))

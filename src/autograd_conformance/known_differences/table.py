@@ -70,7 +70,9 @@ KEYS: Mapping[str, Field | type[Condition]] = {**FIELDS, **LIMITS, **CONDITIONS}
 """All keys of an entry, by name: how each is read, and a description of valid values."""
 
 RENAMED: Mapping[str, str] = {each.old_key: key for key, each in CONDITIONS.items() if each.old_key is not None}
-"""The present name of each renamed key. Files may use the old names for ever; `file` reads both."""
+"""Maps the old name of a condition's key in files of known differences to its present name. Files may use the old
+names for ever; the module `file` reads both.
+"""
 
 ALWAYS = ("rule", "reason", "witness")
 """Keys that every entry must have."""

@@ -161,7 +161,9 @@ class Dialect:
     retain_grad: str = ""
     """Template of the statement that makes {target}, which is not a leaf, retain a gradient."""
     hook: str = ""
-    """Template of the registration of a hook on {target} that calls {function}, which is filled in from `effects`."""
+    """Template of the statement that registers a hook on {target}. The printer replaces {function} by the function in
+    `effects` for the hook's effect.
+    """
     accumulated_hook: str = ""
     """Template of the registration of a hook that is called after a gradient was accumulated in {target}, and changes
     nothing.

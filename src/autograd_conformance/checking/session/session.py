@@ -19,8 +19,8 @@ class Session:
 
     @staticmethod
     def of(settings: Settings) -> Session:
-        """Makes a new session, which remembers each program that its framework runs. The framework is loaded on first
-        use.
+        """Makes a new session, which remembers the latest programs that its framework runs (`PAST` says how many). The
+        framework is loaded on first use.
         """
         process = ProcessState(settings)
         return Session(settings, FrameworkUnderTest(settings, process.record_program), process)

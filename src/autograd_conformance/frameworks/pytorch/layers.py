@@ -67,7 +67,7 @@ class Layer:
         return function
 
     def called(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...] | None:
-        """Call a function that `made` returned, and return its results."""
+        """Call a function that `made` returned, and return its results, or None if the function has no results."""
         return function(*inputs)
 
     def step(self, step: Callable[[], Any]) -> Callable[[], Any]:

@@ -71,8 +71,8 @@ class Bound:
     squares: Array = field(default_factory=lambda: np.zeros(()))
     """The sum, over all perturbed runs so far, of the squared difference from the exact number."""
     roundings: int = 1
-    """Twice the largest number of elements perturbed in the forward pass of a run so far: an estimate for both
-    passes."""
+    """Estimate of the number of roundings in both passes: twice the number of elements that a perturbed run perturbs in
+    its forward pass, for the run so far with the most."""
     runs: int = 0
     """Number of perturbed runs so far."""
 

@@ -96,8 +96,9 @@ def _check_arguments(
     after: set[Ref],
     modified: Slug | None,
 ) -> Violation | None:
-    """Returns the violation if a hook was called with a wrong gradient. `modified` is the rule by which the call may
-    raise instead, because a saved tensor was written to; then that rule is the violated one.
+    """Returns the violation if a hook was called with a wrong gradient. `modified`, if given, is the rule by which the
+    call may raise instead, because a saved tensor was written to; then wrong numbers in a hook, except in one that is
+    called after accumulation, break that rule.
     """
     for fired in observed.fired:
         target, want = _hook_of(judging, fired.hook).target, expected.get(fired.hook)
