@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from autograd_conformance.checking.audit.notes import Note
 from autograd_conformance.checking.audit.store import Store
 from autograd_conformance.checking.audit.workers import audit
-from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.language import DTYPES
 from evaluation.exit_codes.subjects import Subject, by_hand, generated, misbehaviours

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograd_conformance.claims.records import case_runner, claims_by_key, record
-from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
 from autograd_conformance.reporting.records.claims import ClaimRecord

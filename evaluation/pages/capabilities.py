@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from autograd_conformance.frameworks.requirements import KEYWORDS_OF, METHODS_OF
+from autograd_conformance.frameworks.loading.requirements import KEYWORDS_OF, METHODS_OF
 from autograd_conformance.programs.capabilities import Capability as C
 from autograd_conformance.reporting.render.markdown import environment
 from autograd_conformance.rules.catalogue import RULES

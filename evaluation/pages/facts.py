@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograd_conformance.claims.facts import FACTS, GROUPS
 from autograd_conformance.claims.facts.fact import RETURNS, FactProgram
-from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.formats.text import parse

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from autograd_conformance.frameworks.entry_points import frameworks
-from autograd_conformance.frameworks.registry import AdapterError, load
+from autograd_conformance.frameworks.loading.entry_points import frameworks
+from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess, open_target
 from autograd_conformance.known_differences import known

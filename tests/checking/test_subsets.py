@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.plugin.options import PROFILE
 from autograd_conformance.strategies.building.unsupported import UnsupportedShape
 from tests.frameworks.adapters.subsets import Subset

@@ -9,9 +9,9 @@ import pytest
 from autograd_conformance.checking.check import violation_of
 from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.checking.session.records import header
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences.file import shipped
 from autograd_conformance.ops.catalogue import VOCABULARY

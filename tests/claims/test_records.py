@@ -10,7 +10,7 @@ import torch
 
 from autograd_conformance.claims.articles.claim import Article, Case, Claim, HasGrad, Raises, Returns, Saved
 from autograd_conformance.claims.records import case_runner, claim_records, claims_by_key, prediction_text, record
-from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind
 from evaluation.pages import articles

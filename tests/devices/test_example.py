@@ -20,9 +20,9 @@ from autograd_conformance.checking.session import FrameworkUnderTest, Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.environment.devices import Device
+from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import read

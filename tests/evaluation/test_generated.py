@@ -9,8 +9,8 @@ import zlib
 import pytest
 
 from autograd_conformance.checking.audit import programs as audit
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import load
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.rules.catalogue import RULES
 from evaluation.kill_matrix.kills import generated

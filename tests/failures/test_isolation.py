@@ -13,7 +13,7 @@ from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures import record
 from autograd_conformance.failures.confirmation import isolation, time_limit
 from autograd_conformance.frameworks.environment import process_end
-from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay

@@ -12,7 +12,7 @@ from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.evidence.votes import _decide, votes
 from autograd_conformance.failures.record import failure
-from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse

@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from autograd_conformance.frameworks.entry_points import GROUP
-from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.frameworks.loading.entry_points import GROUP
+from autograd_conformance.frameworks.loading.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.known_differences import known
 from tests.plugin.test_cli import ROOT, run
 

@@ -9,9 +9,9 @@ import pytest
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.frameworks.blame.blame import Origin, blame
 from autograd_conformance.frameworks.environment import interrupts
+from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks.entry_points import SERVED, Entry, frameworks, known_file, variable
-from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework, load
+from autograd_conformance.frameworks.loading.entry_points import SERVED, Entry, frameworks, known_file, variable
+from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework, load
 from autograd_conformance.known_differences.file import known, shipped
 from autograd_conformance.package.places import ROOT
 
@@ -86,7 +86,7 @@ def test_a_name_that_nobody_offers_lists_all(stranger: Path) -> None:
 
 
 def test_a_checkout_of_an_earlier_install_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograd_conformance.frameworks.registry.frameworks", dict)
+    monkeypatch.setattr("autograd_conformance.frameworks.loading.registry.frameworks", dict)
     with pytest.raises(
         UnknownFramework, match=r"type: python -m pip install -e \.$|type: python -m pip install -e \. "
     ):
@@ -110,7 +110,7 @@ def test_a_package_that_breaks_at_import_has_no_known_differences(stranger: Path
 def test_a_worker_without_the_suites_metadata_knows_the_adapter() -> None:
     assert json.loads(variable("mygrad")[SERVED])[0] == "mygrad"
     code = (
-        "from autograd_conformance.frameworks import entry_points as e;"
+        "from autograd_conformance.frameworks.loading import entry_points as e;"
         "e.entry_points, e.requires = lambda group: (), None;"
         "entry = e.frameworks()['mygrad'];"
         "print([entry.name, entry.factory, entry.package, entry.install])"

@@ -12,9 +12,9 @@ from autograd_conformance.checking.audit import corners
 from autograd_conformance.checking.audit.programs import curvatures, forms, programs
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import partial_support
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import WRITES

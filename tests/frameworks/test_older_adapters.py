@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from autograd_conformance.frameworks import adapter as contract
-from autograd_conformance.frameworks import older_adapters, registry
 from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.loading import older_adapters, registry
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess, load_adapter
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES

@@ -7,10 +7,10 @@ import pytest
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
+from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess, open_target

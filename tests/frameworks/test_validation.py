@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse

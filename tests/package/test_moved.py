@@ -23,6 +23,7 @@ def test_the_new_name_is_a_module(old: str) -> None:
     ("old", "new"),
     [
         ("frameworks.base", "frameworks.adapter"),
+        ("frameworks.registry", "frameworks.loading.registry"),
         ("frameworks.templates", "frameworks.running.templates"),
         ("reports.records", "reporting.records.records"),
         ("reports.render.text", "reporting.render.text"),

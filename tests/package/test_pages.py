@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks.entry_points import frameworks as adapters
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.entry_points import frameworks as adapters
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.rules.catalogue import RULES
 from evaluation.pages import capabilities, conditions, frameworks, modes, ops

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks import registry
+from autograd_conformance.frameworks.loading import registry
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.processes.journal import Journal
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.formats.text import parse

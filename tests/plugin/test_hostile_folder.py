@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograd_conformance.frameworks.registry import load
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import is_built_in, served
 from autograd_conformance.frameworks.target import open_target

@@ -8,8 +8,8 @@ import signal
 import pytest
 
 from autograd_conformance.frameworks.environment import interrupts
+from autograd_conformance.frameworks.loading.registry import AdapterError, load
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import AdapterError, load
 from autograd_conformance.frameworks.running.runner import run as observed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY

@@ -15,7 +15,7 @@ from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.record import unexplained
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.plugin.recording.parts import Parts
 from autograd_conformance.processes import child, guard
 from autograd_conformance.processes.journal import Journal, Observer, pop

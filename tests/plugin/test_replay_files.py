@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay

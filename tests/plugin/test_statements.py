@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from autograd_conformance.failures.confirmation.fresh_process import Request, run_in_subprocess
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.programs.capabilities import Capability, Traits

@@ -24,9 +24,9 @@ from hypothesis.errors import Unsatisfiable
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by, unsupported_forms
+from autograd_conformance.frameworks.loading.requirements import CLAIMS_OF
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.pytorch.saved import TorchSaved
-from autograd_conformance.frameworks.requirements import CLAIMS_OF
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.catalogue import VOCABULARY, WRITES

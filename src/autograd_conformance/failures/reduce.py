@@ -13,7 +13,7 @@ from itertools import count
 
 from autograd_conformance.checking.check import is_advice, related_as
 from autograd_conformance.failures.case import Case
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.programs.editing import bypassed, is_valid, pruned, replaced, with_modes, without_leaf
 from autograd_conformance.programs.language import (

@@ -208,8 +208,8 @@ class Adapter:
     """Base class of adapters, with which the suite calls a framework in this process.
 
     Every adapter defines the attributes without a value, and the methods from `reset` to `classify`. It defines further
-    methods if it claims the capabilities that need them, which `frameworks.requirements` lists. All other members have
-    defaults.
+    methods if it claims the capabilities that need them, which `frameworks.loading.requirements` lists. All other
+    members have defaults.
     """
 
     name: str

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from autograd_conformance.frameworks.adapter import Generator
 from autograd_conformance.frameworks.environment.interrupts import is_users
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.programs.foreign.text import message, type_of
 
 P = ParamSpec("P")

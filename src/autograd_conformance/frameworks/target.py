@@ -17,10 +17,10 @@ from autograd_conformance.frameworks.calls import CheckedGenerator, call_adapter
 from autograd_conformance.frameworks.environment import variables
 from autograd_conformance.frameworks.environment.interrupts import watch
 from autograd_conformance.frameworks.environment.process_state import restored
-from autograd_conformance.frameworks.older_adapters import complete
+from autograd_conformance.frameworks.loading.older_adapters import complete
+from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import load
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.remote.connection import Connection, TimeoutScale, unscaled
@@ -40,7 +40,7 @@ Note = Callable[[Program], object]
 
 
 def load_adapter(name: str, device: str = "cpu") -> Adapter:
-    """Load an adapter and run the smoke test. Raises the errors of `frameworks.registry.load`."""
+    """Load an adapter and run the smoke test. Raises the errors of `frameworks.loading.registry.load`."""
     watch()
     adapter = load(name, device)
     smoke(adapter)
@@ -57,7 +57,7 @@ def open_target(
     """Open the target of a framework, in this process or another, and run the smoke test and the probe.
 
     `timeout` is the seconds that another process may take for a program, before `scale` adapts them to the machine.
-    Raises the errors of `frameworks.registry.load`.
+    Raises the errors of `frameworks.loading.registry.load`.
     """
     command = parse(name)
     if command is None:

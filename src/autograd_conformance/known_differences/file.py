@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.frameworks.entry_points import known_file
+from autograd_conformance.frameworks.loading.entry_points import known_file
 from autograd_conformance.known_differences.entry import Known
 from autograd_conformance.known_differences.entry_checks import problem, witness_problem
 from autograd_conformance.known_differences.limits import Limits

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, errors, settings
 
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.frameworks.entry_points import frameworks
 from autograd_conformance.frameworks.environment.caches import caches
+from autograd_conformance.frameworks.loading.entry_points import frameworks
 from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.programs.language import DTYPES
 from autograd_conformance.strategies.building.hypothesis_internals import has_providers

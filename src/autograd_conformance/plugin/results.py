@@ -23,7 +23,7 @@ from autograd_conformance.failures.confirmation import time_limit
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.interrupted.unsent import unsent
 from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.plugin.recording.properties import ADAPTER, PROPERTY, TALLY, UNDECIDED, UNWRITABLE
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.state import CHECK, PLANNED, SESSION, about

@@ -21,8 +21,8 @@ from autograd_conformance.checking.limits import UNLIMITED, Limits
 from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
+from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework, load, without_mode
 from autograd_conformance.frameworks.probing.descriptions import Description
-from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework, load, without_mode
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import MalformedKnownDifferences

@@ -13,7 +13,7 @@ from threading import Timer
 import pytest
 
 from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut
-from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework
+from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.remote.__main__ import main
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command, parse, served

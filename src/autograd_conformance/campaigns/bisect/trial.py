@@ -8,7 +8,7 @@ from autograd_conformance.campaigns.bisect.finding import Finding
 from autograd_conformance.campaigns.bisect.outcome import Trial
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.registry import AdapterError, LoadingEnded, UnknownFramework
+from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import parse, served
 from autograd_conformance.frameworks.target import open_target, open_unchecked

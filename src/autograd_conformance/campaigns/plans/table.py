@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autograd_conformance.frameworks.entry_points import frameworks
-from autograd_conformance.frameworks.registry import there_are
+from autograd_conformance.frameworks.loading.entry_points import frameworks
+from autograd_conformance.frameworks.loading.registry import there_are
 from autograd_conformance.reporting.prose import listed
 
 

@@ -26,8 +26,8 @@ from autograd_conformance.checking.known_answers import judge_error
 from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.processes.child import CLOSED, LOADING
@@ -51,7 +51,7 @@ class Request:
     """A part of the audit, which runs each op alone."""
 
     framework: str
-    """The framework, by a name that `frameworks.registry.load` accepts."""
+    """The framework, by a name that `frameworks.loading.registry.load` accepts."""
     device: str
     """The device that the adapter's factory receives."""
     dtypes: Sequence[str]

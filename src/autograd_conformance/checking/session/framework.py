@@ -22,8 +22,8 @@ from autograd_conformance.checking.support.alphabet import alphabet_of
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.devices import Device
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.known_differences import Known, MalformedKnownDifferences, is_known, known, read
 from autograd_conformance.known_differences.entry import Environment, InvalidVersion
@@ -66,7 +66,7 @@ class FrameworkUnderTest:
     @cached_property
     def target(self) -> Target:
         """The framework, loaded and checked with a first program, without the ops for which the audit (which runs each
-        op alone before the tests) found no kernel. Raises the errors of `frameworks.registry`.
+        op alone before the tests) found no kernel. Raises the errors of `frameworks.loading.registry`.
         """
         missing = self._audited.missing
         return self._loaded.without(missing) if missing else self._loaded

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from autograd_conformance.checking.session.settings import Settings
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.processes.child import CLOSED
 from autograd_conformance.processes.journal import Journal
 from autograd_conformance.programs.language import Program

@@ -21,8 +21,8 @@ from autograd_conformance.checking.check import judgement_of, related_as
 from autograd_conformance.failures.variations.confirmed_cause import possible_rules
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.frameworks.environment.process_end import ENDED
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.target import open_target
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.processes.child import LOADING, environment, finished
@@ -40,7 +40,7 @@ class Request:
     """The programs that a fresh process runs, and the framework on which to run the programs."""
 
     framework: str
-    """The framework, by a name that `frameworks.registry.load` accepts."""
+    """The framework, by a name that `frameworks.loading.registry.load` accepts."""
     device: str
     """The device that the adapter's factory receives."""
     counts: bool

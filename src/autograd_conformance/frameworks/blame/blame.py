@@ -26,8 +26,8 @@ from autograd_conformance.frameworks.blame.expressions import (
     is_python_function,
 )
 from autograd_conformance.frameworks.blame.ownership import Owner, Ownership, place
-from autograd_conformance.frameworks.older_adapters import RENAMED
-from autograd_conformance.frameworks.requirements import METHODS, METHODS_OF
+from autograd_conformance.frameworks.loading.older_adapters import RENAMED
+from autograd_conformance.frameworks.loading.requirements import METHODS, METHODS_OF
 
 ADAPTER_BUGS = (TypeError, AttributeError, KeyError, IndexError, NameError, NotImplementedError)
 """Types of exceptions that a bug of an adapter usually raises. If framework and adapter share a file, no other

@@ -8,8 +8,8 @@ from typing import assert_never
 from autograd_conformance.frameworks.adapter import Adapter, HookRaised, Value
 from autograd_conformance.frameworks.blame import blame
 from autograd_conformance.frameworks.environment.interrupts import is_users
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading import validation
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.foreign.text import message as message_of
 from autograd_conformance.programs.foreign.text import type_of, whole_message
 from autograd_conformance.programs.language import Instruction

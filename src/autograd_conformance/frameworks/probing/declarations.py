@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading.validation import shown
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.ops.limits import Limit
 from autograd_conformance.ops.rows.shapes import FORMS
 from autograd_conformance.printing.dialect import Dialect

@@ -14,8 +14,8 @@ from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading.reader import cannot
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.ops.limits import outside
 from autograd_conformance.ops.rows.shapes import FORMS, size
 from autograd_conformance.ops.simplest import simplest

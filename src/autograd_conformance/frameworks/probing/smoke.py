@@ -12,10 +12,10 @@ from typing import Any
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import is_users
+from autograd_conformance.frameworks.loading.registry import AdapterError
+from autograd_conformance.frameworks.loading.requirements import unmet_requirements
 from autograd_conformance.frameworks.probing import declarations
 from autograd_conformance.frameworks.reading import validation
-from autograd_conformance.frameworks.registry import AdapterError
-from autograd_conformance.frameworks.requirements import unmet_requirements
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.limits import outside
 from autograd_conformance.ops.rows.shapes import size

@@ -12,8 +12,8 @@ from itertools import combinations, islice
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, Target
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading import validation
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import Capability

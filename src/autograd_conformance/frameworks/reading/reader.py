@@ -11,9 +11,9 @@ from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
 from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading import identities, validation
 from autograd_conformance.frameworks.reading.copies import Snapshot, changed, is_copy, snapshot
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.arrays import NAMES
 from autograd_conformance.programs.foreign.text import message, type_of

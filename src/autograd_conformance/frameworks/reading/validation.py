@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 from autograd_conformance.frameworks.adapter import Adapter, Value
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.programs.foreign import arrays
 from autograd_conformance.programs.foreign.text import harmless, type_of
 from autograd_conformance.programs.language import Apply, Grad, InPlace, Instruction

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework
+from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.client import Remote
 from autograd_conformance.frameworks.remote.command import Command

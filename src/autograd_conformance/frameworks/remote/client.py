@@ -8,9 +8,9 @@ from functools import cached_property
 
 from autograd_conformance.frameworks.adapter import USUAL_OPTIMIZERS
 from autograd_conformance.frameworks.environment.process_end import ENDED, Crashed, TimedOut
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult
 from autograd_conformance.frameworks.reading import identities
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.remote.codecs import dialects
 from autograd_conformance.frameworks.remote.connection import Connection
 from autograd_conformance.frameworks.remote.protocol import Handshake

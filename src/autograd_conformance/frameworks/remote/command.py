@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograd_conformance.frameworks.entry_points import SERVED, frameworks, variable
-from autograd_conformance.frameworks.registry import UnknownFramework
+from autograd_conformance.frameworks.loading.entry_points import SERVED, frameworks, variable
+from autograd_conformance.frameworks.loading.registry import UnknownFramework
 from autograd_conformance.processes.child import OWN
 
 START = Path(__file__).with_name("start.py")

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut, describe_exit
+from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
-from autograd_conformance.frameworks.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment
 from autograd_conformance.frameworks.remote.process import Process, ProcessEnded, ReplyTimeout, ReplyTooLong

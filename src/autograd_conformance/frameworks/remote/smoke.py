@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from autograd_conformance.frameworks.environment.process_end import ENDED
-from autograd_conformance.frameworks.registry import AdapterError, LoadingEnded
+from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded
+from autograd_conformance.frameworks.loading.requirements import missing_claims
 from autograd_conformance.frameworks.remote.client import Remote
-from autograd_conformance.frameworks.requirements import missing_claims
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.simplest import simplest
 from autograd_conformance.programs.capabilities import Capability

@@ -21,10 +21,10 @@ import numpy as np
 from autograd_conformance.frameworks.adapter import USUAL_OPTIMIZERS, Adapter, defines
 from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import watch
-from autograd_conformance.frameworks.older_adapters import complete
+from autograd_conformance.frameworks.loading.older_adapters import complete
+from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework, load
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult, probe
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.registry import AdapterError, UnknownFramework, load
 from autograd_conformance.frameworks.remote.codecs import dialects, limits
 from autograd_conformance.frameworks.remote.protocol import VERSION
 from autograd_conformance.frameworks.running.printed import run_printed

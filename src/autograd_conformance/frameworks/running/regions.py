@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from autograd_conformance.frameworks.adapter import Adapter, Value, defines
 from autograd_conformance.frameworks.calls import call_adapter
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading import validation
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.running.functional import FunctionalRun
 from autograd_conformance.frameworks.running.runner import Run
 from autograd_conformance.printing.regions import canonical

@@ -11,9 +11,9 @@ from autograd_conformance.frameworks.adapter import Adapter, HookFunction, HookR
 from autograd_conformance.frameworks.blame.raised import raised_outcome, unread_outcome
 from autograd_conformance.frameworks.calls import call_adapter
 from autograd_conformance.frameworks.environment.interrupts import is_users
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.reading import identities, validation
 from autograd_conformance.frameworks.reading.reader import Reader, Unread
-from autograd_conformance.frameworks.registry import AdapterError
 from autograd_conformance.frameworks.running.entered_modes import EnteredModes
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import (

@@ -18,7 +18,7 @@ from autograd_conformance.checking.limits import began
 from autograd_conformance.checking.session.settings import watchdog
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.environment.process_end import describe_exit
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.package.internals import problems
 from autograd_conformance.package.places import PLUGIN

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.session.records import rule_records
 from autograd_conformance.failures.confirmation.time_limit import confirm_process_end, undecided_text
 from autograd_conformance.failures.record import crash_failure, describe_ending
-from autograd_conformance.frameworks.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError
 from autograd_conformance.plugin.pytest_internals import worker_of, worker_process
 from autograd_conformance.plugin.recording.folder import ReportFolder, UnusableFolder, unusable
 from autograd_conformance.plugin.recording.properties import ADAPTER, PROPERTY, SENT, TALLY, UNDECIDED, UNWRITABLE

@@ -14,10 +14,10 @@ from types import ModuleType
 from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, defines
-from autograd_conformance.frameworks.entry_points import Entry, frameworks
 from autograd_conformance.frameworks.environment.interrupts import is_users
-from autograd_conformance.frameworks.older_adapters import complete
-from autograd_conformance.frameworks.requirements import ATTRIBUTES, METHODS
+from autograd_conformance.frameworks.loading.entry_points import Entry, frameworks
+from autograd_conformance.frameworks.loading.older_adapters import complete
+from autograd_conformance.frameworks.loading.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
 
 MODES = ("torch-checkpoint", "torch-compile")
