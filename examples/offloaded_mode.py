@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import torch
 
-from autograd_conformance.frameworks.pytorch.checkpoints import Checkpoint
-from autograd_conformance.frameworks.pytorch.layers import Function, Layer
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import Checkpoint
+from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.programs.capabilities import Capability
 
 PRELUDE = """\

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import torch
 
-from autograd_conformance.frameworks.pytorch.layers import Function
+from autograd_conformance.frameworks.pytorch.modes.layers import Function
 from evaluation.mutants.regions import PlainRegions, Tensors, shares
 
 Kept = TypeVar("Kept")

@@ -9,7 +9,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.pytorch.layers import Function
+from autograd_conformance.frameworks.pytorch.modes.layers import Function
 from autograd_conformance.programs.capabilities import Traits
 from autograd_conformance.programs.language import Program
 from evaluation.mutants.regions import OneNodeRegions, RecomputedRegions, Tensors

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from autograd_conformance.frameworks.adapter import HookFunction
-from autograd_conformance.frameworks.pytorch.layers import Function
+from autograd_conformance.frameworks.pytorch.modes.layers import Function
 from evaluation.mutants.mutant import gated
 from evaluation.mutants.regions import PlainRegions, Tensors, shares
 

@@ -14,9 +14,9 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.pytorch.checkpoints import TorchCheckpoint
-from autograd_conformance.frameworks.pytorch.layers import Function
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import TorchCheckpoint
+from autograd_conformance.frameworks.pytorch.modes.layers import Function
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.capabilities import Capability, Traits

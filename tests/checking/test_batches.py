@@ -20,7 +20,7 @@ from autograd_conformance.checking.audit.joining import can_join, joined
 from autograd_conformance.checking.audit.programs import fault_of, outcomes, programs, sample
 from autograd_conformance.checking.audit.workers import audit
 from autograd_conformance.checking.check import Check, RuleViolated, violation_of
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.remote.worker import handshake
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known

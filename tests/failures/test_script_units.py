@@ -15,9 +15,9 @@ from autograd_conformance.failures.evidence.votes import votes
 from autograd_conformance.failures.listing import listing
 from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.nearest import nearest
-from autograd_conformance.frameworks.pytorch.checkpoints import TorchCheckpoint
-from autograd_conformance.frameworks.pytorch.compiled import TorchCompileAot
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import TorchCheckpoint
+from autograd_conformance.frameworks.pytorch.modes.compiled import TorchCompileAot
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY

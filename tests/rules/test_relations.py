@@ -16,7 +16,7 @@ from autograd_conformance.checking.check import Check, RuleViolated, related_as
 from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures.record import failure
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.running.regions import observe
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.support.compiled_regions import compiled_regions
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse

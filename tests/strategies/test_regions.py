@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from autograd_conformance.checking.check import Check
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.checking.support.alphabet import alphabet_of
-from autograd_conformance.frameworks.pytorch.compiled import TorchCompileAot
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.compiled import TorchCompileAot
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import known
 from autograd_conformance.ops.random import RANDOM_OPS

@@ -7,12 +7,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from autograd_conformance.frameworks.pytorch.checkpoints import (
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import (
     TorchCheckpoint,
     TorchCheckpointCaptured,
     TorchCheckpointReentrant,
 )
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 
 STEPS, ELEMENTS = 12, 1 << 14
 SOURCE = "def region(x0):\n" + "    x0 = torch.exp(x0 * 0.5)\n" * STEPS + "    return (x0,)"

@@ -10,7 +10,7 @@ import pytest
 
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.pytorch.checkpoints import (
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import (
     TorchCheckpoint,
     TorchCheckpointCaptured,
     TorchCheckpointReentrant,

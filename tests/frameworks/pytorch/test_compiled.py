@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograd_conformance.checking.check import first_violation
-from autograd_conformance.frameworks.pytorch.compiled import (
+from autograd_conformance.frameworks.pytorch.modes.compiled import (
     TorchCompileAotDynamic,
     TorchCompileAotFresh,
     TorchCompileAotSteps,

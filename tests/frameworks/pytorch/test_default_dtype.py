@@ -15,8 +15,8 @@ from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures.case import Case
 from autograd_conformance.failures.reduce import reduced
 from autograd_conformance.frameworks.pytorch.adapter import Torch
-from autograd_conformance.frameworks.pytorch.checkpoints import TorchCheckpoint
-from autograd_conformance.frameworks.pytorch.compiled import TorchCompileAotDynamic
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import TorchCheckpoint
+from autograd_conformance.frameworks.pytorch.modes.compiled import TorchCompileAotDynamic
 from autograd_conformance.frameworks.remote.worker import Worker
 from autograd_conformance.frameworks.running.printed import run_printed
 from autograd_conformance.frameworks.running.runner import run

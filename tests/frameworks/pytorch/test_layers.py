@@ -12,11 +12,11 @@ from autograd_conformance.checking.check import first_violation
 from autograd_conformance.frameworks.loading.entry_points import frameworks
 from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.pytorch import checkpoints, compiled, regions
-from autograd_conformance.frameworks.pytorch.checkpoints import CapturedCheckpoint, Checkpoint, TorchCheckpoint
-from autograd_conformance.frameworks.pytorch.compiled import EAGER, TorchCompile, TorchCompileAot
-from autograd_conformance.frameworks.pytorch.layers import Layer
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions, composed
+from autograd_conformance.frameworks.pytorch.modes import checkpoints, compiled, regions
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import CapturedCheckpoint, Checkpoint, TorchCheckpoint
+from autograd_conformance.frameworks.pytorch.modes.compiled import EAGER, TorchCompile, TorchCompileAot
+from autograd_conformance.frameworks.pytorch.modes.layers import Layer
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions, composed
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability, Traits

@@ -12,15 +12,15 @@ import torch
 from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
 from autograd_conformance.checking.check import first_violation
-from autograd_conformance.frameworks.pytorch.checkpoints import TorchCheckpoint
-from autograd_conformance.frameworks.pytorch.compiled import (
+from autograd_conformance.frameworks.pytorch.eager import TorchEager
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import TorchCheckpoint
+from autograd_conformance.frameworks.pytorch.modes.compiled import (
     KEPT_IN,
     TorchCompileAot,
     TorchCompileEager,
     TorchCompileInductor,
 )
-from autograd_conformance.frameworks.pytorch.eager import TorchEager
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Traits

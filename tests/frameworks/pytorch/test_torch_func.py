@@ -6,7 +6,7 @@ import pytest
 
 from autograd_conformance.checking.check import first_violation, violation_of
 from autograd_conformance.frameworks.probing.smoke import smoke
-from autograd_conformance.frameworks.pytorch.functional import TorchFunc
+from autograd_conformance.frameworks.pytorch.modes.functional import TorchFunc
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.observations import Kind, Raised, Returned
 from autograd_conformance.rules.catalogue import RULES

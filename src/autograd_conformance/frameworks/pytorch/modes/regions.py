@@ -14,7 +14,7 @@ import torch
 
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
 from autograd_conformance.frameworks.pytorch.errors import insists
-from autograd_conformance.frameworks.pytorch.layers import Function, Layer, nested, printed
+from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer, nested, printed
 from autograd_conformance.programs.capabilities import PYTORCH, Capability
 from autograd_conformance.programs.language import Attrs, Groups, Program
 

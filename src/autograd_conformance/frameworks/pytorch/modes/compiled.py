@@ -14,8 +14,8 @@ import torch._dynamo.config
 from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
 from autograd_conformance.frameworks.environment.caches import compiled
-from autograd_conformance.frameworks.pytorch.layers import Function, Layer
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
 from autograd_conformance.programs.capabilities import Capability
 
 KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"

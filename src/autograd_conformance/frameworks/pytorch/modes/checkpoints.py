@@ -9,11 +9,11 @@ from functools import partial
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from autograd_conformance.frameworks.pytorch.compiled import AOT
-from autograd_conformance.frameworks.pytorch.flags import is_random, requires_grad
-from autograd_conformance.frameworks.pytorch.layers import Function, Layer
-from autograd_conformance.frameworks.pytorch.regions import TorchRegions
-from autograd_conformance.frameworks.pytorch.sharing import is_repeatable, may_be_view
+from autograd_conformance.frameworks.pytorch.modes.compiled import AOT
+from autograd_conformance.frameworks.pytorch.modes.flags import is_random, requires_grad
+from autograd_conformance.frameworks.pytorch.modes.layers import Function, Layer
+from autograd_conformance.frameworks.pytorch.modes.regions import TorchRegions
+from autograd_conformance.frameworks.pytorch.modes.sharing import is_repeatable, may_be_view
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from functools import lru_cache
 
-from autograd_conformance.frameworks.pytorch.sharing import may_be_view
+from autograd_conformance.frameworks.pytorch.modes.sharing import may_be_view
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.programs.language import (
     Apply,
