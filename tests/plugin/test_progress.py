@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.checking.limits import UNLIMITED, Limits
-from autograd_conformance.plugin.progress import Progress
+from autograd_conformance.plugin.processes.progress import Progress
 from autograd_conformance.plugin.recording.properties import PROPERTY
 from autograd_conformance.plugin.run_plan import PLAN, Plan
 from autograd_conformance.reporting.records.encoding import encode

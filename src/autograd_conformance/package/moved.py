@@ -81,6 +81,7 @@ MOVED = {
     "ops.shapes": "ops.rows.shapes",
     "places": "package.places",
     "plugin.main_process": "plugin.processes.main_process",
+    "plugin.progress": "plugin.processes.progress",
     "plugin.workers": "plugin.processes.workers",
     "printing.closures": "printing.functional",
     "printing.functions": "printing.regions",

@@ -17,8 +17,8 @@ from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session.records import header
 from autograd_conformance.frameworks.probing.descriptions import Description
 from autograd_conformance.plugin.options import PROFILE, add_options, check_options, load_profiles
+from autograd_conformance.plugin.processes.progress import Progress
 from autograd_conformance.plugin.processes.workers import Workers
-from autograd_conformance.plugin.progress import Progress
 from autograd_conformance.plugin.recording.folder import UnusableFolder
 from autograd_conformance.plugin.recording.recorder import Recorder
 from autograd_conformance.plugin.state import AUDITED, BEGAN, LIMITS, SESSION, audited, open_session, runs_suites

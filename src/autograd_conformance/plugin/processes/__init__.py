@@ -1,1 +1,3 @@
-"""The processes of a run: the main process, which watches the run, and the workers of pytest-xdist."""
+"""The processes of a run: the main process, which watches the run and prints its progress, and the workers of
+pytest-xdist.
+"""
