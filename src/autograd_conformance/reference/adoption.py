@@ -8,7 +8,7 @@ from autograd_conformance.programs.language import WRITING, AssignGrad, Backward
 from autograd_conformance.programs.observations import Gradient, Raised, Returned, StepObservation, Tensor
 from autograd_conformance.programs.operands import results
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.storage import Derived
+from autograd_conformance.reference.computation.memory.storage import Derived
 from autograd_conformance.reference.computation.value_types import GradTensor
 from autograd_conformance.reference.domains import in_domain
 from autograd_conformance.reference.equality import is_equal

@@ -47,15 +47,15 @@ from autograd_conformance.programs.operands import grouped
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.computation.calls import Calls
 from autograd_conformance.reference.computation.flags import Flags
-from autograd_conformance.reference.computation.grads import Grads
 from autograd_conformance.reference.computation.hooks import Hooks
+from autograd_conformance.reference.computation.memory.grads import Grads
+from autograd_conformance.reference.computation.memory.storage import Derived, Storages
+from autograd_conformance.reference.computation.memory.views import Views
+from autograd_conformance.reference.computation.memory.writes import Writes
 from autograd_conformance.reference.computation.pullbacks import Pullbacks
 from autograd_conformance.reference.computation.reverse import TapeEntry, evaluate
-from autograd_conformance.reference.computation.storage import Derived, Storages
 from autograd_conformance.reference.computation.tape import ReferenceTape
 from autograd_conformance.reference.computation.totals import Totals
-from autograd_conformance.reference.computation.views import Views
-from autograd_conformance.reference.computation.writes import Writes
 from autograd_conformance.reference.domains import is_finite_call, is_smooth
 from autograd_conformance.reference.optimizers import LeafState, clipped, stepped
 from autograd_conformance.reference.staging.derivatives import Array, array, reaching

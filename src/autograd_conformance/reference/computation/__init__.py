@@ -1,1 +1,1 @@
-"""The parts of the reference: tape, storages, pullbacks, `.grad` and in-place writes."""
+"""The parts of the reference: its tape, reverse accumulation, pullbacks, hooks, and the memory of values."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from autograd_conformance.programs.language import Backward, BackwardCall, Grad, Instruction, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.grads import Grads
+from autograd_conformance.reference.computation.memory.grads import Grads
+from autograd_conformance.reference.computation.memory.storage import Storages
 from autograd_conformance.reference.computation.pullbacks import Pullbacks
 from autograd_conformance.reference.computation.recorded_backward import RecordedBackward
 from autograd_conformance.reference.computation.reverse import GradientEdge
-from autograd_conformance.reference.computation.storage import Storages
 from autograd_conformance.reference.computation.tape import ReferenceTape
 from autograd_conformance.reference.computation.totals import Totals
 from autograd_conformance.reference.staging.derivatives import Array

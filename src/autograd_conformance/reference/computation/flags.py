@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.reference.computation.grads import Grads
+from autograd_conformance.reference.computation.memory.grads import Grads
+from autograd_conformance.reference.computation.memory.storage import Storages
 from autograd_conformance.reference.computation.reverse import GradientEdge
-from autograd_conformance.reference.computation.storage import Storages
 from autograd_conformance.reference.computation.tape import ReferenceTape
 from autograd_conformance.reference.computation.value_types import InternalValue
 

@@ -38,7 +38,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import clearing_optimizer, operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
-from autograd_conformance.reference.computation.storage import Storages
+from autograd_conformance.reference.computation.memory.storage import Storages
 from autograd_conformance.tape.expectation.backward_calls import expectation_of_call
 from autograd_conformance.tape.graph import Expectation
 from autograd_conformance.tape.state import TapeState

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from autograd_conformance.programs.language import Ref, ZeroGrad
+from autograd_conformance.reference.computation.memory.storage import Derived, Storages
 from autograd_conformance.reference.computation.reverse import GradientEdge
-from autograd_conformance.reference.computation.storage import Derived, Storages
 from autograd_conformance.reference.computation.tape import ReferenceTape
 from autograd_conformance.reference.computation.value_types import GradTensor
 from autograd_conformance.reference.staging.derivatives import Array

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from autograd_conformance.programs.language import InPlace, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.reference.computation.grads import Grads
+from autograd_conformance.reference.computation.memory.grads import Grads
+from autograd_conformance.reference.computation.memory.storage import Storages
+from autograd_conformance.reference.computation.memory.views import Views
 from autograd_conformance.reference.computation.reverse import MOVE, GradientEdge, Moves, evaluate
-from autograd_conformance.reference.computation.storage import Storages
 from autograd_conformance.reference.computation.tape import ReferenceTape
 from autograd_conformance.reference.computation.value_types import InternalValue
-from autograd_conformance.reference.computation.views import Views
 from autograd_conformance.reference.staging.derivatives import Array
 
 NO_EDGE = InternalValue(-1)

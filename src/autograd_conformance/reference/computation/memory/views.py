@@ -9,8 +9,8 @@ from autograd_conformance.ops.catalogue import MAY_BE_VIEWS, row_of
 from autograd_conformance.ops.rows.row import Certainty
 from autograd_conformance.programs.language import Apply, Grad, Instruction, Ref
 from autograd_conformance.programs.observations import Returned, StepObservation
+from autograd_conformance.reference.computation.memory.storage import Derived, Storages
 from autograd_conformance.reference.computation.reverse import GradientEdge
-from autograd_conformance.reference.computation.storage import Derived, Storages
 from autograd_conformance.reference.computation.tape import ReferenceTape
 from autograd_conformance.reference.computation.value_types import GradTensor
 

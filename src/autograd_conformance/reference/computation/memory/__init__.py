@@ -1,0 +1,1 @@
+"""The memory of values in the reference: storages, views, the tensors in `.grad`, and in-place writes."""
