@@ -26,7 +26,7 @@ from autograd_conformance.plugin.options import PROFILE, load_profiles
 from autograd_conformance.programs.language import Program
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.hypothesis_internals import body_of, examples_of
+from autograd_conformance.strategies.building.randomness.hypothesis_internals import body_of, examples_of
 from autograd_conformance.strategies.higher_order import derivatives_of
 from autograd_conformance.strategies.situations import gradients
 from autograd_conformance.strategies.situations.writes import single_writes

@@ -6,9 +6,9 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DefaultDtype
 from autograd_conformance.strategies.building.actions import Actions
 from autograd_conformance.strategies.building.alphabet import current
-from autograd_conformance.strategies.building.choices import Choices
 from autograd_conformance.strategies.building.operands import Operands
 from autograd_conformance.strategies.building.ops import Ops
+from autograd_conformance.strategies.building.randomness.choices import Choices
 from autograd_conformance.strategies.building.script import Script
 from autograd_conformance.strategies.building.writes import Writes
 

@@ -9,9 +9,9 @@ from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import InPlace, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.strategies.building.choices import Choices
 from autograd_conformance.strategies.building.operands import Operands
 from autograd_conformance.strategies.building.ops import LIMIT, Ops
+from autograd_conformance.strategies.building.randomness.choices import Choices
 from autograd_conformance.strategies.building.script import Script
 
 USUAL = (

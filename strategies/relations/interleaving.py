@@ -31,9 +31,9 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.alphabet import current, using
-from autograd_conformance.strategies.building.choices import RETAIN, Choices, Draw
 from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.randomness.choices import RETAIN, Choices, Draw
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.random_programs import programs
 from autograd_conformance.strategies.sequences import sequences

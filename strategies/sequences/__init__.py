@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from autograd_conformance.strategies.building.choices import Choices, Draw
 from autograd_conformance.strategies.building.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
+from autograd_conformance.strategies.building.randomness.choices import Choices, Draw
 
 from autograd_conformance.strategies.sequences import computing  # isort: skip - its actions come first in the table
 from autograd_conformance.strategies.sequences import calls  # isort: skip

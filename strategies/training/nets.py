@@ -11,8 +11,8 @@ from typing import Any
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.choices import Choices
 from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.randomness.choices import Choices
 from autograd_conformance.strategies.networks import Network, mlp
 
 ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "silu", "mish", "relu")

@@ -19,7 +19,7 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.analysis.summary import incomplete_notice, summarize
 from autograd_conformance.reporting.records.records import Report
-from autograd_conformance.strategies.building.pool import Pool
+from autograd_conformance.strategies.building.randomness.pool import Pool
 from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters.wrong import WrongSine
 from tests.plugin.test_cli import run

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autograd_conformance.checking.seeding import BACKEND
-from autograd_conformance.strategies.building.choices import Choices, Draw
+from autograd_conformance.strategies.building.randomness.choices import Choices, Draw
 
 MOST = 1_000_000
 

@@ -17,8 +17,8 @@ from hypothesis.internal.conjecture.data import ConjectureData
 from autograd_conformance.checking.seeding import BACKEND
 from autograd_conformance.package.internals import Internal, problems
 from autograd_conformance.plugin import pytest_internals
-from autograd_conformance.strategies.building import hypothesis_internals
-from autograd_conformance.strategies.building.independent import Independent
+from autograd_conformance.strategies.building.randomness import hypothesis_internals
+from autograd_conformance.strategies.building.randomness.independent import Independent
 
 ROOT = Path(__file__).parents[2]
 INTERNALS = hypothesis_internals.INTERNALS + hypothesis_internals.OF_TOOLS + pytest_internals.INTERNALS

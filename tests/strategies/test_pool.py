@@ -16,9 +16,9 @@ from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Backward, Leaf, Program, ZeroGrad
-from autograd_conformance.strategies.building import pool
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.pool import Pool
+from autograd_conformance.strategies.building.randomness import pool
+from autograd_conformance.strategies.building.randomness.pool import Pool
 from autograd_conformance.strategies.sequences import sequences
 from autograd_conformance.strategies.situations import gradients, lifetime
 

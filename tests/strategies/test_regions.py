@@ -32,10 +32,11 @@ from autograd_conformance.programs.language import (
 )
 from autograd_conformance.programs.observations import Observation, Raised
 from autograd_conformance.programs.regions import Region, observed_regions
-from autograd_conformance.strategies.building import alphabet, pool
+from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.hypothesis_internals import makes_strategy
-from autograd_conformance.strategies.building.pool import Pool
+from autograd_conformance.strategies.building.randomness import pool
+from autograd_conformance.strategies.building.randomness.hypothesis_internals import makes_strategy
+from autograd_conformance.strategies.building.randomness.pool import Pool
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations import hooks, lifetime, regions, repeated_regions, writes
 from autograd_conformance.suites import test_units as suite

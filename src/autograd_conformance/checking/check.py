@@ -33,7 +33,7 @@ from autograd_conformance.rules.judge.judgement import Judgement, Waiver, waives
 from autograd_conformance.rules.relations.relation import Related, Relation, relate
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.pool import Pool
+from autograd_conformance.strategies.building.randomness.pool import Pool
 from autograd_conformance.strategies.building.unsupported import UnsupportedShape
 
 REPEATS = 3

@@ -8,8 +8,8 @@ the earlier programs of its test.
 
 from __future__ import annotations
 
-from autograd_conformance.strategies.building.hypothesis_internals import register
-from autograd_conformance.strategies.building.independent import Independent
+from autograd_conformance.strategies.building.randomness.hypothesis_internals import register
+from autograd_conformance.strategies.building.randomness.independent import Independent
 
 BACKEND = "independent"
 """Name of the backend in Hypothesis settings."""

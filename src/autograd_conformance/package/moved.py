@@ -134,6 +134,8 @@ MOVED = {
     "rules.facts": "claims.facts",
     "rules.tape": "tape",
     "sources": "package.sources",
+    "strategies.building.choices": "strategies.building.randomness.choices",
+    "strategies.building.pool": "strategies.building.randomness.pool",
     "tape.backward_calls": "tape.expectation.backward_calls",
     "tape.exercises": "tape.expectation.exercises",
     "tape.outcomes": "tape.expectation.outcomes",

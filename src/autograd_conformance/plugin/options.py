@@ -14,7 +14,7 @@ from autograd_conformance.frameworks.environment.caches import caches
 from autograd_conformance.frameworks.loading.entry_points import frameworks
 from autograd_conformance.processes.journal import TIMEOUT
 from autograd_conformance.programs.language import DTYPES
-from autograd_conformance.strategies.building.hypothesis_internals import has_providers
+from autograd_conformance.strategies.building.randomness.hypothesis_internals import has_providers
 
 PROFILES = {"quick": 60, "standard": 600, "thorough": 60_000}
 """Number of programs that a test draws, by the name of the Hypothesis profile. Tests of a single op, and some others,

@@ -41,8 +41,9 @@ from autograd_conformance.processes.journal import Journal
 from autograd_conformance.reporting.analysis.verdicts import THRESHOLD
 from autograd_conformance.reporting.records import records
 from autograd_conformance.rules.catalogue import RULES, Level, Rule
-from autograd_conformance.strategies.building import alphabet, pool
-from autograd_conformance.strategies.building.hypothesis_internals import examples_of
+from autograd_conformance.strategies.building import alphabet
+from autograd_conformance.strategies.building.randomness import pool
+from autograd_conformance.strategies.building.randomness.hypothesis_internals import examples_of
 from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedOp
 
 UNDRAWN = 20

@@ -39,7 +39,7 @@ from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.situations import Offer
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.pool import Pool
+from autograd_conformance.strategies.building.randomness.pool import Pool
 
 TWICE, THRICE = slugs.HIGHER_OP, slugs.HIGHER_OP_THIRD
 """The rules about second and third derivatives of one op. An op that violates one is excluded from programs that

@@ -34,7 +34,7 @@ from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
 from autograd_conformance.reporting.render import text
 from autograd_conformance.reporting.render.terminal import print_summary
-from autograd_conformance.strategies.building import hypothesis_internals
+from autograd_conformance.strategies.building.randomness import hypothesis_internals
 
 
 @pytest.hookimpl(tryfirst=True)

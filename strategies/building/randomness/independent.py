@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from hypothesis.errors import UnsatisfiedAssumption
 
-from autograd_conformance.strategies.building import pool
-from autograd_conformance.strategies.building.hypothesis_internals import (
+from autograd_conformance.strategies.building.randomness import pool
+from autograd_conformance.strategies.building.randomness.hypothesis_internals import (
     Provider,
     has_ended,
     provider_of,

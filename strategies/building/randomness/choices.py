@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 from hypothesis import strategies as st
 
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.independent import MOST, independent
+from autograd_conformance.strategies.building.randomness.independent import MOST, independent
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 """The function `draw` that Hypothesis passes to a composite strategy."""

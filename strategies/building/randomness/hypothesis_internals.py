@@ -24,7 +24,7 @@ else:
     except ImportError:  # the run ends before a program is drawn
         AVAILABLE_PROVIDERS, HypothesisProvider = None, object
 
-FILE = "strategies/building/hypothesis_internals.py"
+FILE = "strategies/building/randomness/hypothesis_internals.py"
 
 
 class Provider(HypothesisProvider):
