@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, AssignGrad, Attrs, Backward, ReadGrad, Ref, Step
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.building.unsupported import Unsupported

@@ -13,7 +13,7 @@ from dataclasses import replace
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Backward, Literal, ReadGrad, Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.situations.base import situation
 
 WEIGHT_OP = "multiply"

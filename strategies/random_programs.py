@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Leaf, Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.randomness.choices import RETAIN, Choices, Draw
 from autograd_conformance.strategies.situations.base import joined

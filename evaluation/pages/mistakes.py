@@ -26,7 +26,7 @@ from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.render.markdown import environment
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.randomness.choices import Choices
 from autograd_conformance.strategies.training import PATTERNS, LoopBug, Plan, plans, write
 from autograd_conformance.strategies.training.patterns import Pattern

@@ -1,3 +1,1 @@
-"""Drafts (programs under construction), and the parts of a draft: choices, the script so far, operands, ops, writes and
-actions.
-"""
+"""Builds programs: drafts, the random choices they are drawn with, and the alphabet of the framework under test."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.ops.optimizers import FUSED, OPTIMIZERS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Groups
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 
 OptimizerChoice = tuple[str, Attrs, Groups]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from autograd_conformance.ops.rows.domains import between
 from autograd_conformance.programs.language import Attrs, Ref, Shape
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,

@@ -16,7 +16,7 @@ from autograd_conformance.ops.rows.domains import Domain
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 
 WEIGHT = Domain("within one", lambda x: x.size == 0 or bool(np.abs(x).max() <= 1), lambda x: np.clip(x, -4, 4) / 4)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.language import Attrs, Literal, Ref, Shape
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,

@@ -8,7 +8,7 @@ from typing import Any
 
 from autograd_conformance.programs.language import Attrs, Literal, Ref
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.networks.network import (
     WEIGHT,
     Network,

@@ -27,7 +27,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import refer
 from autograd_conformance.programs.operands import results as results_of
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.randomness.choices import Choices, Draw
 
 Relations = st.SearchStrategy[Related]

@@ -31,7 +31,7 @@ from autograd_conformance.programs.language import (
 from autograd_conformance.programs.operands import operands, refer, results
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building.alphabet import current, using
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.randomness.choices import RETAIN, Choices, Draw
 from autograd_conformance.strategies.building.unsupported import Unsupported

@@ -16,7 +16,7 @@ from autograd_conformance.programs.operands import results as results_of
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.networks.network import WEIGHT, Network, op
 from autograd_conformance.strategies.networks.recurrent import Recurrent, recurrent
 from autograd_conformance.strategies.relations.gradients import relation

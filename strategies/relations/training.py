@@ -14,8 +14,8 @@ from autograd_conformance.programs.language import Program, Ref
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.programs.slugs import Slug
 from autograd_conformance.rules.relations.relation import Alike, Related
-from autograd_conformance.strategies.building.draft import Draft
-from autograd_conformance.strategies.building.ops import LIMIT
+from autograd_conformance.strategies.building.drafts.draft import Draft
+from autograd_conformance.strategies.building.drafts.ops import LIMIT
 from autograd_conformance.strategies.relations.gradients import relation
 from autograd_conformance.strategies.relations.interleaving import arranged
 from autograd_conformance.strategies.training.drawing import drawn_plan

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.reference.staging.vjp import base_op
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 
 SHAPES: tuple[Shape, ...] = ((3,), (2, 2), (), (2, 3), (1,), (3, 2), (2, 2, 3))
 

@@ -11,7 +11,7 @@ from math import inf, nan
 from autograd_conformance.ops.rows.row import takes
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
     LEAF_SHAPES,

@@ -14,7 +14,7 @@ from autograd_conformance.ops.tables import VIEWS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.randomness.choices import Choices, Draw
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import FREEING, action_situation, joined, maybe_add_root, situation
 

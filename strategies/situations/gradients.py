@@ -8,7 +8,7 @@ from autograd_conformance.ops.rows.row import takes
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Leaf, Literal
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout
 from autograd_conformance.strategies.situations.base import joined, joined_roots, situation
 

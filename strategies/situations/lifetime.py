@@ -4,7 +4,7 @@ without saved tensors.
 
 from __future__ import annotations
 
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.situations.base import (
     FREEING,
     joined,

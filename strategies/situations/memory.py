@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Backward, Instruction, Modes, Program, Ref
 from autograd_conformance.programs.operands import refer, results
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.building.randomness.choices import Choices, Draw
 from autograd_conformance.strategies.situations.base import FREEING, LEAF_SHAPES, action_situation, joined

@@ -10,7 +10,7 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.networks import Network, convolutional, layer_norm, linear, mlp, transformer
 from autograd_conformance.strategies.networks.network import WEIGHT

@@ -7,7 +7,7 @@ from __future__ import annotations
 from autograd_conformance.ops.optimizers import IMPLEMENTATION
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import OptimizerChoice, optimizer, variants
 from autograd_conformance.strategies.situations.base import LEAF_SHAPES, action_situation, chain
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.networks.elementwise import elementwise
 from autograd_conformance.strategies.networks.recurrent import CARRYING, CELLS, Recurrent, composable, recurrent

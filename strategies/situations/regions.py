@@ -14,7 +14,7 @@ from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
 from autograd_conformance.programs.operands import operands
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.situations.base import (
     FREEING,

@@ -10,7 +10,7 @@ from autograd_conformance.ops.random import RANDOM_OPS
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref, Shape
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import SMOOTH, chain, end_region
 from autograd_conformance.strategies.situations.regions import call_some, for_regions

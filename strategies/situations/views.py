@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograd_conformance.ops.rows.row import takes
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import action_situation, alias, computed, joined, unaliased, view
 

@@ -8,7 +8,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import InPlace, Literal, Ref, Step
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import layouts
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import plain_optimizer
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.situations.base import (

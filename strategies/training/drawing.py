@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.optimizers import optimizer
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.training.nets import ACTIVATIONS, SMOOTH, draw_separately

@@ -11,8 +11,8 @@ from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Literal, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.strategies.building.draft import Draft
-from autograd_conformance.strategies.building.ops import LIMIT
+from autograd_conformance.strategies.building.drafts.draft import Draft
+from autograd_conformance.strategies.building.drafts.ops import LIMIT
 from autograd_conformance.strategies.building.tensors import VALUES
 from autograd_conformance.strategies.networks import Network
 from autograd_conformance.strategies.training.nets import Net, rebuild_network

@@ -11,7 +11,7 @@ from typing import Any
 from autograd_conformance.ops.rows.row import choices_of
 from autograd_conformance.ops.tables import OPS
 from autograd_conformance.programs.language import Ref
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.randomness.choices import Choices
 from autograd_conformance.strategies.networks import Network, mlp
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.training.loop import Ends, Loop
 from autograd_conformance.strategies.training.plan import LoopBug, Plan
 

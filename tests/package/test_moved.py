@@ -30,6 +30,7 @@ def test_the_new_name_is_a_module(old: str) -> None:
         ("frameworks.mygrad.dialect", "adapters.mygrad.dialect"),
         ("rules.tape.model", "tape.model"),
         ("places", "package.places"),
+        ("strategies.building.draft", "strategies.building.drafts.draft"),
     ],
 )
 def test_an_old_name_is_the_same_module_and_warns(old: str, new: str) -> None:

@@ -37,7 +37,7 @@ from autograd_conformance.programs.observations import Kind
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies import situations as families
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.randomness.choices import Choices
 from autograd_conformance.strategies.building.randomness.hypothesis_internals import makes_strategy

@@ -28,7 +28,7 @@ from autograd_conformance.rules.judge.judge import judge
 from autograd_conformance.rules.judge.judgement import Judgement
 from autograd_conformance.rules.relations.relation import Related, relate
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.drawn import Drawn
 from autograd_conformance.strategies.building.randomness.choices import Choices
 from autograd_conformance.strategies.networks import (

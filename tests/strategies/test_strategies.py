@@ -40,9 +40,9 @@ from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES, Level
 from autograd_conformance.rules.relations.relation import Related
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
+from autograd_conformance.strategies.building.drafts.ops import Ops
 from autograd_conformance.strategies.building.drawn import Drawn
-from autograd_conformance.strategies.building.ops import Ops
 from autograd_conformance.strategies.building.randomness.choices import Choices
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.random_programs import programs

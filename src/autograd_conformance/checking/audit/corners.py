@@ -17,7 +17,7 @@ from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Apply, Delete, Program, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import Draft
+from autograd_conformance.strategies.building.drafts.draft import Draft
 from autograd_conformance.strategies.building.layouts import LAYOUTS, Layout, differs_from_contiguous
 from autograd_conformance.strategies.building.randomness.choices import Rarity
 from autograd_conformance.strategies.building.unsupported import Unsupported

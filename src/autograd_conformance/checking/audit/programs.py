@@ -30,7 +30,7 @@ from autograd_conformance.programs.language import Attrs, DefaultDtype, Literal,
 from autograd_conformance.programs.observations import Kind, Observation, Raised, is_inconclusive, lacks_kernel
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building import alphabet
-from autograd_conformance.strategies.building.draft import OTHER_DEFAULT, Draft
+from autograd_conformance.strategies.building.drafts.draft import OTHER_DEFAULT, Draft
 from autograd_conformance.strategies.building.randomness.choices import Choices, Rarity
 from autograd_conformance.strategies.building.unsupported import Unsupported
 from autograd_conformance.strategies.higher_order import applies, differentiate

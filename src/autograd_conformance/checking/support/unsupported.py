@@ -13,7 +13,7 @@ from autograd_conformance.programs.language import Apply, Backward, Grad, InPlac
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reference.reference import Reference
-from autograd_conformance.strategies.building.writes import writes_of
+from autograd_conformance.strategies.building.drafts.writes import writes_of
 
 
 def unsupported_by(program: Program, target: Target) -> set[str]:

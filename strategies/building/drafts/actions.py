@@ -29,10 +29,10 @@ from autograd_conformance.programs.language import (
     Step,
     ZeroGrad,
 )
-from autograd_conformance.strategies.building.operands import Operands
-from autograd_conformance.strategies.building.ops import Ops
+from autograd_conformance.strategies.building.drafts.operands import Operands
+from autograd_conformance.strategies.building.drafts.ops import Ops
+from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.randomness.choices import Choices
-from autograd_conformance.strategies.building.script import Script
 from autograd_conformance.tape.graph import Traversal
 from autograd_conformance.tape.versions import version_mismatch
 

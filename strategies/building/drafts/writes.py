@@ -9,10 +9,10 @@ from autograd_conformance.ops.rows.row import choices_of, rest_of, takes
 from autograd_conformance.ops.tables import OPS, Op
 from autograd_conformance.programs.language import InPlace, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
-from autograd_conformance.strategies.building.operands import Operands
-from autograd_conformance.strategies.building.ops import LIMIT, Ops
+from autograd_conformance.strategies.building.drafts.operands import Operands
+from autograd_conformance.strategies.building.drafts.ops import LIMIT, Ops
+from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.randomness.choices import Choices
-from autograd_conformance.strategies.building.script import Script
 
 USUAL = (
     "mul_", "add_", "zero_", "copy_", "mul_scalar_", "set_slice_", "set_index_", "exp_", "fill_", "sin_", "tanh_",

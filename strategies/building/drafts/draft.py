@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import DefaultDtype
-from autograd_conformance.strategies.building.actions import Actions
 from autograd_conformance.strategies.building.alphabet import current
-from autograd_conformance.strategies.building.operands import Operands
-from autograd_conformance.strategies.building.ops import Ops
+from autograd_conformance.strategies.building.drafts.actions import Actions
+from autograd_conformance.strategies.building.drafts.operands import Operands
+from autograd_conformance.strategies.building.drafts.ops import Ops
+from autograd_conformance.strategies.building.drafts.script import Script
+from autograd_conformance.strategies.building.drafts.writes import Writes
 from autograd_conformance.strategies.building.randomness.choices import Choices
-from autograd_conformance.strategies.building.script import Script
-from autograd_conformance.strategies.building.writes import Writes
 
 OTHER_DEFAULT = "float64"
 """The default dtype of some programs that compute in a narrower one."""

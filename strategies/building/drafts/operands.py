@@ -15,9 +15,9 @@ from autograd_conformance.ops.tables import Op
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.language import Attrs, Leaf, Literal, Ref, Shape
 from autograd_conformance.programs.own_numpy import np
+from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.layouts import Layout, downstream_op, equal_along, view
 from autograd_conformance.strategies.building.randomness.choices import Choices
-from autograd_conformance.strategies.building.script import Script
 from autograd_conformance.strategies.building.tensors import literal
 from autograd_conformance.strategies.building.unsupported import UnsupportedShape
 

@@ -12,9 +12,9 @@ from autograd_conformance.programs.language import Apply, Attrs, Ref, Shape, is_
 from autograd_conformance.programs.operands import operands
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.strategies.building.alphabet import SAVING
-from autograd_conformance.strategies.building.operands import Operands
+from autograd_conformance.strategies.building.drafts.operands import Operands
+from autograd_conformance.strategies.building.drafts.script import Script
 from autograd_conformance.strategies.building.randomness.choices import Choices
-from autograd_conformance.strategies.building.script import Script
 from autograd_conformance.strategies.building.unsupported import Unsupported, UnsupportedShape
 
 LIMIT = 100.0
