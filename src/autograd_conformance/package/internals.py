@@ -1,8 +1,8 @@
 """Checks for private names of libraries: if a new version of a library no longer has a name that the suite uses, one
 line says which and where.
 
-Private names are checked of Hypothesis, which only `strategies/building/randomness/hypothesis_internals.py` uses, and of
-pytest, pytest-xdist and execnet, which only `plugin/pytest_internals.py` uses.
+Private names of Hypothesis are checked, which only `strategies/building/randomness/hypothesis_internals.py` uses, and
+those of pytest, pytest-xdist and execnet, which only `plugin/pytest_internals.py` uses.
 """
 
 from __future__ import annotations
