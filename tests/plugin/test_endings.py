@@ -99,7 +99,7 @@ def test_a_part_of_the_suite_is_no_verdict_on_the_framework(workers, tmp_path: P
     assert footer is not None
     assert (seen.code, footer.verdict, footer.deselected) == (0, "complete", 9)
     assert "SELECTION PASSED. tiny 1.0 breaks no MUST rule in the selected tests and passes" in seen.output
-    assert "not run 9 tests that the options of the run leave out" in seen.output
+    assert "9 tests, left out by the options of the run" in seen.output
     page = (tmp_path / "report.md").read_text()
     assert "| Left out by the options of the run | 9 tests |" in page
     assert "whose tests were left out" in page

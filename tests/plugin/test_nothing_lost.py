@@ -243,7 +243,7 @@ def test_a_framework_that_closes_files_is_told_in_a_line(name, workers, tmp_path
     seen = run(tmp_path, ONE, "-n", workers, framework=f"{UNRULY}:{name}")
     assert seen.code in (1, 10), seen.output
     assert workers == "0" or "Traceback" not in seen.output, "without a worker, pytest's own files are closed, too"
-    assert seen.code == 1 or "the framework closed files" in seen.output
+    assert seen.code == 1 or "the framework closed file descriptors" in seen.output
 
 
 @pytest.mark.slow

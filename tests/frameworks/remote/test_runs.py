@@ -71,7 +71,7 @@ def test_a_wrong_gradient_is_told_as_it_is_here(tmp_path: Path):
     ("framework", "said", "code"),
     [
         (f"{FAR} garbage", "adapter error: far: it wrote 'computing sin...', which is no JSON", 10),
-        (f"{FAR} 'another version'", "it speaks version 2 of the protocol, and this suite 1", 10),
+        (f"{FAR} 'another version'", "it speaks version 2 of the protocol, but this suite speaks 1", 10),
         ("remote: no-such-program", "'no-such-program' cannot be started", 4),
         ("remote:", "'remote:' names no command", 4),
     ],

@@ -18,7 +18,7 @@ from autograd_conformance.checking.limits import began
 from autograd_conformance.checking.session.settings import watchdog
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.environment.process_end import describe_exit
-from autograd_conformance.frameworks.loading.registry import AdapterError
+from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.package.internals import problems
 from autograd_conformance.package.places import PLUGIN
@@ -77,7 +77,10 @@ def _hang_detector(config: pytest.Config) -> Callable[[bytes], bool]:
 def _watchdog(config: pytest.Config) -> float:
     """Returns the seconds of one program after which the process that runs it is ended."""
     option = config.option
-    served = option.framework_python or option.fresh_process or parse(option.framework) is not None
+    try:
+        served = option.framework_python or option.fresh_process or parse(option.framework) is not None
+    except UnknownFramework as error:
+        raise pytest.UsageError(str(error)) from error
     return watchdog(option.patience, bool(served))
 
 
