@@ -42,9 +42,9 @@ def test_no_open_file_is_warned_of() -> None:
 
 
 def test_a_process_that_is_left_running_does_not_hold_up_the_one_that_waits() -> None:
-    script = "import subprocess, sys; sys.stderr.write('told'); subprocess.Popen(['sleep', '60'], stdout=sys.stdout)"
+    script = "import subprocess, sys; sys.stderr.write('words'); subprocess.Popen(['sleep', '60'], stdout=sys.stdout)"
     done = finished([*PYTHON, "-c", f"{script}; sys.exit(3)"], 30)
-    assert done == (3, "", "told")
+    assert done == (3, "", "words")
 
 
 def test_the_processes_of_a_server_end_with_it() -> None:

@@ -273,11 +273,11 @@ def test_the_bound_of_a_long_sequence_is_neither_tight_nor_wide(cell: str, dtype
     assert isinstance(call, Backward)
     seen = run(program, TORCH)[-1]
     for ref in network.parameters:
-        due = reference.pullbacks.of(call)[ref]
+        expected = reference.pullbacks.of(call)[ref]
         bound, gradient = gradient_bound(reference, call, ref, dtype).array(), seen.gradients[ref]
         assert gradient is not None
-        assert (np.abs(gradient.value - due) <= bound / 4).all()
-        assert bound.max() <= (1e-2 if dtype == "float32" else 1e-10) * np.abs(due).max()
+        assert (np.abs(gradient.value - expected) <= bound / 4).all()
+        assert bound.max() <= (1e-2 if dtype == "float32" else 1e-10) * np.abs(expected).max()
 
 
 def scaled(observation: Observation, ref: Ref, factor: float) -> Observation:

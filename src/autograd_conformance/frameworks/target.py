@@ -16,7 +16,7 @@ from autograd_conformance.frameworks.adapter import (
 from autograd_conformance.frameworks.calls import CheckedGenerator, call_adapter
 from autograd_conformance.frameworks.environment import variables
 from autograd_conformance.frameworks.environment.interrupts import watch
-from autograd_conformance.frameworks.environment.process_state import restored
+from autograd_conformance.frameworks.environment.restoring import restored
 from autograd_conformance.frameworks.loading.older_adapters import complete
 from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.probing.probe import NOTHING_MISSING, ProbeResult, probe

@@ -214,8 +214,7 @@ def environment() -> dict[str, str]:
     """Returns the environment variables of this process, with a PYTHONPATH by which another process finds the same
     modules.
     """
-    own = os.environ.get(OWN, os.environ.get("PYTHONPATH", ""))
-    return {**os.environ, OWN: own, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return {**own_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def own_environment() -> dict[str, str]:

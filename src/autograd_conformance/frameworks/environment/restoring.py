@@ -1,4 +1,4 @@
-"""The state of a process that a framework may change and the suite needs: the current folder, the standard files, and
+"""Restores what a framework may change in its process and the suite needs: the current folder, the standard files, and
 NumPy's treatment of floating-point errors.
 
 A framework runs in the process that judges it. If it changes the current folder, the worker processes that start later
@@ -16,7 +16,6 @@ from autograd_conformance.programs.own_numpy import np
 
 STANDARD = (0, 1, 2)
 """Descriptors of standard input, output and error."""
-
 
 _SECOND: dict[int, int] = {}
 """For each standard file that was open before a framework was loaded, a second descriptor of it."""
