@@ -197,6 +197,44 @@ def test_operands_stay_where_an_op_takes_them() -> None:
     assert all(0 < x < 1 for x in numbers)
 
 
+class RefusesWrites(Torch):
+    """Raises for each write that multiplies or fills."""
+
+    packages = ("torch", __name__)
+
+    def write(self, op: str, target: torch.Tensor, operands: Sequence[torch.Tensor], attrs: Any) -> None:
+        if op in ("mul_", "masked_fill_"):
+            raise RuntimeError("not today")
+        super().write(op, target, operands, attrs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # without the sum, the factor does not fit the target
+        "a = leaf [[1, 2]]; s = leaf [[3], [4], [5]]; t = sum s dim=(0,) keepdim=True; b = sin a; write b mul_ t",
+        # without the reshape, the mask does not fit the target
+        "a = leaf [[1, 2, 3]]; v = reshape a shape=(3, 1); b = sin v; write b masked_fill_ "
+        "mask=((True,), (False,), (True,)) value=1.0",
+        # without the matrix product, the target has another shape
+        "a = leaf [[1, 2]]; m = leaf [[1], [2]]; p = matmul a m; f = leaf [[7]]; b = sin p; write b mul_ f; backward b",
+    ],
+)
+def test_shapes_still_fit_where_a_write_is_refused(text: str) -> None:
+    """A framework that refuses a write is right where the shapes do not fit, so a program with such a write is no
+    failure, although it fails by the same rule.
+    """
+    target = InProcess(RefusesWrites())
+    program = parse(text, VOCABULARY)
+    observation = target.observe(program)
+    violation = first_violation(program, observation, target)
+    assert violation is not None
+    found = reduced(Case(program, observation, violation, target))
+    correct = InProcess(Torch())
+    assert first_violation(found.program, correct.observe(found.program), correct) is None
+    assert found.context
+
+
 def test_related_programs_get_the_same_other_numbers() -> None:
     first = parse("a = leaf [1, 2]; b = square a; c = leaf [1, 2]; d = square c; backward b with [1, 2]; "
                   "backward d with [1, 2]", VOCABULARY)  # fmt: skip

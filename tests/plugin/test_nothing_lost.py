@@ -13,6 +13,7 @@ import pytest
 from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.limits import Limits
 from autograd_conformance.checking.session import Session, Settings
+from autograd_conformance.failures import record
 from autograd_conformance.failures.interrupted import pending
 from autograd_conformance.failures.record import unexplained
 from autograd_conformance.frameworks.loading.registry import AdapterError
@@ -22,6 +23,7 @@ from autograd_conformance.processes.journal import Journal, Observer, pop
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.records.records import Result
+from autograd_conformance.reporting.render.text import render
 from autograd_conformance.rules.relations.relation import Related
 from tests.plugin.stops import FAULTY, stopped
 from tests.plugin.test_cli import ONE, run, verdicts, written
@@ -85,6 +87,28 @@ def test_what_is_found_can_be_written_down_before_it_is_explained(name, tmp_path
     pending.save(tmp_path, "gw0", *failures)
     assert [each.rule for each in pending.take(tmp_path)] == [each.rule for each in failures]  # type: ignore[union-attr]
     assert failures
+
+
+@pytest.mark.parametrize("part", ["reduced", "with_confirmed_cause", "explain", "votes", "script", "flow"])
+def test_a_violation_that_cannot_be_explained_is_recorded(part, tmp_path: Path, monkeypatch):
+    def fails(*given: object) -> None:
+        raise TypeError("shapes (3, 1) and (2, 1)")
+
+    session = Session.of(Settings("tests.frameworks.adapters.faulty:Faulty", tmp_path))
+    check = session.framework.check("gradients/op")
+    with pytest.raises(RuleViolated) as caught:
+        check(parse("a = leaf [1, 2]; b = tanh a; c = sum b dim=(0,) keepdim=False; backward c"))
+    monkeypatch.setattr(record, part, fails)
+    found = record.failure(caught.value, "t", session)
+    assert (found.rule, found.at, found.verdict) == ("gradients/graph", 3, "fail")
+    assert [(step.line, step.text) for step in found.why] == [
+        (
+            4,
+            "the suite failed to explain this; please report it to the suite: TypeError: shapes (3, 1) and (2, 1)",
+        )
+    ]
+    assert Path(found.replay).exists()
+    assert "the suite failed to explain this" in render(found)
 
 
 # -- hangs -------------------------------------------------------------------------------------------------------------

@@ -376,3 +376,16 @@ def test_a_copy_has_a_tape_of_its_own_which_all_its_parts_share() -> None:
     assert reference.values[Ref(1)].tolist() == [1, 4]
     assert copied.values[Ref(1)].tolist() == np.sin([1, 4]).tolist()
     assert copied.values is copied.tape.values is copied.storages.values is copied.writes.grads.tape.values
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a = leaf 1; b = leaf [1, 2]; write a add_ b", r"add_ writes \(2,\) to a tensor of shape \(\)"),
+        ("a = leaf [1, 2]; b = leaf [[1, 2]]; write a mul_ b", r"mul_ writes \(1, 2\) to a tensor of shape \(2,\)"),
+        ("a = leaf [1]; write a masked_fill_ mask=(True, False) value=1.0", "masked_fill_ writes"),
+    ],
+)
+def test_a_write_of_another_shape_is_refused(text: str, problem: str):
+    with pytest.raises(ValueError, match=problem):
+        Reference(parse(text, VOCABULARY))

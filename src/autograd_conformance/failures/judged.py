@@ -9,6 +9,7 @@ from autograd_conformance.checking.check import first_violation
 from autograd_conformance.frameworks.adapter import Target
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation
+from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.judge.judgement import Waiver
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.tape.trace import is_smooth_throughout
@@ -49,6 +50,17 @@ class Judged:
             return False
 
         return first_violation(self.program, self.observation, self.target, waives), tuple(questions)
+
+    @cached_property
+    def is_legal(self) -> bool:
+        """Whether the reference can compute the program. If not, an op gets operands of shapes that it does not take,
+        and a correct framework may raise an error.
+        """
+        try:
+            Reference(self.program, self.target.traits)
+        except Exception:
+            return False
+        return True
 
     @cached_property
     def is_smooth(self) -> bool:

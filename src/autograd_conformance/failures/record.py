@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.package.places import SUITES
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes.journal import Entry
+from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.own_numpy import np
 from autograd_conformance.reporting.records.failure import Allowed, ErrorSize, ExplanationStep, Failure
@@ -49,10 +51,24 @@ def failure(
 ) -> Failure:
     """Makes the record of a violation: reduced, explained, and with a replay file.
 
-    If `file` already contains the program, no replay file is written.
+    If `file` already contains the program, no replay file is written. If the suite fails to reduce or explain it, the
+    record has the program in which the violation was found, and says so.
     """
     if session.process.is_over():
         return unexplained(broken, test, session, verdict)
+    try:
+        return _explained(broken, test, session, verdict, file)
+    except Exception as error:  # a bug of the suite: the violation is true all the same
+        note = f"the suite failed to explain this; please report it to the suite: {type(error).__name__}: {error}"
+        return replace(
+            unexplained(broken, test, session, verdict), why=(ExplanationStep(broken.violation.at + 1, harmless(note)),)
+        )
+
+
+def _explained(
+    broken: RuleViolated, test: str, session: Session, verdict: FailureVerdict, file: Path | None
+) -> Failure:
+    """Makes the record of a violation: reduced, explained, and with a replay file."""
     found = Case.of(broken, session.process.deadline(SHARE, LEAST)).with_crashes_as_errors()
     if broken.related is not None:
         return _related_failure(reduced(found, session.framework.known), test, session, verdict, file)

@@ -218,7 +218,7 @@ def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case 
         judged = case.judge(program)
         found = judged.violation_unless(waives)
         smooth = found is None or judged.is_smooth  # else a correct framework may fail, too
-    except (Exception, AdapterError):  # invalid operand shapes, or other result counts
+    except (Exception, AdapterError):  # operands of shapes that the op does not take, or other result counts
         return None
     if found is None or (found.rule, found.op) != (original.rule, original.op):
         return None
@@ -226,4 +226,4 @@ def _same_failure(case: Case, program: Program, known: Sequence[Known]) -> Case 
         return None
     if not smooth or any(is_known(entry, program, found) for entry in known):
         return None
-    return case.failing_with(judged, found)
+    return case.failing_with(judged, found) if judged.is_legal else None

@@ -259,6 +259,8 @@ class Reference:
         refs = (step.target, *step.args)
         operands = tuple([self.values[r] for r in refs])
         (made,) = self._applied(at, step.op, refs, step.attrs, operands)
+        if np.shape(made) != np.shape(operands[0]):
+            raise ValueError(f"{step.op} writes {np.shape(made)} to a tensor of shape {np.shape(operands[0])}")
         recorded = self.writes.write(at, step, operands, made, recording)
         if recorded and self.storages.base(step.target) in self.flags.toggled:
             self.unspecified = True  # earlier users of this leaf now find it inside the graph

@@ -150,9 +150,9 @@ class RecordedGraph:
                 found.via.add(edge)
                 if edge in producer:
                     pending.add(producer[edge])
-            if not pending and reference.traits.one_node:
-                pending = self._region_entries(found, visited)
             pending -= visited  # entries of the same region may be newer than the visited ones
+            if not pending and reference.traits.one_node:
+                pending = self._region_entries(found, visited) - visited
         for number in sorted(visited, reverse=True):
             node = self.node(number)
             (found.nodes if number in always else found.maybe_nodes).append(node)

@@ -13,7 +13,7 @@ from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
 from autograd_conformance.checking.check import first_violation
 from autograd_conformance.frameworks.pytorch.eager import TorchEager
-from autograd_conformance.frameworks.pytorch.modes.checkpoints import TorchCheckpoint
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import TorchCheckpoint, TorchCheckpointReentrant
 from autograd_conformance.frameworks.pytorch.modes.compiled import (
     KEPT_IN,
     TorchCompileAot,
@@ -292,3 +292,22 @@ def test_what_one_unit_refuses_another_need_not():
     assert relate(related, one, refused).violation is None
     apart = InProcess(TorchEager()).observe(program)
     assert relate(related, apart, (*apart[:2], refused[2])).violation is not None
+
+
+A_TO_B = "a = leaf [1, 2]; b = square a"
+SIDE = "d = leaf [3, 4]; e = tanh d; f = sin b; drop e; h = square f; i = exp b"
+"""Two regions. The first one has a second op, which uses another leaf."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # the second region gives zeros to the first, which gives zeros to d
+        f"{A_TO_B}; drop a; {SIDE}; backward i with [1, 1]",
+        f"{A_TO_B}; drop a; {SIDE}; drop f; j = sin h; k = exp i; backward k with [1, 1]",
+        f"{A_TO_B}; hook b observe; {SIDE}; g = grad i wrt a, d with [1, 1]",
+    ],
+)
+@pytest.mark.parametrize("adapter", [TorchCheckpointReentrant(), TorchCheckpoint(), TorchRegions()])
+def test_zeros_pass_from_region_to_region(text: str, adapter: TorchRegions):
+    assert violation(text, adapter) is None
