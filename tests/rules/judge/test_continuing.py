@@ -12,19 +12,21 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from autograd_conformance.checking.support.alphabet import alphabet_of
+from autograd_conformance.frameworks.pytorch.modes.checkpoints import TorchCheckpoint
 from autograd_conformance.frameworks.running.runner import run
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.known_differences import Known, is_known, known
 from autograd_conformance.known_differences.conditions.outcomes import Message
 from autograd_conformance.known_differences.limits import Limits
 from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats.text import parse, render
 from autograd_conformance.programs.language import DTYPES, Ref
-from autograd_conformance.programs.observations import Gradient, Observation, Returned
+from autograd_conformance.programs.observations import Gradient, Observation, Returned, region_steps
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.rules.catalogue import RULES
 from autograd_conformance.rules.judge.judge import judge
-from autograd_conformance.rules.judge.judgement import Judgement
+from autograd_conformance.rules.judge.judgement import Judgement, Waiver, waives_everything, waives_nothing
 from autograd_conformance.rules.violations.violation import Violation
 from autograd_conformance.strategies.building import alphabet
 from autograd_conformance.strategies.building.drawn import Drawn
@@ -139,6 +141,31 @@ def test_after_a_write_that_raised_nothing_is_judged() -> None:
     judgement, waived = judged(text, tuple(found), "errors/legal-returns")
     assert judgement.violation is None
     assert judgement.ended_by is waived[0]
+
+
+def test_in_a_region_after_unspecified_behaviour_a_known_difference_is_waived() -> None:
+    """A framework that does not claim to refuse a root of several elements returned from such a call: what follows is
+    unspecified. Of a region there, the difference is judged all the same.
+    """
+    text = "a = leaf [1, 2]; b = sin a; backward b; c = exp a; d = sin c"
+    program = parse(text, VOCABULARY)
+    found = list(InProcess(TorchCheckpoint()).observe(program))
+    found[2] = replace(found[2], outcome=Returned(()))
+    wrong = {ref: replace(tensor, value=3 * tensor.value) for ref, tensor in found[4].values.items() if ref.at == 4}
+    assert wrong and found[4].region == (3, 4)
+    found[4] = replace(found[4], values={**found[4].values, **wrong})
+    claims = CLAIMS - {Capability.NON_SCALAR_CHECK}
+
+    def judgement(waives: Waiver) -> Judgement:
+        return judge(program, tuple(found), Reference(program), claims, waives)
+
+    reported, known = judgement(waives_nothing), judgement(waives_everything)
+    assert reported.violation is not None and reported.unspecified
+    assert (reported.violation.rule, reported.violation.at) == ("gradients/forward", 4)
+    assert reported.violation.regions == region_steps(tuple(found))
+    assert known.violation is None and known.unspecified
+    assert known.waived == (known.ended_by,)
+    assert known.ended_by is not None and known.ended_by.rule == "gradients/forward"
 
 
 # -- nothing else is found ---------------------------------------------------------------------------------------------

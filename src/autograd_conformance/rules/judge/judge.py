@@ -57,6 +57,7 @@ from autograd_conformance.rules.judge.checks import (
 from autograd_conformance.rules.judge.checks.contributions import op_of_call
 from autograd_conformance.rules.judge.checks.saved_tensors import SavedTensorChecks
 from autograd_conformance.rules.judge.choices import choice
+from autograd_conformance.rules.judge.finding import End, Finding, Unspecified, violation_of, with_violation
 from autograd_conformance.rules.judge.judgement import Judgement, Waiver, waives_nothing
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.judge.unspecified import (
@@ -97,24 +98,31 @@ def judge(
     """
     regions_run = region_steps(observation)
     judging = Judging.of(program, reference, capabilities, waives, regions_run)
-    violation, ended_by, judged = None, None, len(program)
+    violation: Violation | None = None
+    judged = len(program)
     saved_tensors = SavedTensorChecks()
     for traced in trace(program, observation, judging.reference, judging.tape, follows=False):
-        violation, ends = _judge_instruction(judging, traced, saved_tensors)
-        if violation and not ends:
-            if judging.waive(violation):
-                violation, ended_by = None, judging.waived[-1]
-            else:
-                violation = violation.in_regions(regions_run)
-            ends = True
-        if ends:
-            judged = traced.at
-            break
+        match _judge_instruction(judging, traced, saved_tensors):
+            case None:
+                continue
+            case Unspecified(violation):
+                judging.unspecified = True
+                if violation is None:
+                    continue
+            case Violation() as violation:
+                pass
+            case End(unspecified):
+                judging.unspecified |= unspecified
+            case finding:
+                assert_never(finding)
+        judged = traced.at
+        break
+    waived = violation is not None and judging.waive(violation)
     return Judgement(
-        violation,
+        None if violation is None or waived else violation.in_regions(regions_run),
         judging.exercised,
         judging.unspecified or judging.adopted > 0,
-        ended_by,
+        judging.waived[-1] if waived else None,
         tuple(judging.waived),
         judged - judging.adopted,
         judging.choices,
@@ -122,44 +130,47 @@ def judge(
     )
 
 
-def _judge_instruction(
-    judging: Judging, traced: TraceStep, saved_tensors: SavedTensorChecks
-) -> tuple[Violation | None, bool]:
-    """Judges one instruction; returns its violation, or None, and whether judging ends here for another reason."""
+def _judge_instruction(judging: Judging, traced: TraceStep, saved_tensors: SavedTensorChecks) -> Finding | End:
+    """Judges one instruction, and returns what it found or why judging ends there."""
     if is_inconclusive(traced.observed):  # neither missing results nor adapter bugs break a rule
-        judging.unspecified = True
-        return None, True
+        return End(unspecified=True)
     if traced.skipped:  # an earlier error prevented a value that it needs
-        if judging.stateful:
-            judging.reference.skip(traced.step)
-        return None, not judging.stateful
+        if not judging.stateful:
+            return End(unspecified=False)
+        judging.reference.skip(traced.step)
+        return None
     gives_unspecified = judging.stateful and _is_unspecified(judging, traced.step)
     if gives_unspecified and can_adopt_results(judging, traced.step):
         adopt_results(judging, traced)
-        return None, False
+        return None
     if gives_unspecified and not has_known_outcome(judging, traced.step):
-        judging.unspecified = True
-        return None, True
+        return End(unspecified=True)
     if isinstance(traced.observed.outcome, Raised):
         _identify_refusal(judging, traced)
     outcome_unspecified = _is_outcome_unspecified(traced, gives_unspecified)
     _exercise(judging, traced, counts=not outcome_unspecified or _is_expected_error(traced))
     if outcome_unspecified:  # the rules do not specify the effects of its return
         if not can_adopt_call(judging, traced):
-            judging.unspecified = True
-            return None, True
+            return End(unspecified=True)
         adopt_call(judging, traced)
-        return None, False
-    violation = _check(judging, traced)
+        return None
+    finding = _judge_outcome(judging, traced)
+    violation = violation_of(finding)
     if violation is None and (chosen := choice(traced)):
         judging.choices[chosen] += 1
-    if judging.unspecified and traced.observed.region:
-        return violation, True
-    # after a difference, the number of live saved tensors is unknown
-    if not (violation or judging.waived or judging.adopted):
-        violation = saved_tensors.check(judging, traced.at, traced.step, traced.expectation, traced.observed)
-        violation = None if violation and judging.waive_form(violation) else violation
-    return violation, False
+    if traced.observed.region and (judging.unspecified or isinstance(finding, Unspecified)):
+        return violation or End(unspecified=True)
+    return with_violation(finding, None if violation else _judge_count(judging, traced, saved_tensors))
+
+
+def _judge_count(judging: Judging, traced: TraceStep, saved_tensors: SavedTensorChecks) -> Violation | None:
+    """Returns the violation, unless it is waived, if the number of live saved tensors is wrong after an instruction.
+    After an earlier difference, the right number is unknown.
+    """
+    if judging.waived or judging.adopted:
+        return None
+    violation = saved_tensors.judge(judging, traced.at, traced.step, traced.expectation, traced.observed)
+    return None if violation and judging.waive_form(violation) else violation
 
 
 def _identify_refusal(judging: Judging, traced: TraceStep) -> None:
@@ -209,8 +220,10 @@ def _is_expected_error(traced: TraceStep) -> bool:
 # -- outcomes ---------------------------------------------------------------------------------------------------------
 
 
-def _check(judging: Judging, traced: TraceStep) -> Violation | None:
-    """Returns the violation if the outcome or an effect of an instruction is not allowed."""
+def _judge_outcome(judging: Judging, traced: TraceStep) -> Finding:
+    """Judges the outcome and the effects of an instruction, and lets the reference record the instruction if the right
+    values depend on what is observed.
+    """
     if traced.observed.mutated and judging.applies(COTANGENT_KEPT):
         allowed = (Allowed(Unchanged(Kept.COTANGENT), COTANGENT_KEPT),)
         return Violation(COTANGENT_KEPT, traced.at, CotangentWritten(traced.observed.mutated[0]), allowed)
@@ -218,33 +231,32 @@ def _check(judging: Judging, traced: TraceStep) -> Violation | None:
         case Returned(results):
             if traced.expectation.returns is None:
                 return _unexpected_return(judging, traced)
-            return _check_return(judging, traced, results)
+            return _judge_return(judging, traced, results)
         case Raised() as raised if len(traced.observed.region) > 1:
-            return regions.check_error(judging, traced, raised)
+            return regions.judge_error(judging, traced, raised)
         case Raised() as raised:
             if raised.kind not in traced.expectation.raises:
                 return _unexpected_error(judging, traced, raised)
-            violation = _check_error(judging, traced, raised)
+            finding = _check_error(judging, traced, raised)
             if judging.stateful:
                 skip_step(judging.reference, traced.at, traced.step, traced.observed)
-            return violation
+            return finding
         case Skipped():
             return None
         case _:
             assert_never(traced.observed.outcome)
 
 
-def _unexpected_return(judging: Judging, traced: TraceStep) -> Violation | None:
-    """Returns the violation if an instruction returned that must raise. A rule by which the instruction only may raise
-    allows a return.
+def _unexpected_return(judging: Judging, traced: TraceStep) -> Finding:
+    """Judges an instruction that returned and must raise: returns its violation, unless it is waived. A rule by which
+    the instruction only may raise allows a return.
     """
     for rule in traced.expectation.raises.values():
         if judging.applies(rule) and RULES[rule].level is not Level.INFO:
             allowed = _allowed(traced.expectation)
             violation = Violation(rule, traced.at, ReturnedUnexpectedly(), allowed, op=op_of(traced.step))
             return None if _goes_through_freed(traced) and _waive_and_adopt(judging, traced, violation) else violation
-    judging.unspecified = True  # the framework does not claim to refuse this
-    return None
+    return Unspecified()  # the framework does not claim to refuse this
 
 
 def _goes_through_freed(traced: TraceStep) -> bool:
@@ -266,16 +278,15 @@ def _waive_and_adopt(judging: Judging, traced: TraceStep, violation: Violation) 
     return True
 
 
-def _unexpected_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
-    """Returns the violation if an instruction raised an error that it may not raise."""
+def _unexpected_error(judging: Judging, traced: TraceStep, raised: Raised) -> Finding:
+    """Judges an instruction that raised an error that it may not raise: returns its violation, unless it is waived."""
     expectation = traced.expectation
     rule = expectation.returns or next(iter(expectation.raises.values()))
     # the rules specify neither an op outside its domain, nor the error of a region with an unspecified write
     outside = judging.stateful and not in_domain(traced.step, judging.reference.values)
     outcome_unspecified = expectation.unspecified and traced.observed.region
     if outside or outcome_unspecified or not judging.applies(rule):
-        judging.unspecified = True
-        return None
+        return Unspecified()
     op = op_of(traced.step) or op_of_call(expectation.traversal)
     violation = Violation(rule, traced.at, RaisedError.of(raised), _allowed(expectation), op=op)
     # not waived if the call must raise: later calls raise the same other error, and break other rules
@@ -293,7 +304,7 @@ def _allowed(expectation: Expectation) -> tuple[Allowed, ...]:
     return (*returns, *(Allowed(ExpectedError(kind), rule) for kind, rule in expectation.raises.items()))
 
 
-def _check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violation | None:
+def _check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Finding:
     """Returns the violation if an instruction that may raise, and did, had an effect that it must not have."""
     at, step, observed = traced.at, traced.step, traced.observed
     if isinstance(step, InPlace):
@@ -306,16 +317,16 @@ def _check_error(judging: Judging, traced: TraceStep, raised: Raised) -> Violati
 # -- what an instruction brought about --------------------------------------------------------------------------------
 
 
-def _check_return(judging: Judging, traced: TraceStep, results: values.Values) -> Violation | None:
-    """Returns the violation if an instruction that may return, and did, had wrong effects. Calls are checked before the
-    reference records the instruction, all others after it.
+def _judge_return(judging: Judging, traced: TraceStep, results: values.Values) -> Finding:
+    """Judges the effects of an instruction that may return, and did. Calls are checked before the reference records the
+    instruction, all others after it.
     """
     at, step, observed, expectation = traced.at, traced.step, traced.observed, traced.expectation
-    violation = None
+    violation: Violation | None = None
     if isinstance(step, (Backward, Grad)):
         violation = hooks.check(judging, at, step, expectation, observed)
     if isinstance(step, Backward) and not violation:
-        violation = gradients.check(judging, at, step, expectation, observed)
+        violation = gradients.judge_call(judging, at, step, expectation, observed)
     if violation:
         return violation
     if judging.stateful:
@@ -324,41 +335,43 @@ def _check_return(judging: Judging, traced: TraceStep, results: values.Values) -
         if judging.reference.unspecified:
             return None  # the results are unknown
     if traced.observed.region:
-        violation = regions.check_values(judging, traced)
+        finding: Finding = regions.judge_values(judging, traced)
     else:
-        violation = _check_results(judging, traced, results)
-    if judging.stateful and not violation:
+        finding = _judge_results(judging, traced, results)
+    if judging.stateful and not violation_of(finding):
         adopt_observed(judging.reference, at, step, observed)
-    return violation
+    return finding
 
 
-def _check_results(judging: Judging, traced: TraceStep, results: values.Values) -> Violation | None:
-    """Returns the violation if an instruction left a wrong value or gradient."""
+def _judge_results(judging: Judging, traced: TraceStep, results: values.Values) -> Finding:
+    """Judges the values and gradients that an instruction left, and notes the dtype, strides and memory of the values
+    that it made.
+    """
     at, step, observed = traced.at, traced.step, traced.observed
     match step:
         case Apply() | Leaf() | Detach() | ReadGrad():
-            return values.check_made(judging, at, step, results)
+            return values.judge_made(judging, at, step, results)
         case Grad():
-            return functional.check(judging, at, step, results, traced.expectation, observed)
+            return functional.judge_call(judging, at, step, results, traced.expectation, observed)
         case AssignGrad():
             return unchanged.check_assigned(judging, at, step, observed)
         case Step():
             violation = optimizers.check_step(judging, at, step, results, observed)
             violation = violation or values.check_elsewhere(judging, at, step, observed)
             violation = violation or optimizers.check_aliases(judging, at, step, observed)
-            return violation or memory.check_still_shared(judging, at, step, observed)
+            violation = violation or memory.judge_moved(judging, at, step, observed)
+            return Unspecified(violation) if optimizers.is_unspecified(judging, step) else violation
         case Clip():
             return optimizers.check_clip(judging, at, step, observed)
         case InPlace():
-            return values.check_written(judging, at, step, observed) or memory.check_still_shared(
-                judging, at, step, observed
-            )
+            violation = values.check_written(judging, at, step, observed)
+            return violation or memory.judge_moved(judging, at, step, observed)
         case ZeroGrad():
             return unchanged.check_cleared(judging, at, step, observed)
         case DetachInPlace():
             violation = unchanged.check_gradients(judging, at, step, observed)
             violation = violation or values.check_detached(judging, at, step, observed)
-            return violation or memory.check_still_shared(judging, at, step, observed)
+            return violation or memory.judge_moved(judging, at, step, observed)
         case Delete(deleted):
             memory.forget(judging, deleted)
             return None

@@ -37,7 +37,7 @@ FORM = (Strides, SavedTensorCount)
 
 @dataclass(eq=False)
 class Judging:
-    """The state of judging one program. A check sets `unspecified` if the rules do not specify what follows."""
+    """The state of judging one program. `judge` alone sets `unspecified`, from what the checks find."""
 
     program: Program
     capabilities: frozenset[Capability]

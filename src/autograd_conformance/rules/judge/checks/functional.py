@@ -20,7 +20,7 @@ from autograd_conformance.rules.judge.checks.contributions import (
     op_of_rule,
     rule_of_gradient,
 )
-from autograd_conformance.rules.judge.checks.values import Values, check_dtype, check_flag
+from autograd_conformance.rules.judge.checks.values import Values, check_dtype, judge_flag
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.expected import Kept, RightGradient, Unchanged, ZeroResult
 from autograd_conformance.rules.violations.observed import Change, GradientChanged, OtherGradient
@@ -30,11 +30,11 @@ from autograd_conformance.tape.graph import Expectation, Traversal
 from autograd_conformance.tape.traversal import ZERO
 
 
-def check(
+def judge_call(
     judging: Judging, at: int, step: Grad, values: Values, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
     """Returns the violation if a call of the functional form returned wrong gradients, or changed the gradient of a
-    leaf.
+    leaf. Notes the dtype, flag and memory of each result.
     """
     for leaf, got in observed.gradients.items():
         if not _may_hold(judging, step, leaf, got, expectation.traversal):
@@ -46,7 +46,7 @@ def check(
         if tensor is None:
             violation = _check_none(judging, at, step, k, values, want)
         else:
-            violation = _check_result(judging, at, step, k, tensor, values, want, expectation)
+            violation = _judge_result(judging, at, step, k, tensor, values, want, expectation)
         if violation:
             return violation
     return None
@@ -74,7 +74,7 @@ def _check_none(
     return None
 
 
-def _check_result(
+def _judge_result(
     judging: Judging,
     at: int,
     step: Grad,
@@ -84,7 +84,9 @@ def _check_result(
     want: np.ndarray | None,
     expectation: Expectation,
 ) -> Violation | None:
-    """Returns the violation if a result is not the right gradient, or is recorded although no graph is created."""
+    """Returns the violation if a result is not the right gradient, or is recorded although no graph is created. Notes
+    its dtype and memory; the reference adopts its flag, and marks a result that may have either history as unspecified.
+    """
     out, traversal = Ref(at, place), expectation.traversal
     if want is None and not step.materialize_grads:
         unused = judging.reference.tape.edge(step.inputs[place]) not in traversal.must_reach | traversal.may_fire
@@ -97,10 +99,10 @@ def _check_result(
         violation = check_dtype(judging, at, step, slugs.GRADIENTS_FORM, out, tensor, expected)
     if not violation and want is not None:
         if step.create_graph:
-            violation = check_flag(judging, at, step, out, tensor)
+            violation = judge_flag(judging, at, step, out, tensor)
         elif tensor.requires_grad:
             violation = judging.differs(slugs.HIGHER_PLAIN_RAISES, at, out, Flag(True), Flag(False), step)
-    violation = violation or memory.check_returned(judging, at, step, out, tensor, traversal)
+    violation = violation or memory.judge_returned(judging, at, step, out, tensor, traversal)
     if violation:
         return violation
     if want is not None and not want.any() and step.materialize_grads and step.create_graph:

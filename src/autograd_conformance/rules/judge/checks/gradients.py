@@ -50,11 +50,11 @@ from autograd_conformance.rules.violations.violation import Allowed, Violation, 
 from autograd_conformance.tape.graph import Expectation, Traversal
 
 
-def check(
+def judge_call(
     judging: Judging, at: int, call: Backward, expectation: Expectation, observed: StepObservation
 ) -> Violation | None:
     """Returns the violation at the first leaf whose gradient is wrong after a call that returned: its elements, form or
-    object.
+    object. Waives differences of strides or objects that are known.
     """
     contributions, traversal = judging.reference.pullbacks.of(call), expectation.traversal
     for leaf, got in observed.gradients.items():

@@ -30,11 +30,11 @@ from autograd_conformance.tape.graph import Traversal
 OWN, SHARES = slugs.VIEWS_OWN_MEMORY, slugs.VIEWS_SHARES
 
 
-def check_made(
+def judge_made(
     judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, ref: Ref, tensor: Tensor
 ) -> Violation | None:
-    """Returns the violation if a new view has separate memory, or if a new value that is no view shares memory with an
-    existing one.
+    """Notes the memory of a new value; returns the violation if it is a view with separate memory, or if it is no view
+    and shares memory with an existing value.
     """
     memory = tensor.memory
     if memory is None:
@@ -60,10 +60,10 @@ def check_made(
     return judging.differs(OWN, at, ref, difference, OwnMemory(), step)
 
 
-def check_region_result(judging: Judging, at: int, step: Apply | Detach, ref: Ref, tensor: Tensor) -> Violation | None:
-    """Returns the violation if a result of a region (instructions that ran as one compiled or checkpointed function)
-    does not share memory with exactly those values that use its storage, including values inside the region that were
-    not observed.
+def judge_region_result(judging: Judging, at: int, step: Apply | Detach, ref: Ref, tensor: Tensor) -> Violation | None:
+    """Notes the memory of a result of a region (instructions that ran as one compiled or checkpointed function).
+    Returns the violation if the result does not share memory with exactly those values that use its storage, including
+    values inside the region that were not observed.
     """
     memory, storages = tensor.memory, judging.reference.storages
     if memory is None:
@@ -92,11 +92,11 @@ def _is_documented(judging: Judging, ref: Ref) -> bool:
     return derived is None or _is_documented(judging, derived.source)
 
 
-def check_returned(
+def judge_returned(
     judging: Judging, at: int, step: Grad, out: Ref, tensor: Tensor, traversal: Traversal
 ) -> Violation | None:
-    """Returns the violation if a returned gradient uses the memory of a value, or of a gradient held before the call.
-    Two results of one call may be one tensor. A gradient that the call itself replaces does not count.
+    """Notes the memory of a returned gradient; returns the violation if it is that of a value, or of a gradient held
+    before the call. Two results of one call may be one tensor. A gradient that the call itself replaces does not count.
     """
     memory = tensor.memory
     if memory is None:
@@ -131,11 +131,11 @@ def _is_old(old: Gradient | None, new: Gradient) -> bool:
     return old is not None and old.memory == new.memory
 
 
-def check_still_shared(
+def judge_moved(
     judging: Judging, at: int, step: InPlace | DetachInPlace | Step, observed: StepObservation
 ) -> Violation | None:
-    """Returns the violation if values that shared memory no longer do after an in-place change, a detach in place or an
-    optimizer step.
+    """Notes to which memory an in-place change, a detach in place or an optimizer step moved values; returns the
+    violation if values that shared memory no longer do.
     """
     memories = judging.memories
     moved = [

@@ -30,13 +30,12 @@ from autograd_conformance.rules.violations.violation import Allowed, Violation, 
 
 
 def check_step(judging: Judging, at: int, step: Step, values: Values, observed: StepObservation) -> Violation | None:
-    """Returns the violation if a step moved a leaf to a wrong place, or changed a gradient."""
-    storages = [judging.reference.storages.storage(leaf) for leaf in step.leaves]
-    if len(set(storages)) < len(storages):
-        judging.unspecified = True  # one memory, moved once for each leaf in it
+    """Returns the violation if a step moved a leaf to a wrong place, or changed a gradient; where the places are
+    unspecified, only if it changed a gradient that it must keep.
+    """
+    if _moves_memory_twice(judging, step):
         return _check_kept(judging, at, step, observed)
     if _steps_on_gradient(judging, step):
-        judging.unspecified = True  # the gradient is read before or after that leaf moves
         return None
     for leaf, tensor in zip(step.leaves, values, strict=True):
         assert tensor is not None
@@ -62,6 +61,11 @@ def check_step(judging: Judging, at: int, step: Step, values: Values, observed: 
     return _check_kept(judging, at, step, observed)
 
 
+def is_unspecified(judging: Judging, step: Step) -> bool:
+    """Whether the rules do not specify to which places a step moves its leaves."""
+    return _moves_memory_twice(judging, step) or _steps_on_gradient(judging, step)
+
+
 def _check_kept(judging: Judging, at: int, step: Step, observed: StepObservation) -> Violation | None:
     """Returns the violation if a step changed a gradient, unless the gradient is in the memory of a stepped leaf."""
     for leaf, got in observed.gradients.items():
@@ -71,8 +75,16 @@ def _check_kept(judging: Judging, at: int, step: Step, observed: StepObservation
     return None
 
 
+def _moves_memory_twice(judging: Judging, step: Step) -> bool:
+    """Whether several leaves of a step are in one memory, which the step then moves once for each of them."""
+    storages = [judging.reference.storages.storage(leaf) for leaf in step.leaves]
+    return len(set(storages)) < len(storages)
+
+
 def _steps_on_gradient(judging: Judging, step: Step) -> bool:
-    """Whether a leaf of a step is also, by its memory, the gradient that moves another leaf of the step."""
+    """Whether a leaf of a step is also, by its memory, the gradient that moves another leaf of the step. The step may
+    read that gradient before or after the leaf moves.
+    """
     return any(judging.tape.grads.get(leaf) is not None and _holder_of(judging, step, leaf) for leaf in step.leaves)
 
 

@@ -67,11 +67,12 @@ class SavedTensorChecks:
     """For each earlier instruction of the program that freed saved tensors: its type, and the ops that had saved them.
     """
 
-    def check(
+    def judge(
         self, judging: Judging, at: int, step: Instruction, expectation: Expectation, observed: StepObservation
     ) -> Violation | None:
-        """Returns the violation if the number of live saved tensors is out of bounds after an instruction whose other
-        effects are right. The tape, the model of the recorded graph, has not yet recorded the instruction.
+        """Updates the bounds with an instruction whose other effects are right, and counts the rules about saved
+        tensors that it tested; returns the violation if the number of live saved tensors is out of bounds. The tape,
+        the model of the recorded graph, has not yet recorded the instruction.
         """
         before, self.count = self.count, observed.saved
         if before is None or observed.saved is None:

@@ -25,6 +25,7 @@ from autograd_conformance.rules.judge.checks.contributions import (
     shares_gradient_memory,
     value_of,
 )
+from autograd_conformance.rules.judge.finding import Finding, Unspecified
 from autograd_conformance.rules.judge.state import Judging
 from autograd_conformance.rules.violations.behaviour import Expected
 from autograd_conformance.rules.violations.expected import AssignedGradient, Kept, OldGradient, Unchanged, ZeroGradient
@@ -118,7 +119,7 @@ def _is_cleared_too(judging: Judging, gradient: Gradient | None, step: ZeroGrad)
 
 def check_failed_call(
     judging: Judging, at: int, call: BackwardCall, expectation: Expectation, raised: Raised, observed: StepObservation
-) -> Violation | None:
+) -> Finding:
     """Returns the violation if a call that raised changed a gradient. If it raised during its traversal, a complete new
     gradient is allowed.
     """
@@ -134,8 +135,7 @@ def check_failed_call(
             if judging.reference.tape.edge(leaf) in traversal.may_reach:
                 continue
             if is_unspecified(judging.tape, call, traversal):
-                judging.unspecified = True  # its gradients would have been unspecified, too
-                return None
+                return Unspecified()  # its gradients would have been unspecified, too
         if judging.applies(rule):
             return Violation(
                 rule, at, OtherGradient(Place.FAILED_CALL), (Allowed(OldGradient(begun), rule),), leaf,

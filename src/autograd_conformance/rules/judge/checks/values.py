@@ -41,8 +41,10 @@ Values = Sequence[Tensor | None]
 """The results of an instruction as the framework returned them; None for an unused input of the functional form."""
 
 
-def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, values: Values) -> Violation | None:
-    """Returns the violation at the first result with wrong elements, flag or memory."""
+def judge_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad, values: Values) -> Violation | None:
+    """Notes the dtype, strides and memory of each result; returns the violation at the first result with wrong
+    elements, flag or memory.
+    """
     rule = slugs.DETACH_VALUES if isinstance(step, Detach) else slugs.GRADIENTS_FORWARD
     rule = slugs.NETWORKS_RANDOM if isinstance(step, Apply) and step.op in RANDOM_OPS else rule
     for k, tensor in enumerate(values):
@@ -58,8 +60,8 @@ def check_made(judging: Judging, at: int, step: Leaf | Apply | Detach | ReadGrad
             _check_sample(judging, at, step, ref, tensor)
             or value_violation(judging, at, step, rule, ref, tensor, want)
             or check_dtype(judging, at, step, rule, ref, tensor, expected_dtype(judging, step))
-            or check_flag(judging, at, step, ref, tensor)
-            or memory.check_made(judging, at, step, ref, tensor)
+            or judge_flag(judging, at, step, ref, tensor)
+            or memory.judge_made(judging, at, step, ref, tensor)
         )
         if violation:
             return violation
@@ -132,8 +134,10 @@ def check_dtype(
     return judging.differs(rule, at, ref, ResultDtype(tensor.dtype), ResultDtype(expected), step)
 
 
-def check_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
-    """Returns the violation if the `requires_grad` flag of a result is wrong."""
+def judge_flag(judging: Judging, at: int, step: Instruction, ref: Ref, tensor: Tensor) -> Violation | None:
+    """Returns the violation if the `requires_grad` flag of a result is wrong. A gradient that is constant may have
+    either flag, and the reference adopts the observed one.
+    """
     requires = judging.reference.requires_grad[ref]
     if tensor.requires_grad is None or tensor.requires_grad == requires:
         return None
