@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 
 import pytest
-import torch
 
 from autograd_conformance.adapters.chainer.dialect import DIALECT as CHAINER
 from autograd_conformance.adapters.dezero.dialect import DIALECT as DEZERO
@@ -20,7 +19,7 @@ from autograd_conformance.adapters.mygrad.dialect import DIALECT as MYGRAD
 from autograd_conformance.adapters.paddle.dialect import DIALECT as PADDLE
 from autograd_conformance.adapters.tensorflow.dialect import dialect as tensorflow
 from autograd_conformance.adapters.tinygrad.dialect import dialect as tinygrad
-from autograd_conformance.frameworks.pytorch.dialect import dialect as pytorch
+from autograd_conformance.frameworks.torchlike.dialect import dialect as pytorch
 from autograd_conformance.ops.catalogue import row_of
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.rows.row import choices_of, rest_of
@@ -43,7 +42,7 @@ DIALECTS: dict[str, Dialect] = {
     "mxnet": MXNET,
     "mygrad": MYGRAD,
     "paddle": PADDLE,
-    "pytorch": pytorch(torch.device("cpu")),
+    "pytorch": pytorch(),
     "tensorflow": tensorflow(""),
     "tinygrad": tinygrad("CPU"),
 }

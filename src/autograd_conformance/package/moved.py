@@ -43,6 +43,7 @@ MOVED = {
     "frameworks.process_end": "frameworks.environment.process_end",
     "frameworks.pytorch.checkpoints": "frameworks.pytorch.modes.checkpoints",
     "frameworks.pytorch.compiled": "frameworks.pytorch.modes.compiled",
+    "frameworks.pytorch.dialect": "frameworks.torchlike.dialect",
     "frameworks.pytorch.flags": "frameworks.pytorch.modes.flags",
     "frameworks.pytorch.functional": "frameworks.pytorch.modes.functional",
     "frameworks.pytorch.layers": "frameworks.pytorch.modes.layers",

@@ -56,6 +56,17 @@ class Entry:
         return self.package == OURS
 
 
+LIKE = {
+    "torch-like": Entry("torch-like", "autograd_conformance.frameworks.torchlike.adapter:TorchLike", OURS),
+}
+"""Adapters of any module with a known interface, which the user names: ``torch-like:candle``."""
+
+
+def entry_of(name: str) -> Entry | None:
+    """Returns the entry of a framework's name; None for an adapter of the user, ``package.module:factory``."""
+    return LIKE.get(name.partition(":")[0]) or frameworks().get(name)
+
+
 @cache
 def frameworks() -> Mapping[str, Entry]:
     """Returns all adapters by name: the suite's own, PyTorch first, then those of other packages.
@@ -75,8 +86,8 @@ def variable(name: str) -> Mapping[str, str]:
     """Returns the environment variable, by its name, that hands a framework's entry to a worker; empty if no package
     offers the framework.
     """
-    entry = frameworks().get(name)
-    if entry is None:
+    entry = entry_of(name)
+    if entry is None or entry.name in LIKE:
         return {}
     return {SERVED: json.dumps([entry.name, entry.factory, entry.package, entry.install])}
 
@@ -85,8 +96,8 @@ def known_file(name: str) -> Path | None:
     """Returns the path of the file of known differences that a package has beside its adapter, ``known/NAME.toml``;
     None if there is none.
     """
-    entry = frameworks().get(name)
-    if entry is None:
+    entry = entry_of(name)
+    if entry is None or entry.name in LIKE:
         return None
     package = entry.factory.partition(":")[0].rpartition(".")[0]
     try:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from autograd_conformance.frameworks.adapter import Adapter, defines
 from autograd_conformance.frameworks.environment.interrupts import is_users
-from autograd_conformance.frameworks.loading.entry_points import Entry, frameworks
+from autograd_conformance.frameworks.loading.entry_points import LIKE, Entry, entry_of, frameworks
 from autograd_conformance.frameworks.loading.older_adapters import complete
 from autograd_conformance.frameworks.loading.requirements import ATTRIBUTES, METHODS
 from autograd_conformance.programs.foreign.text import harmless, message, type_of
@@ -55,13 +56,15 @@ def load(name: str, device: str = "cpu") -> Adapter:
 
     The adapter has every method and attribute of `Adapter`. Raises `UnknownFramework` or `AdapterError`.
     """
-    entry = frameworks().get(name)
+    entry = entry_of(name)
     module_name, colon, factory_name = (entry.factory if entry is not None else name).partition(":")
     if not colon or not module_name or not factory_name:
         raise UnknownFramework(
             f"unknown framework {name!r}. {there_are()} Your own adapter is named package.module:factory."
         )
     factory = _factory(name, module_name, factory_name, entry)
+    if entry is not None and entry.name in LIKE:
+        factory = partial(factory, *_module(name))
     try:
         adapter = factory(device=device)
     except BaseException as error:
@@ -75,6 +78,17 @@ def load(name: str, device: str = "cpu") -> Adapter:
     if missing:
         raise AdapterError(f"{name}: the adapter lacks {', '.join(missing)} (see frameworks/adapter.py)")
     return complete(adapter)
+
+
+def _module(name: str) -> tuple[str, str]:
+    """Imports the module that a name such as ``torch-like:candle@candle.toml`` contains; returns the module's name and
+    the path of the file of findings, empty if there is none.
+    """
+    module, _, path = name.partition(":")[2].partition("@")
+    if not module:
+        raise UnknownFramework(f"{name!r} names no module; write {name.partition(':')[0]}:MODULE")
+    _factory(name, module, "__name__", None)
+    return module, path
 
 
 def without_mode(name: str) -> str:
@@ -93,7 +107,7 @@ def there_are() -> str:
     """
     if not any(entry.is_ours for entry in frameworks().values()):
         return "The suite's own frameworks are not installed; in its checkout, type: python -m pip install -e ."
-    return f"There are: {', '.join(sorted(frameworks()))}."
+    return f"There are: {', '.join((*sorted(frameworks()), *(f'{like}:MODULE' for like in LIKE)))}."
 
 
 def _own(module_name: str) -> ModuleType:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograd_conformance.frameworks.loading.entry_points import SERVED, frameworks, variable
+from autograd_conformance.frameworks.loading.entry_points import SERVED, entry_of, variable
 from autograd_conformance.frameworks.loading.registry import UnknownFramework
 from autograd_conformance.processes.child import OWN
 
@@ -60,9 +60,9 @@ def is_built_in(name: str) -> bool:
     """Whether a framework's adapter is part of the suite, also if a worker serves it in another environment."""
     command = parse(name)
     if command is None:
-        entry = frameworks().get(name)
+        entry = entry_of(name)
     else:
-        entry = frameworks().get(command.words[-1]) if command.serves_adapter else None
+        entry = entry_of(command.words[-1]) if command.serves_adapter else None
     return entry is not None and entry.is_ours
 
 

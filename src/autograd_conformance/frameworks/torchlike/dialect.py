@@ -1,20 +1,21 @@
-"""The dialect of PyTorch: programs as PyTorch code."""
+"""The dialect of PyTorch and of frameworks with its interface: programs as PyTorch code."""
 
 from __future__ import annotations
-
-import torch
 
 from autograd_conformance.ops.catalogue import APPLIED, ROWS, WRITES
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.optimizers import OPTIMIZERS
 from autograd_conformance.printing.dialect import Dialect
 
+PRELUDE = "import torch\nimport torch.nn.functional as F"
+"""The imports of PyTorch's code."""
 
-def dialect(device: torch.device, module: str | None = None) -> Dialect:
-    """Returns PyTorch's dialect for a device. `module` is the module that provides the device, if it needs one."""
-    where = "" if device.type == "cpu" else f", device={str(device)!r}"
+
+def dialect(device: str = "cpu", prelude: str = PRELUDE) -> Dialect:
+    """Returns PyTorch's dialect for a device, with other imports if `prelude` is given."""
+    where = "" if device == "cpu" else f", device={device!r}"
     return Dialect(
-        prelude="import torch\nimport torch.nn.functional as F" + (f"\nimport {module}" if module else ""),
+        prelude=prelude,
         tensor=f"torch.tensor({{data}}, dtype=torch.{{dtype}}{where}{{flags}})",
         empty=f"torch.zeros({{shape}}, dtype=torch.{{dtype}}{where}{{flags}})",
         differentiable=", requires_grad=True",

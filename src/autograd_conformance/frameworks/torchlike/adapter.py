@@ -1,0 +1,127 @@
+"""The adapter of any framework with PyTorch's interface: `torch-like:MODULE`, or a class that inherits `TorchLike`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.torchlike.capabilities import missing
+from autograd_conformance.frameworks.torchlike.code import Code
+from autograd_conformance.frameworks.torchlike.dialect import dialect
+from autograd_conformance.frameworks.torchlike.errors import MESSAGES
+from autograd_conformance.frameworks.torchlike.findings import Findings, read
+from autograd_conformance.frameworks.torchlike.interface import Tensor, TorchInterface
+from autograd_conformance.frameworks.torchlike.search import search
+from autograd_conformance.frameworks.torchlike.trials import refusal
+from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.ops.modules import MODULES
+from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.ops.random import RANDOM_OPS
+from autograd_conformance.programs.capabilities import Capability, Traits
+from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.observations import Kind
+from autograd_conformance.programs.own_numpy import np
+
+ADDRESSES: tuple[Callable[[Any], Any], ...] = (
+    lambda tensor: tensor.untyped_storage().data_ptr(),
+    lambda tensor: tensor.storage().data_ptr(),
+    lambda tensor: tensor.data_ptr(),
+)
+"""Ways to read a number that identifies the memory of a tensor."""
+
+
+class TorchLike(TorchInterface):
+    """A framework with PyTorch's interface.
+
+    What the framework has is found by trying, when the adapter is made. A subclass may name the module, and define
+    again what the framework does otherwise.
+    """
+
+    module: ClassVar[str] = ""
+    """The name of the framework's module, for a subclass."""
+    path: ClassVar[str] = ""
+    """The file of findings that a subclass uses; empty: they are found by trying."""
+
+    def __init__(self, module: str = "", path: str = "", device: str = "cpu") -> None:
+        super().__init__()
+        name = module or self.module
+        self.torch = importlib.import_module(name)
+        functional = attempt(importlib.import_module, f"{name}.nn.functional")
+        self.code = Code(self.torch, functional if isinstance(functional, ModuleType) else None)
+        for part in ("nn", "nn.utils", "optim", "autograd", "linalg", "special", "func"):
+            attempt(importlib.import_module, f"{name}.{part}")  # some frameworks import them only when asked
+        self.device, self.packages, self.name = device, (name.partition(".")[0],), name
+        self.version = _version(self.torch, name)
+        prelude = f"import {name} as torch"
+        self.dialect = dialect(
+            prelude=f"{prelude}\nimport {name}.nn.functional as F" if self.code.functional else prelude
+        )
+        usual = attempt(lambda: self.torch.get_default_dtype())
+        self.usual = None if isinstance(usual, Raised) else usual
+        self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
+        self._memory = self._first_way(Capability.MEMORY, "_memory", ADDRESSES)
+        self._identity = self._first_way(Capability.IDENTITY, "_identity", (ADDRESSES[-1], id))
+        self.traits = self._found_traits()
+        self.findings = read(Path(path or self.path)) if path or self.path else search(self)
+        self._claim(self.findings)
+
+    def _first_way(self, capability: Capability, attribute: str, ways: Sequence[Callable[[Any], Any]]) -> Any:
+        """Returns the first way to read a number that shows a capability; the last way if none does."""
+        for way in ways:
+            setattr(self, attribute, way)
+            if missing(self, capability) is None:
+                break
+        return way
+
+    def _found_traits(self) -> Traits:
+        """Returns the traits that can be found by trying: whether the gradient of a new leaf is zeros."""
+        self.reset()
+        held = attempt(lambda: self.gradient(self.leaf(np.ones(2, self.dtypes[-1]), True)))
+        return Traits(begins_with_zeros=held is not None and not isinstance(held, Raised))
+
+    def _claim(self, found: Findings) -> None:
+        """Claim everything that the findings do not call missing."""
+        self.dtypes = tuple(each for each in DTYPES if each not in found.dtypes)
+        self.capabilities = frozenset(each for each in Capability if each.name not in found.capabilities)
+        self.ops = frozenset(APPLIED.difference(found.ops, found.modules))
+        self.writes = frozenset({*WRITES}.difference(found.writes))
+        self.modules = tuple(each for each in (*MODULES, *RANDOM_OPS) if each not in found.modules)
+        self.optimizers = {  # type: ignore[misc]
+            name: tuple(dict(row.defaults)) for name, row in OPTIMIZERS.items() if name not in found.optimizers
+        }
+
+    # -- what every adapter defines ------------------------------------------------------------------------------------
+
+    def memory(self, value: Tensor) -> int | None:
+        """Returns the address of the memory, if the framework exposes it."""
+        return self._memory(value) if self.elements(value).size else None
+
+    def identity(self, gradient: Tensor) -> int | None:
+        """Returns the address of a gradient's elements, or Python's `id` if the framework exposes no address."""
+        return self._identity(gradient)
+
+    def strides(self, value: Tensor) -> tuple[int, ...]:
+        """Returns the strides, in elements."""
+        return tuple(value.stride())
+
+    def classify(self, error: BaseException) -> Kind:
+        """Classify an error by PyTorch's messages, and one that says that something is missing as `NO_KERNEL`."""
+        text = str(error)
+        known = next((kind for part, kind in MESSAGES if part in text), None)
+        return known or (Kind.NO_KERNEL if refusal(error) else Kind.UNKNOWN)
+
+
+def _version(module: ModuleType, name: str) -> str:
+    own = getattr(module, "__version__", None)
+    if isinstance(own, str) and own:
+        return own
+    try:
+        return version_of(name.partition(".")[0])
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,63 @@
+"""The features that a framework lacks, found by trying: tables with the reasons, which can be a file."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+Reasons = Mapping[str, str]
+"""Missing features by name, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The features that a framework with PyTorch's interface lacks. All others of the suite's tables count as there."""
+
+    name: str
+    version: str
+    dtypes: Reasons = field(default_factory=dict)
+    capabilities: Reasons = field(default_factory=dict)
+    ops: Reasons = field(default_factory=dict)
+    writes: Reasons = field(default_factory=dict)
+    modules: Reasons = field(default_factory=dict)
+    optimizers: Reasons = field(default_factory=dict)
+
+
+TABLES = tuple(each.name for each in fields(Findings) if each.name not in ("name", "version"))
+"""The names of the tables of reasons."""
+
+HEAD = """# The features that {name} {version} lacks, found by trying. All others count as there, and are tested.
+# Delete a line to have something tested all the same; add one, with a reason, to leave something out. Then type
+#     pytest -n auto --framework=torch-like:{name}@{file}
+"""
+
+
+def to_toml(found: Findings, file: str) -> str:
+    """Returns the text of the file of the findings, whose name is `file`."""
+    lines = [HEAD.format(name=found.name, version=found.version, file=file)]
+    lines += [f"name = {json.dumps(found.name)}", f"version = {json.dumps(found.version)}"]
+    for table in TABLES:
+        lines += ["", f"[{table}]"]
+        lines += [f"{name} = {json.dumps(why, ensure_ascii=False)}" for name, why in getattr(found, table).items()]
+    return "\n".join(lines) + "\n"
+
+
+def read(path: Path) -> Findings:
+    """Returns the findings in a file. Raises `ValueError`, whose message names the file and the problem."""
+    try:
+        form = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    unknown = sorted({*form} - {*TABLES, "name", "version"})
+    if unknown:
+        raise ValueError(f"{path}: there is no table {unknown[0]!r}; there are {', '.join(TABLES)}")
+    for table in TABLES:
+        rows = form.setdefault(table, {})
+        if not isinstance(rows, dict) or not all(isinstance(why, str) for why in rows.values()):
+            raise ValueError(f'{path}: [{table}] has lines of the form NAME = "reason"')
+    if not all(isinstance(form.get(key), str) for key in ("name", "version")):
+        raise ValueError(f"{path}: name and version are missing")
+    return Findings(**form)

@@ -1,0 +1,67 @@
+"""Searches a framework for the features that it lacks, by trying each of the suite's tables."""
+
+from __future__ import annotations
+
+from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.torchlike.capabilities import NEEDS, SMALLEST, missing
+from autograd_conformance.frameworks.torchlike.findings import Findings
+from autograd_conformance.frameworks.torchlike.interface import TorchInterface
+from autograd_conformance.frameworks.torchlike.trials import missing_op, missing_optimizer, missing_write, refusal
+from autograd_conformance.ops.catalogue import APPLIED, WRITES
+from autograd_conformance.ops.modules import MODULES
+from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.ops.random import RANDOM_OPS
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import DTYPES
+from autograd_conformance.programs.own_numpy import np
+
+SINGLE = tuple(sorted(APPLIED.difference(MODULES, RANDOM_OPS)))
+"""The ops that are neither modules nor random."""
+
+UNTRIED = {
+    Capability.COUNTS_SAVED: "it needs an adapter that counts saved tensors",
+    Capability.KNOWS_ERRORS: "it needs an adapter that knows all messages of errors",
+}
+"""The capabilities that only an adapter can claim, each with the reason."""
+
+
+def search(adapter: TorchInterface) -> Findings:
+    """Returns the features that a framework lacks. While it is searched, its adapter claims the capabilities that were
+    not found missing.
+    """
+    adapter.capabilities, adapter.dtypes = frozenset(Capability), DTYPES
+    dtypes = {each: why for each in DTYPES if (why := missing_dtype(adapter, each))}
+    dtype = next((each for each in DTYPES if each not in dtypes), DTYPES[0])
+    lacking = _capabilities(adapter)
+    ops = {name: why for name in SINGLE if (why := missing_op(adapter, name, dtype))}
+    modules = {name: why for name in (*MODULES, *RANDOM_OPS) if (why := missing_op(adapter, name, dtype))}
+    for capability, rows in ((Capability.MODULES, MODULES), (Capability.RANDOM, RANDOM_OPS)):
+        if {*rows} <= {*modules}:
+            lacking[capability] = next(modules[name] for name in rows)
+    writes, optimizers = dict.fromkeys(WRITES, "no writes"), dict.fromkeys(OPTIMIZERS, "no optimizers")
+    if Capability.WRITES not in lacking:
+        writes = {name: why for name in WRITES if (why := missing_write(adapter, name, dtype))}
+    if Capability.OPTIMIZERS not in lacking:
+        optimizers = {name: why for name in OPTIMIZERS if (why := missing_optimizer(adapter, name))}
+    named = {capability.name: why for capability, why in lacking.items()}
+    return Findings(adapter.name, adapter.version, dtypes, named, ops, writes, modules, optimizers)
+
+
+def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:
+    """Returns the missing capabilities with the reasons, and takes them from the adapter's claims."""
+    lacking = dict(UNTRIED)
+    for capability in SMALLEST:
+        needed = NEEDS.get(capability)
+        why = f"it needs {needed.name}" if needed in lacking and needed is not None else missing(adapter, capability)
+        if why:
+            lacking[capability] = why
+            adapter.capabilities = frozenset(adapter.capabilities) - {capability}
+    return lacking
+
+
+def missing_dtype(adapter: TorchInterface, dtype: str) -> str | None:
+    """Returns why a framework does not have a dtype; None if it has it."""
+    result = attempt(lambda: adapter.dtype(adapter.tensor(np.ones(2, dtype), True)))
+    if isinstance(result, Raised):
+        return refusal(result.error) or f"a tensor of it cannot be made: {result.error}"
+    return None if result == dtype else f"a tensor of it reads back as {result}"

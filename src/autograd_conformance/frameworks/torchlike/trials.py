@@ -1,0 +1,149 @@
+"""Tries each op of a framework, to find the features that it lacks.
+
+A feature is missing if a name or a keyword is missing, or if the framework says that it does not implement the feature.
+A feature that fails in another way is there, and the rules judge it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from traceback import extract_tb
+from types import ModuleType
+
+from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.calls import Raised, attempt
+from autograd_conformance.frameworks.loading.registry import AdapterError
+from autograd_conformance.frameworks.running.runner import Run
+from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.modules import TABLE
+from autograd_conformance.ops.modules.module import Module
+from autograd_conformance.ops.optimizers import OPTIMIZERS
+from autograd_conformance.ops.rows.row import Op, choices_of, rest_of
+from autograd_conformance.ops.rows.shapes import size
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.foreign.text import message, type_of
+from autograd_conformance.programs.language import Attrs, Instruction, Program, Shape
+from autograd_conformance.programs.observations import Observation
+from autograd_conformance.programs.own_numpy import np
+
+REFUSALS = re.compile(
+    r"not (yet )?(been )?(implemented|supported)|unsupported|no kernel|incompatible (function|constructor) arguments"
+    r"|(unexpected|invalid) keyword|(positional|required) arguments?|takes (no|exactly|at most|at least|from|\d)"
+    r"|got multiple values|not differentiable|no derivative",
+    re.IGNORECASE,
+)
+"""The words of messages about something that a framework does not have, or about the signature of a call."""
+
+
+class _Trial(Run):
+    """Runs a program, and raises the framework's error instead of recording it."""
+
+    def raised(self, step: Instruction, error: BaseException):  # type: ignore[no-untyped-def]
+        raise error
+
+
+def tried(adapter: Adapter, program: Program) -> Observation | Raised:
+    """Runs a program; returns what happened, or the first error."""
+    try:
+        return attempt(lambda: _Trial(program, adapter).observe())
+    except AdapterError as error:  # what a method returned cannot be read, or a method that prepares a program raised
+        return Raised(error.__cause__ or error)
+
+
+def refusal(error: BaseException) -> str | None:
+    """Returns why an error says that something is missing; None if it does not say so."""
+    match error:
+        case NotImplementedError() | ImportError():
+            says = True
+        case AttributeError(obj=obj):
+            # a name that the framework's own code does not find on another object is a fault of that code
+            says = (
+                isinstance(obj, ModuleType | type)
+                or _innermost(error).startswith("<")
+                or "Tensor" in type(obj).__name__
+            )
+        case _:
+            says = REFUSALS.search(str(error)) is not None
+    return f"{type_of(error)}: {message(error).partition(chr(10))[0]}" if says else None
+
+
+def _innermost(error: BaseException) -> str:
+    """Returns the name of the file whose code raised an error; ``<string>`` for code that was made from a template."""
+    frames = extract_tb(error.__traceback__)
+    return frames[-1].filename if frames else ""
+
+
+# -- ops --------------------------------------------------------------------------------------------------------------
+
+Call = tuple[tuple[Shape, ...], Attrs]
+"""The shapes of the operands and the attributes of a call of an op."""
+
+
+def simplest_calls(op: Op) -> Iterator[Call]:
+    """Yields the calls of an op that are tried, simplest first, until one works."""
+    if op.name in TABLE:
+        yield from _module_calls(TABLE[op.name])
+        return
+    for first in op.fresh or ((2,),):
+        for rest in rest_of(op, first) if size(first) and op.accepts(first) else ():
+            yield (first, *rest), choices_of(op, (first, *rest))[0]
+            return
+
+
+def _module_calls(module: Module) -> Iterator[Call]:
+    """Yields calls of a module on operands of one element, in three and four dimensions."""
+    settings, one = dict(module.whole), defaultdict[str, int](lambda: 1)
+    own = tuple(shape for _, shape in module.parameters(settings, one))
+    for first in ((1, 1, 1), (1, 1, 1, 1)):
+        yield (first, *(shape for _, shape in module.further(settings, one, first)), *own), module.whole
+
+
+def operands_of(op: Op, shapes: Sequence[Shape], dtype: str) -> Iterator[np.ndarray]:
+    """Yields an array inside the op's domain for each operand."""
+    start = 0
+    for k, shape in enumerate(shapes):
+        free = (np.arange(start, start + size(shape)) * 0.375 % 4 + 0.25).reshape(shape)
+        yield np.asarray(op.domain(k).fit(free), dtype)
+        start += size(shape) + 1
+
+
+def missing_op(adapter: Adapter, name: str, dtype: str) -> str | None:
+    """Returns why a framework does not have an op or its derivative; None if it has both."""
+    op, why = row_of(name), None
+    for shapes, attrs in simplest_calls(op):
+        match attempt(lambda: _called(adapter, op, shapes, attrs, dtype)):  # noqa: B023
+            case Raised(error):
+                why = refusal(error)
+            case _:
+                return None
+    return why
+
+
+def _called(adapter: Adapter, op: Op, shapes: Sequence[Shape], attrs: Attrs, dtype: str) -> None:
+    """Applies an op to new leaves, and calls backward from its first result if that requires grad."""
+    adapter.reset()
+    leaves = [adapter.leaf(array, True) for array in operands_of(op, shapes, dtype)]
+    first = adapter.apply(op.name, leaves, attrs)[0]
+    if Capability.IMPERATIVE in adapter.capabilities and adapter.requires_grad(first):
+        adapter.backward([first], [np.ones_like(adapter.read(first))], None)
+
+
+def missing_write(adapter: Adapter, name: str, dtype: str) -> str | None:
+    """Returns why a framework does not have an in-place op; None if it has it."""
+    op = row_of(name)
+    for shapes, attrs in simplest_calls(op):
+        adapter.reset()
+        target, *rest = (adapter.leaf(array, False) for array in operands_of(op, shapes, dtype))
+        result = attempt(lambda: adapter.write(name, target, rest, attrs))  # noqa: B023
+        return refusal(result.error) if isinstance(result, Raised) else None
+    return None
+
+
+def missing_optimizer(adapter: Adapter, name: str) -> str | None:
+    """Returns why a framework does not have an optimizer; None if it has it."""
+    adapter.reset()
+    leaf = adapter.leaf(np.array([1.0, 2.0]), True)
+    result = attempt(lambda: adapter.optimizer([leaf], name, OPTIMIZERS[name].choices[0]))
+    return refusal(result.error) if isinstance(result, Raised) else None

@@ -1,0 +1,1 @@
+"""Tests of frameworks with PyTorch's interface."""

@@ -1,0 +1,67 @@
+"""A module with PyTorch's interface, which lacks some names: PyTorch, with a few things taken away or broken."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import torch
+
+__version__ = "3.1"
+
+LACKS = ("tan", "set_default_dtype", "func")
+
+
+class Sgd(torch.optim.SGD):
+    """An optimizer without the setting `foreach`."""
+
+    def __init__(self, params: Any, lr: float = 0.1, momentum: float = 0.0) -> None:
+        super().__init__(params, lr=lr, momentum=momentum)
+
+
+class _Part(ModuleType):
+    """A part of PyTorch with some names replaced."""
+
+    def __init__(self, name: str, part: ModuleType, **replaced: Any) -> None:
+        super().__init__(name)
+        self._part, self._replaced = part, replaced
+        sys.modules[name] = self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name, name=name, obj=self)
+        return self._replaced.get(name) or getattr(self._part, name)
+
+
+optim = _Part(f"{__name__}.optim", torch.optim, SGD=Sgd)
+autograd = _Part(f"{__name__}.autograd", torch.autograd)
+_functional = _Part(f"{__name__}.nn.functional", torch.nn.functional)
+_utils = _Part(f"{__name__}.nn.utils", torch.nn.utils)
+nn = _Part(f"{__name__}.nn", torch.nn, functional=_functional, utils=_utils)
+
+
+def cos(x: torch.Tensor) -> torch.Tensor:
+    """Refuses, as frameworks do that have the name alone."""
+    raise NotImplementedError("cos is not implemented for this device")
+
+
+def sinh(x: torch.Tensor) -> torch.Tensor:
+    """Fails by a fault of its own code."""
+    return None.sinh()  # type: ignore[attr-defined]
+
+
+def exp(x: torch.Tensor) -> torch.Tensor:
+    """Returns a wrong value."""
+    return torch.exp(x) + 1
+
+
+def logsumexp(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """Lacks a keyword."""
+    return torch.logsumexp(x, dim)
+
+
+def __getattr__(name: str) -> Any:
+    if name in LACKS or name.startswith("__"):  # with PyTorch's `__path__`, its parts could be imported from here
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    return getattr(torch, name)

@@ -1,0 +1,195 @@
+"""Frameworks with PyTorch's interface: missing features are found by trying, and everything else is tested."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from autograd_conformance.checking.check import first_violation
+from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework, load
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.remote.command import served
+from autograd_conformance.frameworks.target import InProcess, load_adapter, open_target
+from autograd_conformance.frameworks.torchlike import adapter as adapters
+from autograd_conformance.frameworks.torchlike.adapter import TorchLike
+from autograd_conformance.frameworks.torchlike.capabilities import SMALLEST, missing
+from autograd_conformance.frameworks.torchlike.findings import TABLES, Findings, read, to_toml
+from autograd_conformance.frameworks.torchlike.search import UNTRIED
+from autograd_conformance.frameworks.torchlike.trials import refusal
+from autograd_conformance.ops.catalogue import VOCABULARY
+from autograd_conformance.printing.dialect import code
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.formats.text import parse
+
+PARTIAL = "tests.frameworks.torchlike.partial"
+NAME = f"torch-like:{PARTIAL}"
+
+
+@pytest.fixture(scope="module")
+def partial() -> TorchLike:
+    found = load_adapter(NAME)
+    assert isinstance(found, TorchLike)
+    return found
+
+
+# -- searching --------------------------------------------------------------------------------------------------------
+
+
+def test_pytorch_lacks_nothing_but_what_is_not_tried():
+    found = load("torch-like:torch")
+    assert isinstance(found, TorchLike)
+    assert {*found.findings.capabilities} == {capability.name for capability in UNTRIED}
+    assert {table: getattr(found.findings, table) for table in TABLES if table != "capabilities"} == {
+        table: {} for table in TABLES if table != "capabilities"
+    }
+    assert {*found.capabilities} == {*Torch.capabilities} - {Capability.KNOWS_ERRORS}
+    assert ({*found.ops}, {*found.modules}, found.optimizers) == ({*Torch.ops}, {*Torch.modules}, Torch.optimizers)
+
+
+def test_every_capability_is_tried_or_found_otherwise():
+    assert {*SMALLEST} | {*UNTRIED} | {Capability.MODULES, Capability.RANDOM} == {*Capability}
+
+
+@pytest.mark.parametrize("capability", [*SMALLEST], ids=lambda each: each.name)
+def test_pytorch_shows_each_capability_in_its_smallest_program(capability: Capability):
+    assert missing(Torch(), capability) is None
+
+
+def test_what_is_missing_is_not_supported(partial: TorchLike):
+    found = partial.findings
+    assert (found.name, found.version, found.dtypes) == (PARTIAL, "3.1", {})
+    assert {*found.ops} == {"tan", "cos", "logsumexp"}
+    assert found.ops["tan"] == f"AttributeError: module {PARTIAL!r} has no attribute 'tan'"
+    assert found.ops["cos"] == "NotImplementedError: cos is not implemented for this device"
+    assert found.ops["logsumexp"].startswith("TypeError: logsumexp() got an unexpected keyword argument")
+    assert {*found.capabilities} - {each.name for each in UNTRIED} == {"DEFAULT_DTYPE", "FOREACH", "FUSED", "MODULES"}
+    assert found.writes == {}
+    assert not partial.ops & {*found.ops}
+
+
+def test_what_fails_otherwise_is_supported_and_judged(partial: TorchLike):
+    assert {"sinh", "exp"} <= partial.ops
+    target = InProcess(partial)
+    for op, rule in (("sinh", "errors/legal-returns"), ("exp", "gradients/forward")):
+        program = parse(f"a = leaf [1, 2]; b = {op} a", VOCABULARY)
+        violation = first_violation(program, target.observe(program), target)
+        assert violation is not None
+        assert (violation.rule, violation.op) == (rule, op)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = leaf [1, 2]; b = sin a; backward b with [1, 1]; backward b with [1, 1]",
+        "a = leaf [1, 2]; b = multiply a a; write b mul_scalar_ scalar=2; c = sum b dim=(0,) keepdim=False; backward c",
+        "a = leaf [1, 2]; h = hook a scale 2; b = exp2 a; backward b with [1, 1]; zero a; step a sgd lr=0.5",
+        "a = leaf [[1, 2]]; b = reshape a shape=(2,); c = grad b wrt a with [1, 1]",
+    ],
+)
+def test_programs_pass_as_with_pytorchs_own_adapter(text: str, partial: TorchLike):
+    program = parse(text, VOCABULARY)
+    for adapter in (partial, Torch()):
+        target = InProcess(adapter)
+        assert first_violation(program, target.observe(program), target) is None
+
+
+def test_printed_code_imports_the_module_in_the_place_of_pytorch(partial: TorchLike):
+    assert partial.dialect is not None
+    assert partial.dialect.prelude == f"import {PARTIAL} as torch\nimport {PARTIAL}.nn.functional as F"
+    printed = code(parse("a = leaf [1, 2]; b = sin a", VOCABULARY), partial.dialect)
+    assert printed[1] == "b = torch.sin(a)"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (NotImplementedError("no"), True),
+        (ImportError("no module"), True),
+        (AttributeError("module has no attribute 'sin'", name="sin", obj=sys), True),
+        (AttributeError("'NoneType' object has no attribute 'shape'", name="shape", obj=None), False),
+        (TypeError("sum() got an unexpected keyword argument 'dim'"), True),
+        (TypeError("sum(): incompatible function arguments. The following argument types are supported:"), True),
+        (TypeError("unsupported operand type(s) for *: 'X' and 'X'"), True),
+        (RuntimeError("sin is not yet implemented"), True),
+        (RuntimeError("boom"), False),
+        (ValueError("shapes do not match"), False),
+        (ZeroDivisionError("division by zero"), False),
+    ],
+)
+def test_an_error_says_that_something_is_missing_or_not(error: Exception, says: bool):
+    assert (refusal(error) is not None) is says
+
+
+# -- findings as a file ------------------------------------------------------------------------------------------------
+
+
+def test_findings_are_read_as_written(partial: TorchLike, tmp_path: Path):
+    path = tmp_path / "partial.toml"
+    path.write_text(to_toml(partial.findings, path.name))
+    assert read(path) == partial.findings
+
+
+def test_a_file_of_findings_is_believed(partial: TorchLike, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "partial.toml"
+    text = to_toml(partial.findings, path.name)
+    kept = [line for line in text.splitlines() if not line.startswith("cos =")]
+    path.write_text("\n".join([*kept]).replace("[ops]", '[ops]\nsin = "not today"') + "\n")
+    monkeypatch.setattr(adapters, "search", lambda adapter: pytest.fail("it was searched"))
+    found = load(f"{NAME}@{path}")
+    assert "cos" in found.ops
+    assert "sin" not in found.ops
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[ops", "Expected"),
+        ('name = "x"\nversion = "1"\n[opps]\n', "there is no table 'opps'; there are dtypes, capabilities, ops"),
+        ('name = "x"\nversion = "1"\n[ops]\nsin = 1\n', '[ops] has lines of the form NAME = "reason"'),
+        ("[ops]\n", "name and version are missing"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_in_one_line(text: str, problem: str, tmp_path: Path):
+    path = tmp_path / "x.toml"
+    path.write_text(text)
+    with pytest.raises(AdapterError, match=r"x\.toml") as caught:
+        load(f"{NAME}@{path}")
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_findings_without_reasons_lack_nothing():
+    assert all(getattr(Findings("x", "1"), table) == {} for table in TABLES)
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_name_without_a_module_is_refused():
+    with pytest.raises(UnknownFramework, match="'torch-like:' names no module; write torch-like:MODULE"):
+        load("torch-like:")
+
+
+def test_a_module_that_is_not_there_is_named():
+    with pytest.raises(UnknownFramework, match="there is no module 'no_such_framework' on the path"):
+        load("torch-like:no_such_framework")
+
+
+def test_a_subclass_names_its_module():
+    class Partial(TorchLike):
+        """The same framework by a class of its user."""
+
+        module = PARTIAL
+
+    assert isinstance(Partial().torch, ModuleType)
+    assert Partial().name == PARTIAL
+
+
+def test_a_worker_serves_it_in_another_process():
+    target = open_target(served(NAME, sys.executable, None))
+    program = parse("a = leaf [1, 2]; b = sin a; backward b with [1, 1]", VOCABULARY)
+    assert "tan" not in target.ops
+    assert first_violation(program, target.observe(program), target) is None
