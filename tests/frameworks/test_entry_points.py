@@ -86,7 +86,8 @@ def test_a_name_that_nobody_offers_lists_all(stranger: Path) -> None:
 
 
 def test_a_checkout_of_an_earlier_install_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograd_conformance.frameworks.loading.registry.frameworks", dict)
+    for module in ("registry", "entry_points"):
+        monkeypatch.setattr(f"autograd_conformance.frameworks.loading.{module}.frameworks", dict)
     with pytest.raises(
         UnknownFramework, match=r"type: python -m pip install -e \.$|type: python -m pip install -e \. "
     ):

@@ -47,7 +47,7 @@ def cos(x: torch.Tensor) -> torch.Tensor:
 
 
 def sinh(x: torch.Tensor) -> torch.Tensor:
-    """Fails by a fault of its own code."""
+    """Fails by a fault of this code."""
     return None.sinh()  # type: ignore[attr-defined]
 
 
