@@ -20,8 +20,14 @@ def test_a_report_without_claims_says_nothing_of_articles() -> None:
     assert "articles" not in shown(SOUND)
 
 
+def test_claims_are_shown_only_if_asked_for() -> None:
+    assert "Claims of articles" not in markdown.render(REPORT) and "claims" not in shown(REPORT)
+    assert "Claims of articles" in markdown.render(REPORT, articles=True)
+    assert "2 articles" in shown(REPORT, articles=True)
+
+
 def test_the_report_says_what_to_do_before_it_judges_anyone() -> None:
-    page = unescaped(markdown.render(REPORT))
+    page = unescaped(markdown.render(REPORT, articles=True))
     order = [
         *("## Claims of articles, and whether they are true", "Trying to backward through the graph a second time"),
         *("(loss1 + loss2).backward()", "Two articles", "3 claims: 1 holds under"),
@@ -43,13 +49,13 @@ def test_the_report_says_what_to_do_before_it_judges_anyone() -> None:
 
 
 def test_the_answer_is_five_bullets_at_most() -> None:
-    page = markdown.render(REPORT)
+    page = markdown.render(REPORT, articles=True)
     answer = page[page.index("If you are here because") : page.index("Two articles")]
     assert 0 < len(re.findall("^- ", answer, re.MULTILINE)) <= 5
 
 
 def test_every_claim_has_its_row_and_no_row_breaks() -> None:
-    page = markdown.render(REPORT)
+    page = markdown.render(REPORT, articles=True)
     section = page[page.index("## Claims of articles") : page.index("## Ops")]
     rows = re.findall(r"^\|.*\|$", section, re.MULTILINE)
     assert len(rows) == len(CLAIMS) + 2 * len(by_article(CLAIMS))
@@ -92,8 +98,10 @@ def test_a_claim_that_nothing_bears_out_is_shown_wrong() -> None:
 def test_the_condition_of_a_claim_is_below_the_verdict() -> None:
     as_written = replace(CLAIM, verdict="false as written")
     cell = "| **false as written**<br>would hold if: the op saved a tensor |"
-    assert cell in unescaped(markdown.render(replace(SOUND, claims=(as_written,))))
-    assert "| **false as written** |" in markdown.render(replace(SOUND, claims=(replace(as_written, condition=""),)))
+    assert cell in unescaped(markdown.render(replace(SOUND, claims=(as_written,)), articles=True))
+    assert "| **false as written** |" in markdown.render(
+        replace(SOUND, claims=(replace(as_written, condition=""),)), articles=True
+    )
     page = articles.table([as_written])
     assert page.index("**False as written.**") < page.index("*It would hold if:* the op saved a tensor.")
     assert verdict_counts((as_written, as_written)) == "2 are false as written"
@@ -102,7 +110,7 @@ def test_the_condition_of_a_claim_is_below_the_verdict() -> None:
 def test_the_terminal_counts_verdicts_and_observations_of_claims() -> None:
     assert verdict_counts(CLAIMS) == "1 holds under a condition, 1 is false, 1 cannot be tested"
     assert observation_counts(CLAIMS) == "1 as the article says, 1 sometimes as the article says"
-    assert f"claims  3 in 2 articles; toytorch behaves: {observation_counts(CLAIMS)}\n" in shown(REPORT)
+    assert f"claims  3 in 2 articles; toytorch behaves: {observation_counts(CLAIMS)}\n" in shown(REPORT, articles=True)
 
 
 # -- the pages made from claims ------------------------------------------------------------------------------------

@@ -82,6 +82,12 @@ def add_options(parser: pytest.Parser) -> None:
         f"(default: {CONFIRMS}; 0: none)",
     )
     group.addoption("--report", default="report", metavar="DIR", help="the folder of the report (default: report)")
+    group.addoption(
+        "--articles",
+        action="store_true",
+        help="also show the claims of articles about autograd in report.md and in the terminal (default: only in "
+        "records.jsonl)",
+    )
     group.addoption("--dtype", choices=[*DTYPES, "both"], default="both", help="the dtype of programs (default: both)")
     group.addoption(
         "--device",

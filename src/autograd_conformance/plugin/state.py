@@ -92,6 +92,7 @@ def open_session(config: pytest.Config, worker: str, limits: Limits = UNLIMITED)
         options=tuple(f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None),
         confirms=option.confirm,
         limits=limits,
+        articles=option.articles,
     )
     session = Session.of(settings)
     framework = session.framework

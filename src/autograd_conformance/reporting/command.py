@@ -70,9 +70,9 @@ def _summary(options: argparse.Namespace) -> int:
         return 0
     if options.markdown:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
-        markdown.write(report, options.markdown)
+        markdown.write(report, options.markdown, options.articles)
     print_failures(causes(report), Console())
-    print_summary(report, Console(), options.markdown or options.file, above=SHOWN_IN_FULL)
+    print_summary(report, Console(), options.markdown or options.file, above=SHOWN_IN_FULL, articles=options.articles)
     return 0
 
 
@@ -207,6 +207,11 @@ def _parser(program: str) -> argparse.ArgumentParser:
     summary.add_argument("--markdown", metavar="OUT", type=Path, help="also write the report as a Markdown page")
     summary.add_argument(
         "--brief", action="store_true", help="print a few lines of Markdown instead, for the summary of a CI step"
+    )
+    summary.add_argument(
+        "--articles",
+        action="store_true",
+        help="also show the claims of articles, and whether they are true",
     )
     summary.set_defaults(run=_summary)
     made = commands.add_parser("badge", help="make a badge", description="Make a badge of a run.")

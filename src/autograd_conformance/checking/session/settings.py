@@ -50,6 +50,8 @@ class Settings:
     """Number of failures that this process may run again in a fresh process, to see whether they reproduce."""
     limits: Limits = UNLIMITED
     """The limits of the whole run, on its programs and its time."""
+    articles: bool = False
+    """Whether `report.md` and the terminal also show the claims of articles."""
 
     @property
     def watchdog(self) -> float:

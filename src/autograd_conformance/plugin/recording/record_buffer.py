@@ -43,10 +43,12 @@ class RecordBuffer:
         except OSError as error:
             self.failed(self.path, error)
 
-    def write_page(self, page: Path) -> None:
-        """Writes the report made of the records so far as a Markdown page to the file `page`."""
+    def write_page(self, page: Path, articles: bool = False) -> None:
+        """Writes the report made of the records so far as a Markdown page to the file `page`, if asked for with the
+        claims of `articles`.
+        """
         try:
-            markdown.write(self.report(), page)
+            markdown.write(self.report(), page, articles)
         except OSError as error:
             self.failed(page, error)
 

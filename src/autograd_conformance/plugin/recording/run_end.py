@@ -71,7 +71,8 @@ class RunEnd:
         footer = self._with_failed_parts(footer)
         self.run.writer.write(footer)
         self.run.writer.close()
-        attempt("the page", lambda: self.run.writer.write_page(self.run.page), None)
+        articles = self.run.session.settings.articles
+        attempt("the page", lambda: self.run.writer.write_page(self.run.page, articles), None)
         code = REPORT_ERROR if self.run.writer.problem else footer.exit_code
         return self.run.parts.code if code in RIGHT and self.run.parts.code else code
 

@@ -41,6 +41,6 @@ def print_end(terminal: pytest.TerminalReporter, report: Report, page: Any) -> N
     is_described = option.tbstyle != "no"
     if is_described:
         print_failures(causes(report), console)
-    print_summary(report, console, page, above=SHOWN_IN_FULL if is_described else 0)
+    print_summary(report, console, page, above=SHOWN_IN_FULL if is_described else 0, articles=option.articles)
     if option.reportchars == USUAL:
         terminal.reportchars = USUAL.replace("f", "")

@@ -52,16 +52,17 @@ DRAWINGS = "drawings"
 """Name of the folder, beside a Markdown page, for the page's drawings of programs."""
 
 
-def write(report: Report, page: Path) -> None:
+def write(report: Report, page: Path, articles: bool = False) -> None:
     """Writes the Markdown page of a report, and next to it a folder with SVG drawings: for each cause, of the program
-    (or both compared programs) of the failure that the page shows in full.
+    (or both compared programs) of the failure that the page shows in full. With `articles`, the page also has the
+    claims of articles.
     """
     summary = summarize(report)
     drawings = [
         {_drawing(page, number, at): each for at, each in enumerate(pictures(cause.shown))}
         for number, cause in enumerate(summary.causes, 1)
     ]
-    page.write_text(_rendered(report, summary, drawings), encoding="utf-8")
+    page.write_text(_rendered(report, summary, drawings, articles), encoding="utf-8")
     for name, picture in (each for of_cause in drawings for each in of_cause.items()):
         path = page.parent / name
         path.parent.mkdir(exist_ok=True)
@@ -73,12 +74,16 @@ def _drawing(page: Path, number: int, at: int) -> str:
     return f"{DRAWINGS}/{page.stem}-{number}{'ab'[at]}.svg"
 
 
-def render(report: Report) -> str:
-    """The page of a report without drawings, in GitHub's Markdown."""
-    return _rendered(report, summarize(report), ())
+def render(report: Report, articles: bool = False) -> str:
+    """The page of a report without drawings, in GitHub's Markdown. With `articles`, the page also has the claims of
+    articles.
+    """
+    return _rendered(report, summarize(report), (), articles)
 
 
-def _rendered(report: Report, summary: Summary, drawings: Sequence[Mapping[str, Picture]]) -> str:
+def _rendered(
+    report: Report, summary: Summary, drawings: Sequence[Mapping[str, Picture]], articles: bool = False
+) -> str:
     missing = report.header.framework.missing_ops
     return (
         environment()
@@ -88,7 +93,7 @@ def _rendered(report: Report, summary: Summary, drawings: Sequence[Mapping[str, 
             framework=report.header.framework,
             summary=summary,
             rules=by_attention(summary.rules),
-            claims=report.claims,
+            claims=report.claims if articles else (),
             coverage_table=coverage_table(report),
             articles=by_article(report.claims),
             causes=summary.causes,

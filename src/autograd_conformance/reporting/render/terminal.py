@@ -1,8 +1,8 @@
 """Summary of a run in the terminal, on about one screen.
 
 It has the conclusion, the families with applicable rules, the rules that did not pass, the known differences, the ops,
-the claims, the commands that replay failures, and the settings of the run. Colours only repeat what words say. Texts of
-a framework are never read as markup.
+the claims of articles if asked for, the commands that replay failures, and the settings of the run. Colours only
+repeat what words say. Texts of a framework are never read as markup.
 """
 
 from __future__ import annotations
@@ -76,11 +76,14 @@ one line; the page ``report.md`` has all of them.
 """
 
 
-def print_summary(report: Report, console: Console, written: str | Path | None = None, above: int = 0) -> None:
+def print_summary(
+    report: Report, console: Console, written: str | Path | None = None, above: int = 0, articles: bool = False
+) -> None:
     """Print the summary of a run.
 
     `written` is the path that the summary names as its report: ``report.md``, or the record file, or None; `above` is
-    the number of causes that were already printed in full. Replay commands and paths are never wrapped, so that they
+    the number of causes that were already printed in full; with `articles` there is a line about the claims of
+    articles. Replay commands and paths are never wrapped, so that they
     can be copied.
     """
     summary = summarize(report)
@@ -98,7 +101,7 @@ def print_summary(report: Report, console: Console, written: str | Path | None =
         _vacuous(summary),
         _rules(summary),
         _ops(report, summary),
-        _claims(report),
+        _claims(report) if articles else (),
         _replays(summary),
         _run(report, summary, written),
     )
