@@ -17,6 +17,7 @@ from tests.reporting.miniatures import (
     CRASH,
     FAILURE,
     FOOTER,
+    KNOWN,
     OP,
     PASSES,
     RAISES,
@@ -177,7 +178,7 @@ def test_the_page_shows_a_failure_in_the_order_of_the_text() -> None:
         *("```sh\npytest --replay report/1.json\n```", "</details>"),
         *(f"### 2. {OP} (exp): crash or hang", "## Families", "## Rules", "cause 1: ", "cause 2: exp: "),
         *("## Ops", "- **crash** (1): `exp`", "- not supported (2): `topk`, `cumprod`"),
-        *("## How to reproduce", "Seed: `7`", "Profile: `quick`", "Environment", "| numpy | 2.3.1 |"),
+        *("## How to reproduce", "Seed: `7`", "Profile: `quick`", "Environment", "| Packages | numpy 2.3.1"),
     ]
     at = 0
     for each in shown:
@@ -187,6 +188,28 @@ def test_the_page_shows_a_failure_in_the_order_of_the_text() -> None:
     assert len(parts(CRASH)) == 3
     assert not any(each in second for each in ("Diagnosis", "script", "Replay", "other failure"))
     assert "None" not in page
+
+
+def test_a_page_of_many_failures_is_short_and_says_where_the_rest_is() -> None:
+    ops = [f"op{n}" for n in range(300)]
+    failures = tuple(
+        replace(FAILURE, rule=OP, op=op, test=f"t[{op}]", command=f"pytest --replay {op}.json", diagnosis=op)
+        for op in ops
+    )
+    known = tuple(replace(KNOWN, op=op) for op in ops)
+    page = markdown.render(replace(BROKEN, failures=failures, known=known))
+    assert page.count("\n") < 400
+    shown = len(re.findall("^### \\d", page, re.MULTILINE))
+    rows = len(re.findall(r"^\| \d+ \| silently wrong \| .*`pytest --replay op\d+.json` \|$", page, re.MULTILINE))
+    assert 1 <= shown <= markdown.IN_FULL and rows > 100
+    assert f"And {300 - shown - rows} more causes, which `records.jsonl` and the site have." in page
+    assert f"And {300 - markdown.FEWEST_KNOWN} more known differences, which `records.jsonl` and the site have." in page
+
+
+def test_a_cause_of_many_failures_lists_some_of_them() -> None:
+    failures = tuple(replace(FAILURE, test=f"t[{n}]") for n in range(markdown.OTHERS + 5))
+    page = markdown.render(replace(BROKEN, failures=failures))
+    assert "And 4 more failures, which `records.jsonl` has." in page
 
 
 def tables(page: str) -> Iterator[list[str]]:

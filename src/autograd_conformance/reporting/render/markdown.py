@@ -52,6 +52,28 @@ DRAWINGS = "drawings"
 """Name of the folder, beside a Markdown page, for the page's drawings of programs."""
 
 
+IN_FULL = 3
+"""Maximum number of causes that a page shows with their program and explanation; the others have a row each."""
+
+LINES_IN_FULL = 150
+"""Maximum number of lines of these causes together, unless the first alone has more."""
+
+OTHERS = 10
+"""Maximum number of further failures of a cause that a page lists."""
+
+ROWS = 130
+"""Maximum number of rows for rules, for the other causes and for known differences together."""
+
+RULE_ROWS = 40
+"""Maximum number of rows for rules that did not pass."""
+
+ASIDE: tuple[Verdict, ...] = ("vacuous", "not reached", "not applicable", "skipped", "info", "pass")
+"""Verdicts whose rules a page only names, with their reasons."""
+
+FEWEST_KNOWN = 20
+"""Number of known differences that a page lists, however many causes it has."""
+
+
 def write(report: Report, page: Path, articles: bool = False) -> None:
     """Writes the Markdown page of a report, and next to it a folder with SVG drawings: for each cause, of the program
     (or both compared programs) of the failure that the page shows in full. With `articles`, the page also has the
@@ -60,10 +82,11 @@ def write(report: Report, page: Path, articles: bool = False) -> None:
     summary = summarize(report)
     drawings = [
         {_drawing(page, number, at): each for at, each in enumerate(pictures(cause.shown))}
-        for number, cause in enumerate(summary.causes, 1)
+        for number, cause in enumerate(summary.causes[:IN_FULL], 1)
     ]
     page.write_text(_rendered(report, summary, drawings, articles), encoding="utf-8")
-    for name, picture in (each for of_cause in drawings for each in of_cause.items()):
+    shown = drawings[: len(_in_full(summary, drawings))]
+    for name, picture in (each for of_cause in shown for each in of_cause.items()):
         path = page.parent / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(picture.file, encoding="utf-8")
@@ -85,6 +108,10 @@ def _rendered(
     report: Report, summary: Summary, drawings: Sequence[Mapping[str, Picture]], articles: bool = False
 ) -> str:
     missing = report.header.framework.missing_ops
+    in_full = _in_full(summary, drawings)
+    attention = [each for each in by_attention(summary.rules) if each.verdict not in ASIDE]
+    room = ROWS - min(len(attention), RULE_ROWS)
+    rest = list(enumerate(summary.causes, 1))[len(in_full) :][:room]
     return (
         environment()
         .get_template("report.md.j2")
@@ -92,14 +119,17 @@ def _rendered(
             header=report.header,
             framework=report.header.framework,
             summary=summary,
-            rules=by_attention(summary.rules),
+            attention=attention,
+            others=[each for each in by_attention(summary.rules) if each.verdict in ASIDE],
+            rule_rows=RULE_ROWS,
             claims=report.claims if articles else (),
             coverage_table=coverage_table(report),
             articles=by_article(report.claims),
             causes=summary.causes,
             failures=len(report.failures),
-            parts=by_name,
-            drawings=drawings,
+            in_full=in_full,
+            rest=rest,
+            known_rows=max(FEWEST_KNOWN, room - len(rest)),
             ops=_grouped(each for each in summary.ops if each.verdict in DIFFERING or each.op not in missing),
             incomplete_notice=None if complete(report) else incomplete_notice(report),
             footer=report.footer,
@@ -109,6 +139,19 @@ def _rendered(
             differing_verdicts=DIFFERING,
         )
     )
+
+
+def _in_full(summary: Summary, drawings: Sequence[Mapping[str, Picture]]) -> list[str]:
+    """Returns the sections of the worst causes: the first one, and up to `IN_FULL` as long as they have few lines."""
+    template, found, lines = environment().get_template("cause.md.j2"), [], 0
+    for number, cause in enumerate(summary.causes[:IN_FULL], 1):
+        drawn = drawings[number - 1] if drawings else {}
+        text = template.render(cause=cause, number=number, drawn=drawn, parts=by_name, others=OTHERS)
+        lines += text.count("\n")
+        if found and lines > LINES_IN_FULL:
+            break
+        found.append(text)
+    return found
 
 
 def prose(text: str) -> str:
