@@ -12,11 +12,11 @@ from autograd_conformance.checking.check import RuleViolated
 from autograd_conformance.checking.session import Session, Settings
 from autograd_conformance.failures import record
 from autograd_conformance.failures.confirmation import isolation, time_limit
-from autograd_conformance.frameworks.environment import process_end
 from autograd_conformance.frameworks.loading.registry import load
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.plugin.replay import replay
+from autograd_conformance.processes import supervision
 from autograd_conformance.processes.journal import Entry
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.programs.language import Program
@@ -146,7 +146,7 @@ def test_what_never_fails_again_is_said_to(tmp_path: Path):
 def test_a_process_that_ends_again_reproduces(tmp_path: Path):
     asked = session(f"{MOODY}:DiesOfSine", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    told = isolation.confirm(record.crash_failure(entry, asked, process_end.describe_exit(0)), asked).alone
+    told = isolation.confirm(record.crash_failure(entry, asked, supervision.describe_exit(0)), asked).alone
     assert told is not None
     assert (told.runs, told.failed, told.code) == (1, 1, False)
 
@@ -166,17 +166,17 @@ def test_a_process_that_was_killed_and_is_not_again(framework: str, status: int,
     asked = session(framework, tmp_path, confirms=0)  # the failure is run again even so
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
     failure, found = time_limit.confirm_process_end(
-        record.crash_failure(entry, asked, process_end.describe_exit(status)), status, asked
+        record.crash_failure(entry, asked, supervision.describe_exit(status)), status, asked
     )
     assert found is undecided
-    assert (failure.alone is None) is (status not in process_end.KILLS)
+    assert (failure.alone is None) is (status not in supervision.KILLS)
 
 
 @pytest.mark.parametrize("gone", ["tests.frameworks.adapters.nowhere:Nothing", f"{MOODY}:EndsWhileLoaded"])
 def test_of_a_process_that_could_not_be_held_nothing_is_said(gone: str, tmp_path: Path):
     asked = session("examples.tiny_adapter:Tiny", tmp_path)
     entry = Entry("suites/test_gradients.py::test_op[sin]", "gradients/op", "sin", program(SINE_OF_THREE), False)
-    failure = record.crash_failure(entry, asked, process_end.describe_exit(0))
+    failure = record.crash_failure(entry, asked, supervision.describe_exit(0))
     elsewhere = replace(asked, settings=replace(asked.settings, name=gone))
     assert isolation.confirm(failure, elsewhere) == failure
 

@@ -25,12 +25,12 @@ from autograd_conformance.failures.script import script
 from autograd_conformance.failures.variations.ablation import essential_ops
 from autograd_conformance.failures.variations.confirmed_cause import with_confirmed_cause
 from autograd_conformance.failures.variations.nearest import nearest
-from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.known_differences import Known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.package.places import SUITES
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes.journal import Entry
+from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.own_numpy import np

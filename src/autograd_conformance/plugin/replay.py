@@ -15,11 +15,12 @@ from autograd_conformance.checking.session import Session
 from autograd_conformance.checking.support.unsupported import unsupported_by
 from autograd_conformance.failures import record as failures
 from autograd_conformance.frameworks.adapter import Target
-from autograd_conformance.frameworks.environment.process_end import ENDED, describe_exit
+from autograd_conformance.frameworks.environment.process_end import ENDED
 from autograd_conformance.known_differences import Known, is_known
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.processes import guard, journal
+from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation, undecided_error

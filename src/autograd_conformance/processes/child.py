@@ -1,6 +1,6 @@
 """Starts other programs as child processes: knows how each ended and what it wrote, bounds its time, and ends it.
 
-The module `guard` forks this process instead.
+The module `guard` forks this process instead. `supervision` waits for both kinds of process and ends them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import math
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
 from typing import ClassVar, NamedTuple
+
+from autograd_conformance.processes.supervision import kill_group, status_within
 
 LOADING = 120.0
 """Seconds that a process has to load the framework and the reference, before its first program."""
@@ -65,16 +66,6 @@ class Output:
             os.ftruncate(self.file.fileno(), 0)
 
 
-def status_within(process: subprocess.Popen[bytes], seconds: float | None) -> int | None:
-    """Returns the exit code of a process, or the negative number of a signal that ended it; None if it does not end
-    within these seconds.
-    """
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
-
-
 class Child:
     """A process that runs a command. Its standard error is kept in a file."""
 
@@ -115,11 +106,10 @@ class Child:
 
     def kill(self) -> None:
         """Kills the process, or the process group of a server."""
-        if not self.is_server:
+        if self.is_server:
+            kill_group(self.process)
+        else:
             self.process.kill()
-            return
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
 
     def stop(self) -> None:
         """Kills the process, waits for its end and closes its pipes."""

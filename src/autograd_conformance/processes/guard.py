@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import os
-import select
 import signal
 import sys
 import threading
 import time
 import traceback
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import NoReturn
 
+from autograd_conformance.processes.signals import STOPPING, Handlers
+from autograd_conformance.processes.supervision import POLL, Fork, kill_group, status_within
 from autograd_conformance.processes.timeouts import scaled_timeout
 
 
@@ -33,9 +34,6 @@ LOADED, BEGUN, SIGNALLED, ENDED = b"L", b"B", b"H", b"E"
 """Messages from the child to its parent: the framework is loaded, the report is begun, a signal to stop was received,
 and the end, followed by the exit code.
 """
-
-POLL = 0.05
-"""Seconds between two checks of whether the child still runs."""
 
 SILENT = 2
 """Largest number of checks in which the parent may find the pipe from the child closed before the child has ended;
@@ -54,7 +52,6 @@ LATE = 3.0
 signals."""
 
 _PDEATHSIG = 1
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Pipe:
@@ -116,46 +113,38 @@ def run_watched(main: Callable[[], int], is_stuck: Callable[[bytes], bool] = _no
     os.set_blocking(reading, False)  # a process that the framework leaves running may keep the other end open
     sys.stdout.flush()
     sys.stderr.flush()
-    parent = os.getpid()
-    with warnings.catch_warnings(action="ignore"):  # NumPy's threads are idle, and handle a fork
-        child = os.fork()
-    if not child:
-        _Pipe.writing = writing
-        _be_child(main, parent)
+    child = Fork(partial(_be_child, main, os.getpid(), writing))
     os.close(writing)
     with _forwarding(child) as forwarded:
         status, messages, closed = _awaited(child, reading, forwarded, is_stuck)
         if forwarded:  # processes that the child started and did not wait for
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(child, signal.SIGKILL)
+            kill_group(child)
     os.close(reading)
     head, ended, code = messages.partition(ENDED)
-    how = os.waitstatus_to_exitcode(status)
-    return ChildEnd(int(code) if ended else None, how, LOADED in head, BEGUN in head, bool(forwarded), closed)
+    return ChildEnd(int(code) if ended else None, status, LOADED in head, BEGUN in head, bool(forwarded), closed)
 
 
 def _awaited(
-    child: int, reading: int, forwarded: list[float], is_stuck: Callable[[bytes], bool]
+    child: Fork, reading: int, forwarded: list[float], is_stuck: Callable[[bytes], bool]
 ) -> tuple[int, bytes, bool]:
     """Waits for a child. Returns its status, its messages, and whether it closed the pipe early. Ends a child that
     hangs or does not stop in time.
     """
     messages, looked, silent = b"", time.monotonic(), 0
     while True:
-        select.select([], [], [], POLL)
+        status = status_within(child, POLL)
         more = _read(reading)
         silent += more is None
         messages += more or b""
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
+        if status is not None:
             return status, messages + (_read(reading) or b""), silent > SILENT
         now = time.monotonic()
         if _ignores_signal(forwarded, messages, now):
-            os.kill(child, signal.SIGKILL)
+            child.kill()
         elif now - looked > LOOK:
             looked = now
             if not forwarded and is_stuck(messages):
-                os.kill(child, signal.SIGKILL)
+                child.kill()
 
 
 def _ignores_signal(forwarded: list[float], messages: bytes, now: float) -> bool:
@@ -173,10 +162,11 @@ def _read(reading: int) -> bytes | None:
         return b""
 
 
-def _be_child(main: Callable[[], int], parent: int) -> None:
-    """Calls the function in the child, sends its result to the parent, and ends the process at once, even if the
-    framework leaves threads running.
+def _be_child(main: Callable[[], int], parent: int, writing: int) -> NoReturn:
+    """Calls the function in the child, sends its result to the parent through the pipe `writing`, and ends the process
+    at once, even if the framework leaves threads running.
     """
+    _Pipe.writing = writing
     code = 3  # pytest's exit code for an internal error
     try:
         os.setpgid(0, 0)
@@ -193,7 +183,7 @@ def _be_child(main: Callable[[], int], parent: int) -> None:
 
 
 @contextmanager
-def _forwarding(child: int) -> Iterator[list[float]]:
+def _forwarding(child: Fork) -> Iterator[list[float]]:
     """Forwards the signals that stop this process to the child, inside a `with` block. Yields a list of the times at
     which that happened.
     """
@@ -202,33 +192,21 @@ def _forwarding(child: int) -> Iterator[list[float]]:
     def forward(number: int, frame: object) -> None:
         forwarded.append(time.monotonic())
         with suppress(ProcessLookupError):
-            os.kill(child, number)
+            os.kill(child.pid, number)
 
     def suspend(number: int, frame: object) -> None:
-        os.killpg(child, signal.SIGSTOP)
+        os.killpg(child.pid, signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGSTOP)
-        os.killpg(child, signal.SIGCONT)
+        os.killpg(child.pid, signal.SIGCONT)
 
-    wanted = {**dict.fromkeys(_FORWARDED, forward), signal.SIGTSTP: suspend}
-    before = {number: signal.getsignal(number) for number in wanted}
-    changed = {number for number, old in before.items() if old not in (signal.SIG_IGN, None)}
+    handlers = Handlers()
     try:
-        for number in changed:
-            signal.signal(number, wanted[number])
+        for number, handler in {**dict.fromkeys(STOPPING, forward), signal.SIGTSTP: suspend}.items():
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                handlers.install(number, handler)
         yield forwarded
     finally:
-        later = _late(before) if forwarded else None
-        for number in changed:
-            signal.signal(number, later or before[number])
-
-
-def _late(before: Mapping[Any, Any]) -> Callable[[int, object], None]:
-    """Returns a signal handler that ignores signals for a while after the child has stopped."""
-    until = time.monotonic() + LATE
-
-    def handle(number: int, frame: object) -> None:
-        if time.monotonic() > until:
-            signal.signal(number, before[number])
-            os.kill(os.getpid(), number)
-
-    return handle
+        if forwarded:
+            handlers.restore_after(LATE)
+        else:
+            handlers.restore()

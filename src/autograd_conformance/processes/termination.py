@@ -10,23 +10,19 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any
 
 from autograd_conformance.processes import child, guard
+from autograd_conformance.processes.signals import STOPPING, Handlers
 from autograd_conformance.processes.timeouts import scaled_timeout
 
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-"""The handled signals, if the system has them. A signal that is ignored from outside, as by `nohup`, stays ignored."""
-
 USUAL = (signal.SIG_DFL, signal.default_int_handler)
-"""The default handlers; any other handler is left in place."""
+"""The default handlers; any other handler is left in place, and a signal that is ignored from outside, as by `nohup`,
+stays ignored.
+"""
 
 AGAIN = 1.0
 """Seconds after which the signal that ends the run is sent again if no code has received the interruption."""
-
-Handler = Callable[[int, FrameType | None], Any]
 
 
 class Termination:
@@ -46,17 +42,10 @@ class Termination:
         """Whether the next signal interrupts the run again, because nothing received the first interruption."""
         self.acknowledged = threading.Event()
         """Set when the code that ends the run has received the interruption, or the run ends anyway."""
-        self.previous: dict[int, Any] = {}
-        for name in NAMES if controls and keyboard else NAMES[1:]:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) in USUAL:
-                self._install(number, self._interrupt if controls else _ignore)
-
-    def _install(self, number: int, handler: Handler) -> None:
-        try:
-            self.previous[number] = signal.signal(number, handler)
-        except ValueError:  # only the main thread can handle signals
-            return
+        self.handlers = Handlers()
+        for number in STOPPING if controls and keyboard else STOPPING[1:]:
+            if signal.getsignal(number) in USUAL:
+                self.handlers.install(number, self._interrupt if controls else _ignore)
 
     def acknowledge(self) -> None:
         """Records that the run is ending; from now on signals change nothing."""
@@ -72,7 +61,7 @@ class Termination:
                 self.over = reason
                 os.kill(os.getpid(), number)
 
-        for number in list(self.previous)[:1]:
+        for number in list(self.handlers.previous)[:1]:
             threading.Thread(target=end, args=(number,), daemon=True).start()
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
@@ -110,9 +99,7 @@ class Termination:
         self.acknowledged.set()
         if self.received and guard.is_watched():
             return
-        for number, handler in self.previous.items():
-            signal.signal(number, handler)
-        self.previous.clear()
+        self.handlers.restore()
         child.allow_starting()
 
 

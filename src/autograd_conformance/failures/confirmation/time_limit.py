@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from autograd_conformance.checking.session import Session
 from autograd_conformance.failures.confirmation import isolation
-from autograd_conformance.frameworks.environment.process_end import KILLS
 from autograd_conformance.processes import child
+from autograd_conformance.processes.supervision import KILLS
 from autograd_conformance.programs.language import Program
 from autograd_conformance.reporting.records.failure import Confirmation, Failure
 

@@ -6,8 +6,6 @@ a program may.
 
 from __future__ import annotations
 
-import signal
-
 from autograd_conformance.programs.language import Program
 
 
@@ -38,23 +36,3 @@ class TimedOut(BaseException):
 
 
 ENDED = (Crashed, TimedOut)
-
-
-KILLS = frozenset(
-    -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT") if hasattr(signal, name)
-)
-"""Exit statuses (negative numbers of signals) of a process that another process may have killed; a framework may also
-end in this way.
-"""
-
-
-def describe_exit(status: int) -> str:
-    """Describe how a process ended: `status` is its exit code, or the negative number of a signal."""
-    if status >= 0:
-        return f"the process ended itself with exit code {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    outside = ", by the framework or from outside, as where memory runs out" if -status == signal.SIGKILL else ""
-    return f"the process died of {name}{outside}"

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut, describe_exit
+from autograd_conformance.frameworks.environment.process_end import Crashed, TimedOut
 from autograd_conformance.frameworks.loading.registry import AdapterError, LoadingEnded, UnknownFramework
 from autograd_conformance.frameworks.probing.descriptions import Description, describe_difference
 from autograd_conformance.frameworks.remote import protocol
 from autograd_conformance.frameworks.remote.command import Command, environment
 from autograd_conformance.frameworks.remote.process import Process, ProcessEnded, ReplyTimeout, ReplyTooLong
 from autograd_conformance.frameworks.remote.protocol import ErrorReply, Handshake, MalformedReply
+from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.programs.formats.text import render
 from autograd_conformance.programs.language import Program
 from autograd_conformance.programs.observations import Observation

@@ -17,7 +17,6 @@ from rich.console import Console
 from autograd_conformance.checking.limits import began
 from autograd_conformance.checking.session.settings import watchdog
 from autograd_conformance.failures import record as failures
-from autograd_conformance.frameworks.environment.process_end import describe_exit
 from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework
 from autograd_conformance.frameworks.remote.command import parse
 from autograd_conformance.package.internals import problems
@@ -29,6 +28,7 @@ from autograd_conformance.plugin.state import BEGAN, SESSION, open_session, runs
 from autograd_conformance.processes import guard
 from autograd_conformance.processes.child import CLOSED, LOADING
 from autograd_conformance.processes.journal import Observer, pop
+from autograd_conformance.processes.supervision import describe_exit
 from autograd_conformance.processes.timeouts import scaled_timeout
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR

@@ -29,7 +29,7 @@ from autograd_conformance.plugin.recording.truncated_run import result_of
 from autograd_conformance.plugin.run_plan import PLAN
 from autograd_conformance.plugin.stopped import StoppedRun
 from autograd_conformance.processes import guard, journal
-from autograd_conformance.processes.child import status_within
+from autograd_conformance.processes.supervision import status_within
 from autograd_conformance.processes.termination import Termination, with_lines
 from autograd_conformance.programs.foreign.text import harmless
 from autograd_conformance.reporting.analysis.verdicts import ADAPTER_ERROR
