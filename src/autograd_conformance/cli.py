@@ -28,6 +28,9 @@ BISECT = "bisect"
 violation began.
 """
 
+AUTHORING = ("probe", "check", "new-adapter")
+"""The words after `autograd-conformance` that select the commands for the author of an adapter."""
+
 PROCESSES = {"--numprocesses", "--dist", "--replay", "--collect-only", "--co", "--help", "-h", "--version", "--markers"}
 """Options that set the number of processes, or that need only one process; with one of these, `arguments` adds no `-n
 auto`.
@@ -38,8 +41,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """Runs the suites with the given options, and returns the exit code, one of `Exit`: pytest's own, or a further one
     such as 10 for an adapter error.
 
-    `report` passes the rest to `reporting.command`, `campaign` to `campaigns.command`, and `bisect` to
-    `campaigns.bisect.command`.
+    `report` passes the rest to `reporting.command`, `campaign` to `campaigns.command`, `bisect` to
+    `campaigns.bisect.command`, and each word of `AUTHORING` to `authoring.command`.
     """
     try:
         os.getcwd()
@@ -59,6 +62,10 @@ def main(words: Sequence[str] | None = None) -> int:
         from autograd_conformance.campaigns.bisect.command import main as bisect  # not needed by runs
 
         return bisect(given[1:], program=f"autograd-conformance {BISECT}")
+    if given[:1] and given[0] in AUTHORING:
+        from autograd_conformance.authoring.command import main as authoring  # not needed by runs
+
+        return authoring(given)
     import pytest  # after the current folder is off the module path
 
     return int(pytest.main(["-p", PLUGIN, "-c", str(SETTINGS), f"--rootdir={PACKAGE}", *arguments(given)]))

@@ -10,15 +10,15 @@ import pytest
 
 from autograd_conformance.checking.check import first_violation
 from autograd_conformance.frameworks.loading.registry import AdapterError, UnknownFramework, load
+from autograd_conformance.frameworks.probing.smallest import SMALLEST
 from autograd_conformance.frameworks.pytorch.adapter import Torch
 from autograd_conformance.frameworks.remote.command import served
 from autograd_conformance.frameworks.target import InProcess, load_adapter, open_target
 from autograd_conformance.frameworks.torchlike import adapter as adapters
 from autograd_conformance.frameworks.torchlike.adapter import TorchLike
-from autograd_conformance.frameworks.torchlike.capabilities import SMALLEST, missing
 from autograd_conformance.frameworks.torchlike.findings import TABLES, Findings, read, to_toml
 from autograd_conformance.frameworks.torchlike.search import UNTRIED
-from autograd_conformance.frameworks.torchlike.trials import refusal
+from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
 from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.printing.dialect import code
 from autograd_conformance.programs.capabilities import Capability
@@ -55,7 +55,7 @@ def test_every_capability_is_tried_or_found_otherwise():
 
 @pytest.mark.parametrize("capability", [*SMALLEST], ids=lambda each: each.name)
 def test_pytorch_shows_each_capability_in_its_smallest_program(capability: Capability):
-    assert missing(Torch(), capability) is None
+    assert missing_capability(Torch(), capability) is None
 
 
 def test_what_is_missing_is_not_supported(partial: TorchLike):

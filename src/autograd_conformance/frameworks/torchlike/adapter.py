@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -11,14 +12,13 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from autograd_conformance.frameworks.calls import Raised, attempt
-from autograd_conformance.frameworks.torchlike.capabilities import missing
 from autograd_conformance.frameworks.torchlike.code import Code
 from autograd_conformance.frameworks.torchlike.dialect import dialect
 from autograd_conformance.frameworks.torchlike.errors import MESSAGES
 from autograd_conformance.frameworks.torchlike.findings import Findings, read
 from autograd_conformance.frameworks.torchlike.interface import Tensor, TorchInterface
 from autograd_conformance.frameworks.torchlike.search import search
-from autograd_conformance.frameworks.torchlike.trials import refusal
+from autograd_conformance.frameworks.torchlike.trials import missing_capability, refusal
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
@@ -62,6 +62,9 @@ class TorchLike(TorchInterface):
         self.dialect = dialect(
             prelude=f"{prelude}\nimport {name}.nn.functional as F" if self.code.functional else prelude
         )
+        if isinstance(attempt(lambda: self.torch.zeros((0,), requires_grad=True)), Raised):
+            empty = "torch.tensor(numpy.zeros({shape}), dtype=torch.{dtype}{flags})"
+            self.dialect = replace(self.dialect, prelude=f"import numpy\n{self.dialect.prelude}", empty=empty)
         usual = attempt(lambda: self.torch.get_default_dtype())
         self.usual = None if isinstance(usual, Raised) else usual
         self.dtypes, self.capabilities = DTYPES, frozenset(Capability)
@@ -75,7 +78,7 @@ class TorchLike(TorchInterface):
         """Returns the first way to read a number that shows a capability; the last way if none does."""
         for way in ways:
             setattr(self, attribute, way)
-            if missing(self, capability) is None:
+            if missing_capability(self, capability) is None:
                 break
         return way
 

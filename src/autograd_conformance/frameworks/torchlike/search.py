@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from autograd_conformance.frameworks.calls import Raised, attempt
-from autograd_conformance.frameworks.torchlike.capabilities import NEEDS, SMALLEST, missing
+from autograd_conformance.frameworks.probing.smallest import NEEDS, SMALLEST
 from autograd_conformance.frameworks.torchlike.findings import Findings
 from autograd_conformance.frameworks.torchlike.interface import TorchInterface
-from autograd_conformance.frameworks.torchlike.trials import missing_op, missing_optimizer, missing_write, refusal
+from autograd_conformance.frameworks.torchlike.trials import (
+    missing_capability,
+    missing_op,
+    missing_optimizer,
+    missing_write,
+    refusal,
+)
 from autograd_conformance.ops.catalogue import APPLIED, WRITES
 from autograd_conformance.ops.modules import MODULES
 from autograd_conformance.ops.optimizers import OPTIMIZERS
@@ -52,7 +58,11 @@ def _capabilities(adapter: TorchInterface) -> dict[Capability, str]:
     lacking = dict(UNTRIED)
     for capability in SMALLEST:
         needed = NEEDS.get(capability)
-        why = f"it needs {needed.name}" if needed in lacking and needed is not None else missing(adapter, capability)
+        why = (
+            f"it needs {needed.name}"
+            if needed in lacking and needed is not None
+            else missing_capability(adapter, capability)
+        )
         if why:
             lacking[capability] = why
             adapter.capabilities = frozenset(adapter.capabilities) - {capability}

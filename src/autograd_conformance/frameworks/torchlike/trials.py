@@ -15,8 +15,9 @@ from types import ModuleType
 from autograd_conformance.frameworks.adapter import Adapter
 from autograd_conformance.frameworks.calls import Raised, attempt
 from autograd_conformance.frameworks.loading.registry import AdapterError
+from autograd_conformance.frameworks.probing.smallest import SMALLEST
 from autograd_conformance.frameworks.running.runner import Run
-from autograd_conformance.ops.catalogue import row_of
+from autograd_conformance.ops.catalogue import VOCABULARY, row_of
 from autograd_conformance.ops.modules import TABLE
 from autograd_conformance.ops.modules.module import Module
 from autograd_conformance.ops.optimizers import OPTIMIZERS
@@ -24,6 +25,7 @@ from autograd_conformance.ops.rows.row import Op, choices_of, rest_of
 from autograd_conformance.ops.rows.shapes import size
 from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.foreign.text import message, type_of
+from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.language import Attrs, Instruction, Program, Shape
 from autograd_conformance.programs.observations import Observation
 from autograd_conformance.programs.own_numpy import np
@@ -73,6 +75,20 @@ def _innermost(error: BaseException) -> str:
     """Returns the name of the file whose code raised an error; ``<string>`` for code that was made from a template."""
     frames = extract_tb(error.__traceback__)
     return frames[-1].filename if frames else ""
+
+
+# -- capabilities -----------------------------------------------------------------------------------------------------
+
+
+def missing_capability(adapter: Adapter, capability: Capability) -> str | None:
+    """Returns why a framework does not have a capability; None if it has it."""
+    smallest = SMALLEST[capability]
+    result = tried(adapter, parse(smallest.text, VOCABULARY))
+    if smallest.refuses:
+        return None if isinstance(result, Raised) else smallest.lacks
+    if isinstance(result, Raised):
+        return refusal(result.error)
+    return None if smallest.shows is None or smallest.shows(result) else smallest.lacks
 
 
 # -- ops --------------------------------------------------------------------------------------------------------------

@@ -1,16 +1,11 @@
-"""The smallest program of each capability, by which it is found whether a framework has it."""
+"""The smallest program of each capability: it shows whether a framework has the capability."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from autograd_conformance.frameworks.adapter import Adapter
-from autograd_conformance.frameworks.calls import Raised
-from autograd_conformance.frameworks.torchlike.trials import refusal, tried
-from autograd_conformance.ops.catalogue import VOCABULARY
 from autograd_conformance.programs.capabilities import Capability
-from autograd_conformance.programs.formats.parser import parse
 from autograd_conformance.programs.observations import Observation
 
 C = Capability
@@ -144,7 +139,7 @@ SMALLEST: Mapping[Capability, Smallest] = {
     C.LAYOUT: Smallest("a = leaf [[1, 2], [3, 4]]", _strides, lacks="the strides of a 2 by 2 matrix are not (2, 1)"),
     C.ADDS_IN_PLACE: Smallest(TWICE, _same_grad_object, lacks="a second call leaves another gradient object"),
     C.WRITE_CHECKS: Smallest("a = leaf [1, 2]; b = multiply a a; write b mul_scalar_ scalar=2"),
-    C.MODES: Smallest("a = leaf [1, 2]; no_grad: b = multiply a a; no_grad+enable_grad: c = multiply a a"),
+    C.MODES: Smallest("a = leaf [1, 2]; no_grad: b = multiply a a; no_grad: enable_grad: c = multiply a a"),
     C.DEFAULT_DTYPE: Smallest("default_dtype float32; a = leaf [1, 2]"),
     C.SWITCHES: Smallest("a = leaf [1, 2]; requires a False"),
     C.FUNCTIONAL: Smallest("a = leaf [1, 2]; b = multiply a a; c = grad b wrt a with [1, 1]"),
@@ -172,14 +167,3 @@ NEEDS: Mapping[Capability, Capability] = {
     C.MAKES_OPTIMIZERS: C.OPTIMIZERS, C.GROUPS: C.OPTIMIZERS, C.FOREACH: C.OPTIMIZERS, C.FUSED: C.OPTIMIZERS,
 }  # fmt: skip
 """For a capability, another one that it needs."""
-
-
-def missing(adapter: Adapter, capability: Capability) -> str | None:
-    """Returns why a framework does not have a capability; None if it has it."""
-    smallest = SMALLEST[capability]
-    result = tried(adapter, parse(smallest.text, VOCABULARY))
-    if smallest.refuses:
-        return None if isinstance(result, Raised) else smallest.lacks
-    if isinstance(result, Raised):
-        return refusal(result.error)
-    return None if smallest.shows is None or smallest.shows(result) else smallest.lacks

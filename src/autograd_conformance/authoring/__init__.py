@@ -1,0 +1,1 @@
+"""Commands for the author of an adapter: `probe`, `check` and `new-adapter`."""

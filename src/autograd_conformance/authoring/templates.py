@@ -1,0 +1,53 @@
+"""The templates of printed code that an adapter's dialect needs, for each capability that it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from autograd_conformance.printing.dialect import Dialect
+from autograd_conformance.programs.capabilities import Capability as C
+
+ALWAYS = ("prelude", "tensor", "ops", "gradient")
+"""The templates that every program needs."""
+
+NEEDED: Mapping[C, tuple[str, ...]] = {
+    C.IMPERATIVE: ("backward",),
+    C.MULTIPLE_ROOTS: ("backward_many",),
+    C.RETAIN: ("retain",),
+    C.DETACH: ("detach",),
+    C.ZERO_TO_NONE: ("clear_to_none",),
+    C.ZERO_TO_ZEROS: ("clear_to_zeros",),
+    C.CREATES_IN_LEAVES: ("create", "held"),
+    C.ASSIGNS: ("assign", "held"),
+    C.OPTIMIZERS: ("step", "optimizers"),
+    C.MAKES_OPTIMIZERS: ("optimizer", "step_again", "clear"),
+    C.GROUPS: ("group",),
+    C.CLIPS: ("clips",),
+    C.WRITES: ("writes",),
+    C.MODES: ("modes",),
+    C.SWITCHES: ("requires_grad",),
+    C.INPUTS: ("inputs",),
+    C.RETAINS_GRAD: ("retain_grad",),
+    C.HOOKS: ("hook", "effects", "remove_hook"),
+    C.ACCUMULATED_HOOKS: ("accumulated_hook", "remove_hook"),
+    C.UNUSED: ("unused",),
+    C.MATERIALIZES: ("materialize",),
+    C.DEFAULT_DTYPE: ("default_dtype",),
+    C.COUNTS_SAVED: ("saved",),
+}
+"""The fields of `printing.dialect.Dialect` that have to be given if a capability is claimed."""
+
+
+def empty(dialect: Dialect, capabilities: frozenset[C]) -> Iterator[tuple[str, str]]:
+    """Yields the templates that are empty although they are needed, each with the capability that needs it."""
+    for name in ALWAYS:
+        if not getattr(dialect, name):
+            yield name, "every program"
+    for capability, names in NEEDED.items():
+        for name in names if capability in capabilities else ():
+            if not getattr(dialect, name):
+                yield name, capability.name
+    if C.FUNCTIONAL in capabilities and not (dialect.grad or dialect.vjp):
+        yield "grad", C.FUNCTIONAL.name
+    if {C.WRITES, C.DETACH} <= capabilities and not dialect.detach_in_place:
+        yield "detach_in_place", f"{C.WRITES.name} and {C.DETACH.name}"

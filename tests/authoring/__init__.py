@@ -1,0 +1,1 @@
+"""Tests of the commands for the author of an adapter."""

@@ -1,0 +1,195 @@
+"""`check` finds what is wrong with an adapter: its calls, its templates, its printed code, and unknown errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from autograd_conformance.authoring import command
+from autograd_conformance.authoring.check import Blame, Remark, check
+from autograd_conformance.authoring.templates import empty
+from autograd_conformance.frameworks.adapter import Adapter
+from autograd_conformance.frameworks.pytorch.adapter import Torch
+from autograd_conformance.frameworks.target import InProcess
+from autograd_conformance.known_differences import known
+from autograd_conformance.ops.catalogue import ROWS
+from autograd_conformance.programs.capabilities import Capability
+from autograd_conformance.programs.language import Attrs
+from autograd_conformance.programs.observations import Kind
+from examples.tiny_adapter import Tiny
+
+
+def remarks(adapter: Adapter) -> list[Remark]:
+    return list(check(InProcess(adapter), known(adapter.name)))
+
+
+class Few(Torch):
+    """PyTorch with few ops, so that a check is quick."""
+
+    ops = frozenset({"add", "multiply", "negative", "sin", "sum", "transpose", "reshape"})
+    modules = ()
+
+
+class WrongOp(Few):
+    """The adapter applies another op."""
+
+    def apply(self, op: str, operands: Sequence[torch.Tensor], attrs: Attrs) -> Sequence[torch.Tensor]:
+        return super().apply("cos" if op == "sin" else op, operands, attrs)
+
+
+class WrongTemplate(Few):
+    """The printed code of an op applies another op."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        ops = {name: ROWS[name].template for name in self.ops} | {"sin": "torch.cos({0})"}
+        self.dialect = replace(self.dialect, ops=ops)
+
+
+class BrokenTemplate(Few):
+    """The printed code of an op is no Python."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        ops = {name: ROWS[name].template for name in self.ops} | {"sin": "torch.sin({0}"}
+        self.dialect = replace(self.dialect, ops=ops)
+
+
+class EmptyTemplate(Few):
+    """A template is missing."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        super().__init__(device)
+        self.dialect = replace(self.dialect, held="")
+
+
+class KnowsNoFreedGraph(Few):
+    """`classify` does not know the error of a freed graph."""
+
+    insists = ()
+
+    def classify(self, error: BaseException) -> Kind:
+        kind = super().classify(error)
+        return Kind.UNKNOWN if kind is Kind.GRAPH_FREED else kind
+
+
+class LosesHook(Few):
+    """Hooks are not called."""
+
+    def hook(self, value: torch.Tensor, function: Any) -> Any:
+        return super().hook(value, lambda gradient: None)
+
+
+def test_nothing_is_wrong_with_pytorch_and_the_example():
+    assert remarks(Few()) == []
+    assert remarks(Tiny()) == []
+
+
+@pytest.mark.parametrize(
+    ("adapter", "blame", "about", "text"),
+    [
+        (WrongOp, Blame.EITHER, "op sin", "gradients/forward: returned another value"),
+        (WrongOp, Blame.ADAPTER, "op sin", "line 2 of its printed code gives"),
+        (WrongTemplate, Blame.ADAPTER, "op sin", "line 2 of its printed code gives"),
+        (BrokenTemplate, Blame.ADAPTER, "op sin", "SyntaxError"),
+        (EmptyTemplate, Blame.ADAPTER, "template held", "it is empty, but printed code needs it, for"),
+        (KnowsNoFreedGraph, Blame.NOTE, "classify", "return Kind.GRAPH_FREED"),
+        (LosesHook, Blame.EITHER, "HOOKS", "hooks/called: the hook was not called"),
+    ],
+)
+def test_each_fault_is_found(adapter: type[Adapter], blame: Blame, about: str, text: str):
+    found = [remark for remark in remarks(adapter()) if remark.blame is blame and remark.about == about]
+    assert any(text in remark.text for remark in found), remarks(adapter())
+
+
+def test_templates_that_a_claim_needs_are_there_in_pytorchs_dialect():
+    assert list(empty(Torch().dialect, frozenset(Capability) - {Capability.COUNTS_SAVED})) == []
+
+
+def test_templates_are_needed_only_for_what_is_claimed():
+    dialect = Torch().dialect
+    assert list(empty(replace(dialect, hook=""), frozenset())) == []
+    assert list(empty(replace(dialect, hook=""), frozenset({Capability.HOOKS}))) == [("hook", "HOOKS")]
+
+
+# -- the commands ------------------------------------------------------------------------------------------------------
+
+
+def test_a_sound_adapter_ends_with_0(capsys: pytest.CaptureFixture[str]):
+    assert command.main(["check", "examples.tiny_adapter:Tiny"]) == 0
+    assert capsys.readouterr().out == "tiny 1.0: the check found nothing wrong\n"
+
+
+@pytest.mark.parametrize(("name", "code"), [("BrokenTemplate", 10), ("LosesHook", 1)])
+def test_a_faulty_adapter_ends_otherwise(name: str, code: int, capsys: pytest.CaptureFixture[str]):
+    assert command.main(["check", f"{__name__}:{name}"]) == code
+    assert "- " in capsys.readouterr().out
+
+
+def test_problems_with_one_text_are_printed_once(capsys: pytest.CaptureFixture[str]):
+    same = [Remark(Blame.EITHER, f"op {k}", "a result of shape (1,)", f"x = {k}") for k in range(12)]
+    command._print(Blame.EITHER, [*same, Remark(Blame.EITHER, "op sin", "another value")])
+    assert capsys.readouterr().out.splitlines() == [
+        "",
+        "Wrong, in the adapter or in the framework (2 problems):",
+        "",
+        "- op 0, op 1, op 2, op 3, op 4, op 5, op 6, op 7 and 4 more: a result of shape (1,)",
+        "      x = 0",
+        "- op sin: another value",
+    ]
+
+
+@pytest.mark.parametrize("words", [["check", "nosuch"], ["probe", "torch-like:"], ["new-adapter", "nosuch_module"]])
+def test_wrong_usage_ends_with_4(words: list[str], capsys: pytest.CaptureFixture[str]):
+    assert command.main(words) == 4
+    assert capsys.readouterr().err.startswith("ERROR: ")
+
+
+def test_probe_prints_claims_and_writes_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "partial.toml"
+    assert command.main(["probe", "torch-like:tests.frameworks.torchlike.partial", "--write", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "claimed      RETAIN             a flag that keeps the graph" in lines
+    assert any(line.startswith("not claimed  DEFAULT_DTYPE      AttributeError: ") for line in lines)
+    assert any(line.startswith("missing      tan                AttributeError: ") for line in lines)
+    assert "[ops]\n" in path.read_text()
+    assert command.main(["probe", "examples.tiny_adapter:Tiny"]) == 0
+    assert "not claimed  HOOKS              its adapter does not claim it" in capsys.readouterr().out
+
+
+# -- new-adapter -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_adapter_of_a_torch_like_framework_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    words = ["new-adapter", "my-frame", "--module", "tests.frameworks.torchlike.partial", "--folder", str(tmp_path)]
+    assert command.main(words) == 0
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        "conformance.yml",
+        "my-frame.toml",
+        "my_frame_adapter.py",
+    ]
+    monkeypatch.syspath_prepend(tmp_path)
+    import my_frame_adapter  # type: ignore[import-not-found]
+
+    assert my_frame_adapter.MyFrame().name == "tests.frameworks.torchlike.partial"
+
+
+def test_a_new_adapter_of_another_framework_has_all_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert command.main(["new-adapter", "thing", "--module", "math", "--folder", str(tmp_path)]) == 0
+    monkeypatch.syspath_prepend(tmp_path)
+    import thing_adapter  # type: ignore[import-not-found]
+
+    with pytest.raises(NotImplementedError, match="TODO"):
+        thing_adapter.Thing().leaf([1.0], True)
+
+
+def test_nothing_is_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    words = ["new-adapter", "thing", "--module", "math", "--folder", str(tmp_path)]
+    assert command.main(words) == 0
+    assert command.main(words) == 4
+    assert "is there already; nothing was written" in capsys.readouterr().err
