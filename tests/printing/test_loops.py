@@ -11,12 +11,14 @@ import pytest
 
 from autograd_conformance.checking.check import Check, RuleViolated
 from autograd_conformance.checking.session import Session, Settings
-from autograd_conformance.failures.record import failure
+from autograd_conformance.failures.record import crash_failure, failure
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.printing.loops import loop
+from autograd_conformance.processes.journal import Entry
 from autograd_conformance.programs.formats.text import parse
 from autograd_conformance.reporting.render.text import render
 from evaluation.mutants.mutant import Mutant
+from evaluation.mutants.process_state import WrongAfterFiveActions
 from evaluation.mutants.stateful import ForgetsMomentum
 from tests.printing.looping import DIALECT, W, alike, repeated
 
@@ -270,3 +272,20 @@ def test_a_failure_is_printed_as_a_loop(tmp_path: Path) -> None:
     )
     assert "requires_grad=True)  # a\n" in record.loop
     assert "for _ in" not in record.script
+
+
+def test_a_loop_says_which_of_many_calls_fails(tmp_path: Path) -> None:
+    broken = failing(WrongAfterFiveActions(), repeated("backward w with [1, 2]", 6, "w = leaf [1, 2]"))
+    name = "evaluation.mutants.process_state:WrongAfterFiveActions"
+    record = failure(broken, "test", Session.of(Settings(name, tmp_path)))
+    assert record.loop.splitlines()[-1].endswith("  # <-- here, in iteration 6")
+    assert [each.kind for each in record.groups] == ["iteration"] * 6
+
+
+def test_a_crash_in_a_training_loop_is_printed_as_a_loop(tmp_path: Path) -> None:
+    program = parse(repeated(SGD, 5, W))  # not reduced, as its process is gone
+    session = Session.of(Settings("torch", tmp_path))
+    record = crash_failure(Entry("test", "training/loop", None, program, False), session, "the process died")
+    assert len(record.loop.splitlines()) < len(record.code.splitlines()) / 2
+    assert [each.kind for each in record.groups] == ["iteration"] * 5
+    assert "The program that was running, as a loop:" in render(record)

@@ -81,7 +81,7 @@ gradients/op (MUST), op exp: crash
 
   Observed: the process died of signal 11
 
-The shortest program found:
+The program that was running:
     1 | exp(a)
 """
 
@@ -152,7 +152,7 @@ def test_text_keeps_to_its_width_and_lets_no_message_drive_the_terminal() -> Non
 def test_the_arrow_points_at_the_failing_line(at: int | None, arrows: list[str]) -> None:
     assert re.findall(r"--> \d", text.render(replace(FAILURE, at=at))) == arrows
     assert parts(replace(FAILURE, at=at))[2] == Listing(
-        tuple(FAILURE.code.split("\n")), at + 1 if at in (0, 3) else None
+        tuple(FAILURE.code.split("\n")), at + 1 if at in (0, 3) else None, "The shortest program found"
     )
 
 

@@ -46,7 +46,7 @@ from autograd_conformance.reporting.records.records import Report
 from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 from autograd_conformance.reporting.render.failures import failure_counts, severity_name
 from autograd_conformance.reporting.render.parts import by_name
-from autograd_conformance.reporting.render.text import confirmation_text, listing, script_title, vote_rows
+from autograd_conformance.reporting.render.text import confirmation_text, listing, vote_rows
 
 DRAWINGS = "drawings"
 """Name of the folder, beside a Markdown page, for the page's drawings of programs."""
@@ -236,7 +236,6 @@ def environment() -> Environment:
         "fenced": fenced,
         "listing": lambda part: "\n".join(listing(part)),
         "vote_rows": vote_rows,
-        "script_title": script_title,
         "confirmation_text": confirmation_text,
         "error_words": lambda error: error_words(error.largest, error.bound),
         "listed": listed,

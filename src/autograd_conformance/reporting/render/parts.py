@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from autograd_conformance.reporting.records.failure import (
     Allowed,
@@ -46,20 +46,22 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgram:
-    """Code of a failure's reduced program, with repetitions written as loops."""
+    """Code of a failure's program, with repetitions written as loops."""
 
     text: str
+    title: str
+    """Heading in reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Lines of a failure's reduced program in the framework's own code, one for each instruction."""
+    """Lines of a failure's program in the framework's own code, one for each instruction."""
 
     lines: tuple[str, ...]
     at: int | None
     """The failing line, from 1; None if it is not known."""
-    unrolled: bool = False
-    """Whether the program is also shown with loops, and this listing is there for references to line numbers."""
+    title: str
+    """Heading in reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +120,10 @@ class Script:
     """A script that needs only the framework and prints the violation at its end."""
 
     text: str
-    form: Literal["program", "unrolled", "script"] = "program"
-    """``program``: shown as the program itself. ``unrolled``: shown after the program with loops. ``script``: shown
-    after a listing.
-    """
+    title: str
+    """Heading in reports."""
+    is_program: bool
+    """Whether reports show the script as the program itself, and not after a listing or a program with loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +164,17 @@ def parts(failure: Failure) -> tuple[FailurePart, ...]:
     lines = tuple(f.code.rstrip("\n").split("\n"))
     whole = bool(re.search(r"  # 1\b", f.script))
     at = None if f.at is None or f.at >= len(lines) else f.at + 1
+    name, has_loop = _program_title(f), bool(f.loop.strip())
+    unrolled = "Line by line" if has_loop else name
     everything: tuple[FailurePart | None, ...] = (
         BrokenRule(f.rule, f.level, f.verdict, f.sentence, f.sources, f.test, f.op),
         Outcomes(f.allowed, f.observed),
-        LoopProgram(f.loop) if f.loop.strip() else None,
-        Listing(lines, at, bool(f.loop.strip())) if f.code.strip() and not whole and _needed(f) else None,
+        LoopProgram(f.loop, f"{name}, as a loop") if has_loop else None,
+        Listing(lines, at, unrolled) if f.code.strip() and not whole and _needed(f) else None,
         Other(tuple(f.other.rstrip("\n").split("\n"))) if f.other and not whole else None,
-        Script(f.script, _form(f, whole)) if f.script.strip() else None,
+        Script(f.script, unrolled if whole else "The same as a script", whole and not has_loop)
+        if f.script.strip()
+        else None,
         Why(f.why) if f.why else None,
         Measure(f.error, f.votes) if f.error or f.votes else None,
         GradientPath(f.flow) if f.flow else None,
@@ -188,11 +194,9 @@ def by_name(failure: Failure) -> dict[str, FailurePart | None]:
     return {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): known.get(kind) for kind in get_args(FailurePart)}
 
 
-def _form(f: Failure, whole: bool) -> Literal["program", "unrolled", "script"]:
-    """Returns the role of a failure's script in a report: a script whose lines are numbered (`whole`) is shown as the
-    program itself.
-    """
-    return "script" if not whole else "unrolled" if f.loop.strip() else "program"
+def _program_title(f: Failure) -> str:
+    """Returns the heading of a failure's program. A program that crashed its process or hung is not reduced."""
+    return "The program that was running" if f.verdict in ("crash", "timeout") else "The shortest program found"
 
 
 def _needed(f: Failure) -> bool:

@@ -51,7 +51,7 @@ def render(failure: Failure, brief: bool = False) -> str:
 
 def _bare(part: FailurePart) -> str:
     """Returns a part of a failure's report as text; a script that is shown as the program has no heading."""
-    if isinstance(part, Script) and part.form == "program":
+    if isinstance(part, Script) and part.is_program:
         return part.text.rstrip("\n")
     return "\n".join(lines(part))
 
@@ -64,17 +64,17 @@ def lines(part: FailurePart) -> Iterator[str]:
         case Outcomes():
             yield from _outcomes(part)
         case LoopProgram():
-            yield "The shortest program found, as a loop:"
+            yield f"{part.title}:"
             yield ""
             yield from map(printable, part.text.rstrip("\n").split("\n"))
         case Listing():
-            yield "Line by line:" if part.unrolled else "The shortest program found:"
+            yield f"{part.title}:"
             yield from listing(part)
         case Other():
             yield "It must agree with:"
             yield from listing(part)
         case Script():
-            yield f"{script_title(part)}:"
+            yield f"{part.title}:"
             yield ""
             yield from part.text.rstrip("\n").split("\n")
         case Why():
@@ -133,12 +133,6 @@ def _measure(measure: Measure) -> Iterator[str]:
         yield "Votes:"
         for voter, vote in vote_rows(measure.votes):
             yield from _wrapped_text(f"  {voter + ':':20} ", vote) if vote else ()
-
-
-def script_title(script: Script) -> str:
-    """Returns the heading of a failure's script, such as ``The shortest program found``."""
-    titles = {"program": "The shortest program found", "unrolled": "Line by line", "script": "The same as a script"}
-    return titles[script.form]
 
 
 def confirmation_text(alone: Confirmation) -> str:

@@ -39,7 +39,7 @@ from autograd_conformance.reporting.records.terms import FAILURE_VERDICTS
 from autograd_conformance.reporting.records.versions import place
 from autograd_conformance.reporting.render.failures import cause_title, severity_name
 from autograd_conformance.reporting.render.parts import by_name
-from autograd_conformance.reporting.render.text import confirmation_text, script_title, vote_rows
+from autograd_conformance.reporting.render.text import confirmation_text, vote_rows
 from autograd_conformance.reporting.site.code import coloured
 from autograd_conformance.reporting.site.documents import FINDINGS, Document, Finding, findings
 from autograd_conformance.reporting.site.matrix import ABSENT, SIGNS, Family, Row, latest, matrix, violation_bound
@@ -124,7 +124,6 @@ def environment(site: Site) -> Environment:
         "printable": printable,
         "shortened": shortened,
         "confirmation_text": confirmation_text,
-        "script_title": script_title,
         "vote_rows": vote_rows,
         "severity_name": severity_name,
         "cause_title": cause_title,
