@@ -143,7 +143,8 @@ def _rendered(
 
 def _in_full(summary: Summary, drawings: Sequence[Mapping[str, Picture]]) -> list[str]:
     """Returns the sections of the worst causes: the first one, and up to `IN_FULL` as long as they have few lines."""
-    template, found, lines = environment().get_template("cause.md.j2"), [], 0
+    template, lines = environment().get_template("cause.md.j2"), 0
+    found: list[str] = []
     for number, cause in enumerate(summary.causes[:IN_FULL], 1):
         drawn = drawings[number - 1] if drawings else {}
         text = template.render(cause=cause, number=number, drawn=drawn, parts=by_name, others=OTHERS)
