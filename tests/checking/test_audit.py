@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 
 from autograd_conformance.checking.audit import corners
+from autograd_conformance.checking.audit.outcome import AuditResult
 from autograd_conformance.checking.audit.programs import audit, curvatures, programs
 from autograd_conformance.frameworks.target import InProcess
 from autograd_conformance.ops.limits import Limit, outside
+from autograd_conformance.programs.capabilities import Capability
 from autograd_conformance.programs.formats import codec
 from autograd_conformance.programs.language import Apply
 from autograd_conformance.reference.reference import Reference
 from autograd_conformance.reporting.analysis.summary import summarize
 from autograd_conformance.strategies.building.alphabet import EVERYTHING, using
 from autograd_conformance.strategies.building.unsupported import Unsupported
+from examples.tiny_adapter import Tiny
 from tests.frameworks.adapters import few
 from tests.plugin.test_cli import ONE, run
 
@@ -95,3 +98,10 @@ def test_the_audit_skips_programs_that_the_framework_does_not_support(op: str):
                 shapes = [reference.values[ref].shape for ref in step.args]
                 assert outside(limits, step.op, shapes, step.attrs) is None
             reference.add(step)
+
+
+def test_a_framework_without_a_backward_call_is_not_asked_for_one():
+    class Forward(Tiny):
+        capabilities = Tiny.capabilities - {Capability.IMPERATIVE}
+
+    assert audit(InProcess(Forward()), Forward.dtypes, False) == AuditResult()

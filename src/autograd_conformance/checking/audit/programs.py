@@ -41,6 +41,9 @@ SAMPLES = 4
 DRAWS = 6
 """Largest number of draws for one program of an op; if all draw another op, there is no program."""
 
+CALLS = frozenset({Capability.IMPERATIVE, Capability.FUNCTIONAL})
+"""The forms of a backward call. A framework that claims neither has no programs of single ops."""
+
 TIMES = {2: "twice", 3: "thrice"}
 
 SWEPT = ("elementwise", "activations", "binary")
@@ -156,9 +159,9 @@ def _swept(domain: Domain, operand: int, dtype: str) -> Literal:
 
 def called(sampler: Draft, made: Sequence[Ref], op: str) -> Program | None:
     """Adds a backward call from some results to a draft (a program under construction), and returns the program; None
-    if the draft drew another op, or the results cannot be roots.
+    if the draft drew another op, the results cannot be roots, or the framework claims no form of the call.
     """
-    if not applies(sampler, op):
+    if not applies(sampler, op) or CALLS.isdisjoint(alphabet.current().capabilities):
         return None
     try:
         sampler.actions.backward(*made)
