@@ -44,7 +44,7 @@ def test_three_faults_are_three_causes_on_three_screens(tmp_path):
     ]
     assert sum(len(cause.failures) for cause in found) == len(report.failures)
 
-    terminal = seen.output[seen.output.index(f"{len(report.failures)} failures of 3 causes, the worst first.") :]
+    terminal = seen.output[seen.output.index(f"{len(report.failures)} failures with 3 causes, the worst first.") :]
     assert len(terminal.splitlines()) <= 3 * SCREEN
     assert re.findall(r"^--- (\d\. .*?) -+$", terminal, re.MULTILINE) == [
         "1. silently wrong: op tanh breaks gradients/op",
@@ -54,7 +54,7 @@ def test_three_faults_are_three_causes_on_three_screens(tmp_path):
     assert "= FAILURES =" not in seen.output and "\nFAILED suites" not in seen.output
     assert "not supported" not in terminal
     assert [line for line in terminal.splitlines() if "not applicable" in line] == [
-        "rules   81 rules not applicable; the report says why"
+        "rules   81 rules not applicable; the report lists the reasons"
     ]
 
     page = (tmp_path / "report.md").read_text()
